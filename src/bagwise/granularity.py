@@ -1,0 +1,106 @@
+"""Granularity: what one query asks. Scores go in, questions come out; arg-max and ties live here and nowhere else.
+
+    pair            the best unknown (bag, class)
+    bag             the bag with the largest sum of scores over its unknown classes; all of these are asked
+    bag_then_class  the bag whose number of predicted classes is least like the labelled bags', few questions so far
+                    preferred; of its unknown classes the one with the best score
+
+Exact ties are broken at random, keyed by seed, bag and class.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from bagwise.discovery import choose
+from bagwise.kernels import Array, keyed_uniform
+from bagwise.model.pool import Pool
+
+TIES = 0x7165
+FEWEST_QUERIED = 0.5
+
+
+class Choice(NamedTuple):
+    """A bag, the classes asked about it, and the score that won."""
+
+    bag: int
+    classes: tuple[int, ...]
+    score: float
+
+
+Granularity = Callable[[Pool, Array, int], list[Choice]]
+
+
+def _best(scores: Array, allowed: Array, count: int, priority: Callable[[Array], Array]) -> Array:
+    """Positions of the `count` largest allowed scores, best first; equal scores by priority."""
+    count = min(count, int(np.count_nonzero(allowed)))
+    if count == 0:
+        return np.empty(0, np.int64)
+    values = np.where(allowed, scores, -np.inf)
+    lowest = values.max() if count == 1 else np.partition(values, len(values) - count)[-count]
+    candidates = np.flatnonzero((values >= lowest) & allowed)
+    order = np.lexsort((-priority(candidates), -values[candidates])) if len(candidates) > 1 else [0]
+    best: Array = candidates[order][:count]
+    return best
+
+
+def pair(pool: Pool, scores: Array, count: int) -> list[Choice]:
+    """The `count` best unknown pairs."""
+    classes = pool.shape[1]
+
+    def priority(candidates: Array) -> Array:
+        return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates // classes], candidates % classes)
+
+    best = _best(scores.ravel(), pool.askable.ravel(), count, priority)
+    return [Choice(int(p // classes), (int(p % classes),), float(scores.flat[p])) for p in best]
+
+
+def bag(pool: Pool, scores: Array, count: int) -> list[Choice]:
+    """The `count` bags with the largest sum over their unknown classes, each asked whole."""
+    totals = np.where(pool.askable, scores, 0).sum(axis=1)
+    return [
+        Choice(int(b), tuple(int(c) for c in np.flatnonzero(pool.askable[b])), float(totals[b]))
+        for b in _best_bags(pool, totals, count)
+    ]
+
+
+def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
+    """The `count` bags least like the labelled ones, each with its best class."""
+    classes = pool.shape[1]
+    predicted = (pool.present > 0.5).sum(axis=1)
+    queried = classes - np.count_nonzero(pool.askable, axis=1)
+    surprise = np.abs(predicted - _mean_positives(pool)) / np.maximum(queried, FEWEST_QUERIED)
+    choices = []
+    for b in _best_bags(pool, surprise, count):
+
+        def priority(candidates: Array, key: Array = pool.keys[b]) -> Array:
+            return keyed_uniform(pool.seed ^ TIES, key, candidates)
+
+        best = int(_best(scores[b], pool.askable[b], 1, priority)[0])
+        choices.append(Choice(int(b), (best,), float(scores[b, best])))
+    return choices
+
+
+def _best_bags(pool: Pool, values: Array, count: int) -> Array:
+    def priority(candidates: Array) -> Array:
+        return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates], np.array(pool.shape[1]))
+
+    return _best(values, pool.askable.any(axis=1), count, priority)
+
+
+def _mean_positives(pool: Pool) -> float:
+    """Classes per bag, from the completely labelled bags, or else from the share of known pairs that are present."""
+    value, known = pool.labels.value, pool.labels.known
+    complete = known.all(axis=1)
+    if complete.any():
+        return float(value[complete].sum(axis=1).mean())
+    return float(value.sum() / max(known.sum(), 1) * pool.shape[1])
+
+
+GRANULARITIES: dict[str, Granularity] = {"pair": pair, "bag": bag, "bag_then_class": bag_then_class}
+
+
+def get(name: str) -> Granularity:
+    """The granularity called `name`."""
+    return choose("granularity", name, GRANULARITIES)

@@ -1,0 +1,133 @@
+"""Work through bags in blocks that fit the cache, on all cores, in an order that does not depend on their number.
+
+Each thread multiplies its block with BLAS and then runs a compiled kernel on the logits while they are warm. BLAS is
+held to one thread meanwhile: two thread pools that wait for each other by spinning made the pass ten times slower.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
+
+from bagwise.kernels.compile import Array, padding
+
+Result = TypeVar("Result")
+
+LOGITS_PER_BLOCK = 2**18
+LANES = 8
+
+
+def thread_count() -> int:
+    """Threads to use: BAGWISE_THREADS, or the cores this process may run on."""
+    wanted = os.environ.get("BAGWISE_THREADS")
+    if wanted:
+        return max(1, int(wanted))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+@cache
+def _workers(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="bagwise")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.cache_clear)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+class _SingleThreadedBlas:
+    """Hold BLAS to one thread while anybody is inside; the last one out restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._limit = _blas().limit(limits=1)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._limit.restore_original_limits()
+
+
+single_threaded_blas = _SingleThreadedBlas()
+
+
+def split(offsets: Array, columns: int) -> list[tuple[int, int]]:
+    """Consecutive ranges of bags, each about `LOGITS_PER_BLOCK` logits and at least one bag."""
+    rows_per_block = max(1, LOGITS_PER_BLOCK // columns)
+    bags, ranges, first = len(offsets) - 1, [], 0
+    while first < bags:
+        last = int(np.searchsorted(offsets, offsets[first] + rows_per_block, side="right")) - 1
+        last = min(max(last, first + 1), bags)
+        ranges.append((first, last))
+        first = last
+    return ranges
+
+
+def each_block(offsets: Array, columns: int, work: Callable[[int, int], Result]) -> list[Result]:
+    """`work(first, last)` for every block of bags; the results in the order of the blocks."""
+    ranges = split(offsets, columns)
+    threads = thread_count()
+    with single_threaded_blas():
+        if len(ranges) == 1 or threads == 1:
+            return [work(first, last) for first, last in ranges]
+        return list(_workers(threads).map(work, *zip(*ranges, strict=True)))
+
+
+_scratch = threading.local()
+
+
+def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """This thread's reusable array; a fresh one for every block would cost a page fault every 4 KiB."""
+    size = int(np.prod(shape))
+    key = f"{name}{np.dtype(dtype).char}"
+    held: Array | None = getattr(_scratch, key, None)
+    if held is None or held.size < size:
+        held = np.empty(size, dtype)
+        setattr(_scratch, key, held)
+    return held[:size].reshape(shape)
+
+
+def padded(columns: int) -> int:
+    """`columns` rounded up so that rows end on a whole vector."""
+    return -(-columns // LANES) * LANES
+
+
+def logits_of(x: Array, weights: Array, bias: Array) -> tuple[Array, Array, Array]:
+    """x @ weights.T in padded scratch, the bias padded to match, and room for one number per row."""
+    columns = len(weights)
+    logits = scratch("logits", (len(x), padded(columns)), x.dtype)
+    logits[:, columns:] = 0
+    np.matmul(x, weights.T, out=logits[:, :columns])
+    padded_bias = np.full(logits.shape[1], padding(x.dtype), x.dtype)
+    padded_bias[:columns] = bias
+    return logits, padded_bias, scratch("rest", (len(x),), x.dtype)
+
+
+def gather(x: Array, offsets: Array, bags: Array) -> tuple[Array, Array]:
+    """The rows of these bags, in this order, and their offsets; the arrays themselves when that is all of them."""
+    if np.array_equal(bags, np.arange(len(offsets) - 1)):
+        return x, offsets
+    sizes = np.diff(offsets)[bags]
+    new_offsets = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.repeat(offsets[bags] - new_offsets[:-1], sizes) + np.arange(new_offsets[-1])
+    return x[rows], new_offsets

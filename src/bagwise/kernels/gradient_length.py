@@ -1,0 +1,198 @@
+"""Norms of the gradients of log P(Y_bc = 0), which the expected gradient length needs (spec section 5).
+
+For class c the gradient by the weights of class t is  sum_i k_it x_i  with
+
+    k_ic = -p_ic,     k_it = q_ic p_it  (t != c),     q = p/(1 - p)
+
+and with the Gram matrix K = X_b X_b' of the bag and M_ij = sum_t p_it p_jt its squared norm is
+
+    sum_ij K_ij [ p_ic p_jc + q_ic q_jc (M_ij - p_ic p_jc) ].
+
+Where c is the arg-max of row i, q_ic may overflow and M_ij - p_ic p_jc cancel. There the product is taken with
+u_it = P(t | not c), which is exact:  q_ic p_it = p_ic u_it.  So the sum over c uses q = 0 at each row's arg-max and the
+few remaining products are added one by one.
+
+Cost n^2 (6 K + 2 d) operations a bag for all classes together; forming the gradients costs 2 n K^2 d and wins for
+bags of many instances. Gram matrices that are small beside their bag are kept, the others are computed when needed.
+"""
+
+import math
+
+import numpy as np
+
+from bagwise.kernels.blocks import each_block, logits_of, padded, scratch
+from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.instances import Instances
+from bagwise.kernels.presence import bag_presence
+from bagwise.kernels.softmax import argmax_of, softmax_rows
+
+LARGEST_GRAM = 2048
+
+
+def _gram_is_cheaper(n: int, classes: int, width: int) -> bool:
+    return n <= LARGEST_GRAM and n * (6 * classes + 2 * width) <= 2 * classes**2 * width
+
+
+@kernel
+def _fill_rows(e: Array, rest: Array, p: Array, q: Array, u: Array, top: Array) -> None:
+    """Probabilities, odds (0 at the arg-max), shares of the rest (0 at the arg-max) and the arg-max of each row."""
+    zero, one = e.dtype.type(0), e.dtype.type(1)
+    tiny = e.dtype.type(1e-30)
+    for i in range(e.shape[0]):
+        r = rest[i]
+        s = one + r
+        inverse = one / s
+        share = one / r if r > tiny else zero
+        for c in range(e.shape[1]):
+            x = e[i, c]
+            p[i, c] = x * inverse
+            q[i, c] = x / (s - x if x < one else max(r, tiny))
+            u[i, c] = x * share
+        m = argmax_of(e[i])
+        q[i, m] = zero
+        u[i, m] = zero
+        top[i] = m
+
+
+@kernel
+def _squared_lengths(gram: Array, p: Array, q: Array, u: Array, top: Array, squared: Array) -> None:
+    rows, columns = p.shape
+    zero, two = p.dtype.type(0), p.dtype.type(2)
+    for c in range(columns):
+        squared[c] = zero
+    for i in range(rows):
+        for j in range(i + 1):
+            k = gram[i, j] if i == j else two * gram[i, j]
+            overlap = zero
+            rest_i = zero
+            rest_j = zero
+            same_top = top[i] == top[j]
+            if same_top:
+                for t in range(columns):
+                    overlap += p[i, t] * p[j, t]
+                    rest_i += u[i, t] * u[j, t]
+                m = top[i]
+                squared[m] += k * (p[i, m] * p[j, m] * rest_i)
+            else:
+                for t in range(columns):
+                    overlap += p[i, t] * p[j, t]
+                    rest_i += u[i, t] * p[j, t]
+                    rest_j += u[j, t] * p[i, t]
+                m = top[i]
+                squared[m] += k * (p[i, m] * q[j, m] * rest_i)
+                m = top[j]
+                squared[m] += k * (p[j, m] * q[i, m] * rest_j)
+            for c in range(columns):
+                pp = p[i, c] * p[j, c]
+                squared[c] += k * (pp + q[i, c] * q[j, c] * (overlap - pp))
+
+
+@kernel
+def gradient_factors(p: Array, q: Array, u: Array, top: Array, c: int, factors: Array) -> None:
+    """k_it of class c, (rows, classes): d log P(Y_c = 0) / d logit."""
+    for i in range(p.shape[0]):
+        if top[i] == c:
+            for t in range(p.shape[1]):
+                factors[i, t] = p[i, c] * u[i, t]
+        else:
+            for t in range(p.shape[1]):
+                factors[i, t] = q[i, c] * p[i, t]
+        factors[i, c] = -p[i, c]
+
+
+@kernel
+def _length_block(
+    e: Array,
+    rest: Array,
+    offsets: Array,
+    first: int,
+    last: int,
+    gram_entries: Array,
+    gram_offsets: Array,
+    lengths: Array,
+    present: Array,
+    absent: Array,
+) -> None:
+    """Everything of the bags in the block whose Gram matrix is kept; present and absent of all."""
+    columns, classes = e.shape[1], lengths.shape[1]
+    base = offsets[first]
+    largest = 0
+    for b in range(first, last):
+        largest = max(largest, offsets[b + 1] - offsets[b])
+    room = np.empty((3, columns), e.dtype)
+    rows_room = np.empty((3, largest, columns), e.dtype)
+    top_room = np.empty(largest, np.int64)
+    for b in range(first, last):
+        n = offsets[b + 1] - offsets[b]
+        rows = slice(offsets[b] - base, offsets[b + 1] - base)
+        bag_presence(e[rows], rest[rows], room[0], room[1])
+        for c in range(classes):
+            absent[b, c] = room[0, c]
+            present[b, c] = room[1, c]
+        if gram_offsets[b + 1] > gram_offsets[b]:
+            gram = gram_entries[gram_offsets[b] : gram_offsets[b + 1]].reshape(n, n)
+            p, q, u, top = rows_room[0, :n], rows_room[1, :n], rows_room[2, :n], top_room[:n]
+            _fill_rows(e[rows], rest[rows], p, q, u, top)
+            _squared_lengths(gram, p, q, u, top, room[2])
+            for c in range(classes):
+                lengths[b, c] = math.sqrt(max(room[2, c], e.dtype.type(0)))
+
+
+def _rows_of(e: Array, rest: Array) -> tuple[Array, Array, Array, Array]:
+    p, q, u = np.empty_like(e), np.empty_like(e), np.empty_like(e)
+    top = np.empty(len(e), np.int64)
+    _fill_rows(e, rest, p, q, u, top)
+    return p, q, u, top
+
+
+def _lengths_of_bag(e: Array, rest: Array, columns: int, x: Array, classes: int) -> Array:
+    """One bag whose Gram matrix is not kept: by a fresh Gram matrix or by its gradients, whichever is cheaper."""
+    p, q, u, top = _rows_of(e, rest)
+    if _gram_is_cheaper(len(x), columns, x.shape[1]):
+        squared = np.empty(e.shape[1], e.dtype)
+        _squared_lengths(x @ x.T, p, q, u, top, squared)
+        return np.sqrt(np.maximum(squared[:classes], 0))
+    lengths = np.empty(classes, e.dtype)
+    factors = np.empty_like(e)
+    for c in range(classes):
+        gradient_factors(p, q, u, top, c, factors)
+        lengths[c] = np.linalg.norm(factors[:, :columns].T @ x)
+    return lengths
+
+
+def gradient_lengths(
+    instances: Instances, weights: Array, bias: Array, classes: int
+) -> tuple[Array, Array, Array]:
+    """Norm of d log P(absent)/d weights, P(present) and P(absent), each (bags, classes)."""
+    x, offsets, grams = instances.x, instances.offsets, instances.grams
+    shape = (len(offsets) - 1, classes)
+    lengths, present, absent = (np.empty(shape, x.dtype) for _ in range(3))
+    without_gram = np.diff(grams.offsets) == 0
+
+    def block(first: int, last: int) -> None:
+        start = offsets[first]
+        logits, padded_bias, rest = logits_of(x[start : offsets[last]], weights, bias)
+        softmax_rows(logits, padded_bias, rest)
+        _length_block(
+            logits, rest, offsets, first, last, grams.entries, grams.offsets, lengths, present, absent
+        )
+        for b in first + np.flatnonzero(without_gram[first:last]):
+            rows = slice(offsets[b] - start, offsets[b + 1] - start)
+            seen = instances.transformed(offsets[b], offsets[b + 1])
+            lengths[b] = _lengths_of_bag(logits[rows], rest[rows], len(weights), seen, classes)
+
+    each_block(offsets, len(weights), block)
+    return lengths, present, absent
+
+
+def absent_gradients(x: Array, seen: Array, weights: Array, bias: Array, classes: int) -> Array:
+    """d log P(absent)/d weights of one bag, explicitly: (classes, K, columns of `seen`)."""
+    logits, padded_bias, rest = logits_of(x, weights, bias)
+    softmax_rows(logits, padded_bias, rest)
+    p, q, u, top = _rows_of(logits, rest)
+    factors = scratch("factors", (len(x), padded(len(weights))), x.dtype)
+    gradients = np.empty((classes, len(weights), seen.shape[1]), x.dtype)
+    for c in range(classes):
+        gradient_factors(p, q, u, top, c, factors)
+        np.matmul(factors[:, : len(weights)].T, seen, out=gradients[c])
+    return gradients

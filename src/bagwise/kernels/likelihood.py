@@ -1,0 +1,176 @@
+"""Log-likelihood of the known labels of one bag and its derivative by the logits (spec section 3).
+
+With A_c = P0/P1 where class c is known present, -1 where known absent, 0 where unknown, and m the row's arg-max:
+
+    dZ_ic = D_ic - p_ic sum_{t != m} D_it - (A_m p_im) u_ic      for c != m,    D_ic = A_c e_ic/(s_i - e_ic)
+    dZ_im = A_m p_im - p_im sum_{t != m} D_it                    u_ic = e_ic/rest_i = P(class c | not class m)
+
+This is the paper's triple sum with the odds of the arg-max, which overflow, cancelled by hand. Every factor is bounded.
+
+The logarithms come from the products of `presence`, whichever of P0, P1 is the smaller. Where a product or `rest`
+underflows (a logit some 80 away from the rest in float32, 700 in float64) the same quantity is summed in logarithms,
+from logits computed once more; that path is rare, exact, and what keeps the objective finite for any finite weights.
+"""
+
+import math
+
+import numpy as np
+
+from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.presence import bag_presence
+from bagwise.kernels.softmax import argmax_of, softmax_rows
+
+
+@kernel
+def _logits_of_row(x: Array, weights: Array, bias: Array, logits: Array) -> None:
+    for c in range(logits.shape[0]):
+        z = np.float64(bias[c])
+        for j in range(x.shape[0]):
+            z += np.float64(x[j]) * np.float64(weights[c, j])
+        logits[c] = z
+
+
+@kernel
+def _log_sum_exp(z: Array) -> float:
+    largest = z[0]
+    for c in range(z.shape[0]):
+        largest = max(largest, z[c])
+    total = 0.0
+    for c in range(z.shape[0]):
+        total += math.exp(z[c] - largest)
+    return largest + math.log(total)
+
+
+@kernel
+def _log_sum_exp_without(z: Array, left_out: int) -> float:
+    held = z[left_out]
+    z[left_out] = -1e300
+    result = _log_sum_exp(z)
+    z[left_out] = held
+    return result
+
+
+@kernel
+def _log_absent(x: Array, weights: Array, bias: Array, c: int) -> float:
+    """S = sum_i log(1 - p_ic), in logarithms throughout."""
+    z = np.empty(weights.shape[0])
+    total = 0.0
+    for i in range(x.shape[0]):
+        _logits_of_row(x[i], weights, bias, z)
+        total += _log_sum_exp_without(z, c) - _log_sum_exp(z)
+    return total
+
+
+@kernel
+def _improbable_presence(x: Array, weights: Array, bias: Array, c: int, derivative: Array) -> float:
+    """log P1 where every p_ic underflows: P1 = sum_i p_ic then, to rounding. Adds its derivative."""
+    rows, columns = x.shape[0], weights.shape[0]
+    log_p = np.empty((rows, columns))
+    for i in range(rows):
+        _logits_of_row(x[i], weights, bias, log_p[i])
+        log_p[i] -= _log_sum_exp(log_p[i])
+    log_present = _log_sum_exp(log_p[:, c].copy())
+    for i in range(rows):
+        share = math.exp(log_p[i, c] - log_present)
+        for t in range(columns):
+            derivative[i, t] -= share * math.exp(log_p[i, t])
+        derivative[i, c] += share
+    return log_present
+
+
+@kernel
+def _share_the_rest(x: Array, weights: Array, bias: Array, m: int, push: float, derivative: Array) -> None:
+    """derivative -= push * u where `rest` underflows."""
+    z = np.empty(weights.shape[0])
+    _logits_of_row(x, weights, bias, z)
+    log_rest = _log_sum_exp_without(z, m)
+    for c in range(z.shape[0]):
+        if c != m:
+            derivative[c] -= push * math.exp(z[c] - log_rest)
+
+
+@kernel
+def _log_of(probability: float, complement: float) -> float:
+    return math.log(probability) if probability < 0.5 else math.log1p(-complement)
+
+
+@kernel
+def bag_likelihood(
+    e: Array, rest: Array, value: Array, known: Array, x: Array, weights: Array, bias: Array, room: Array
+) -> float:
+    """Sum of log P over the known labels; `e` is overwritten by its derivative by the logits.
+
+    `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`; `room` is (3, padded classes) to work in.
+    """
+    zero, one = e.dtype.type(0), e.dtype.type(1)
+    tiny = e.dtype.type(1e-30)
+    rows, columns = e.shape
+    absent, present, factor = room[0], room[1], room[2]
+    bag_presence(e, rest, absent, present)
+    total, improbable = 0.0, False
+    for c in range(columns):
+        factor[c] = zero
+    for c in range(known.shape[0]):
+        if not known[c]:
+            continue
+        if value[c]:
+            if present[c] < tiny:
+                improbable = True
+            else:
+                factor[c] = absent[c] / present[c]
+                total += _log_of(np.float64(present[c]), np.float64(absent[c]))
+        else:
+            factor[c] = -one
+            if absent[c] < tiny:
+                total += _log_absent(x, weights, bias, c)
+            else:
+                total += _log_of(np.float64(absent[c]), np.float64(present[c]))
+    for i in range(rows):
+        row = e[i]
+        m = argmax_of(row)
+        r = rest[i]
+        s = one + r
+        inverse = one / s
+        at_top = factor[m]
+        factor[m] = zero
+        pull = zero
+        for c in range(columns):
+            pull += factor[c] * row[c] / (s - row[c] if row[c] < one else max(r, tiny))
+        push = at_top * inverse
+        shared = push / r if r > tiny else zero
+        for c in range(columns):
+            odds = row[c] / (s - row[c] if row[c] < one else max(r, tiny))
+            row[c] = factor[c] * odds - row[c] * (inverse * pull + shared)
+        row[m] = push - inverse * pull
+        factor[m] = at_top
+        if r <= tiny and push != zero:
+            _share_the_rest(x[i], weights, bias, m, push, row)
+    if improbable:
+        for c in range(known.shape[0]):
+            if known[c] and value[c] and present[c] < tiny:
+                total += _improbable_presence(x, weights, bias, c, e)
+    return total
+
+
+@kernel
+def likelihood_block(
+    logits: Array,
+    padded_bias: Array,
+    rest: Array,
+    offsets: Array,
+    first: int,
+    last: int,
+    value: Array,
+    known: Array,
+    x: Array,
+    weights: Array,
+    bias: Array,
+) -> float:
+    """`bag_likelihood` for the bags first..last whose rows `logits` and `x` hold."""
+    softmax_rows(logits, padded_bias, rest)
+    room = np.empty((3, logits.shape[1]), logits.dtype)
+    base, total = offsets[first], 0.0
+    for b in range(first, last):
+        rows = slice(offsets[b] - base, offsets[b + 1] - base)
+        total += bag_likelihood(logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias, room)
+    return total

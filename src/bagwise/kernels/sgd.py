@@ -1,0 +1,124 @@
+"""Projected stochastic gradient steps, one after another, on single pairs or on whole bags (spec section 4).
+
+    W <- P( W - eta_k sum_c [ grad f_bc(W) + penalty W ] ),    eta_k = step_size / (penalty k + 1)
+
+The sum runs over the one class of the step, or over every known class of the bag. P projects onto the ball
+||W|| <= radius. The paper leaves `penalty W` out of the step; with it the steps and the other solvers have one minimum.
+"""
+
+import math
+
+import numpy as np
+
+from bagwise.kernels.blocks import padded
+from bagwise.kernels.compile import Array, kernel, padding
+from bagwise.kernels.instances import Instances
+from bagwise.kernels.likelihood import bag_likelihood
+from bagwise.kernels.softmax import softmax_rows
+
+EVERY_KNOWN_CLASS = -1
+
+
+@kernel
+def _project(weights: Array, radius: float) -> None:
+    squared = 0.0
+    for w in weights.flat:
+        squared += w * w
+    if squared > radius * radius:
+        shrink = radius / math.sqrt(squared)
+        for k in range(weights.shape[0]):
+            for j in range(weights.shape[1]):
+                weights[k, j] *= shrink
+
+
+@kernel
+def _steps(
+    x: Array,
+    offsets: Array,
+    shift: Array,
+    scale: Array,
+    value: Array,
+    known: Array,
+    bags: Array,
+    classes: Array,
+    weights: Array,
+    padded_bias: Array,
+    taken: int,
+    step_size: float,
+    penalty: float,
+    radius: float,
+) -> None:
+    width, columns = x.shape[1], weights.shape[0]
+    largest = 0
+    for b in bags:
+        largest = max(largest, offsets[b + 1] - offsets[b])
+    seen_room = np.ones((largest, weights.shape[1]))
+    logits_room = np.empty((largest, padded_bias.shape[0]))
+    rest_room = np.empty(largest)
+    room = np.empty((3, padded_bias.shape[0]))
+    asked = np.zeros(known.shape[1], np.bool_)
+    for step in range(bags.shape[0]):
+        b, only = bags[step], classes[step]
+        n = offsets[b + 1] - offsets[b]
+        seen, logits, rest = seen_room[:n], logits_room[:n], rest_room[:n]
+        for i in range(n):
+            for j in range(width):
+                seen[i, j] = (x[offsets[b] + i, j] - shift[j]) / scale[j]
+            for c in range(logits.shape[1]):
+                logits[i, c] = 0.0
+            for c in range(columns):
+                z = 0.0
+                for j in range(weights.shape[1]):
+                    z += weights[c, j] * seen[i, j]
+                logits[i, c] = z
+        softmax_rows(logits, padded_bias, rest)
+        count = 0
+        for c in range(known.shape[1]):
+            asked[c] = known[b, c] and (only == EVERY_KNOWN_CLASS or only == c)
+            count += asked[c]
+        bag_likelihood(logits, rest, value[b], asked, seen, weights, padded_bias, room)
+        eta = step_size / (penalty * (taken + step) + 1.0)
+        decay = max(0.0, 1.0 - eta * penalty * count)
+        for c in range(columns):
+            for j in range(weights.shape[1]):
+                change = 0.0
+                for i in range(n):
+                    change += logits[i, c] * seen[i, j]
+                weights[c, j] = decay * weights[c, j] + eta * change
+        _project(weights, radius)
+
+
+def sgd_steps(
+    instances: Instances,
+    value: Array,
+    known: Array,
+    bags: Array,
+    classes: Array,
+    weights: Array,
+    taken: int,
+    step_size: float,
+    penalty: float,
+    radius: float,
+) -> Array:
+    """The weights (K, d [+ 1]) after one step for every (bag, class) given, in that order."""
+    result = np.array(weights, dtype=np.float64, order="C")
+    columns = len(weights)
+    padded_bias = np.full(padded(columns), padding(np.float64))
+    padded_bias[:columns] = 0
+    _steps(
+        instances.x,
+        instances.offsets,
+        instances.shift,
+        instances.scale,
+        value,
+        known,
+        np.asarray(bags, np.int64),
+        np.asarray(classes, np.int64),
+        result,
+        padded_bias,
+        taken,
+        step_size,
+        penalty,
+        radius,
+    )
+    return result

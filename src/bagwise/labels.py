@@ -1,0 +1,121 @@
+"""Labels: present, absent or unknown for every (bag, class). Unknown is never absent."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bagwise.errors import BagwiseError
+from bagwise.kernels import Array
+
+
+class Labels:
+    """`value` (bags x classes) says present or absent where `known`; elsewhere it means nothing and is False.
+
+    >>> labels = Labels.from_array([[1, 0, -1], [-1, -1, 1]], missing=-1)
+    >>> labels
+    Labels(2 bags, 3 classes, 3 of 6 known)
+    >>> labels.known[0]
+    array([ True,  True, False])
+    """
+
+    def __init__(self, value: npt.ArrayLike, known: npt.ArrayLike) -> None:
+        self.value = np.array(value, dtype=bool, ndmin=2)
+        self.known = np.array(known, dtype=bool, ndmin=2)
+        if self.value.ndim != 2 or self.value.shape != self.known.shape:
+            raise BagwiseError(
+                f"Label values have shape {self.value.shape} and the known mask {self.known.shape}: "
+                "both must be (bags x classes)."
+            )
+        if self.value.shape[1] == 0:
+            raise BagwiseError("There are no classes: labels need at least one column.")
+        self.value &= self.known
+
+    @classmethod
+    def from_array(cls, array: npt.ArrayLike, missing: float = np.nan) -> "Labels":
+        """From 1 = present, 0 = absent and `missing` = unknown (NaN as in scikit-activeml, or -1 as in the paper).
+
+        No other value is accepted. In particular -1 means *absent* in some files: say `missing=-1` only where it
+        means unknown.
+        """
+        given = np.asarray(array)
+        if given.ndim != 2:
+            raise BagwiseError(f"Labels have shape {given.shape}: they must be 2-dimensional, (bags x classes).")
+        if given.dtype.kind not in "fiub":
+            raise BagwiseError(f"Labels are of type {given.dtype}: they must be numbers, 1, 0 or {missing}.")
+        unknown = np.isnan(given.astype(float)) if np.isnan(missing) else given == missing
+        wrong = ~unknown & (given != 0) & (given != 1)
+        if wrong.any():
+            bag, column = np.argwhere(wrong)[0]
+            raise BagwiseError(
+                f"The label of bag {bag}, class column {column} is {given[bag, column]}: only 1 (present), "
+                f"0 (absent) and {missing} (unknown) are allowed here; choose another with `missing`."
+            )
+        return cls(np.where(unknown, 0, given), ~unknown)
+
+    @classmethod
+    def unknown(cls, bags: int, classes: int) -> "Labels":
+        """Nothing known yet."""
+        return cls(np.zeros((bags, classes), bool), np.zeros((bags, classes), bool))
+
+    @classmethod
+    def of(cls, labels: Any, bags: int) -> "Labels":
+        """`labels` as Labels, whether they are already or an array with NaN for unknown; one row for every bag."""
+        result = labels if isinstance(labels, cls) else cls.from_array(labels)
+        if len(result) != bags:
+            raise BagwiseError(f"There are labels for {len(result)} bags but {bags} bags.")
+        return result
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __repr__(self) -> str:
+        return (
+            f"Labels({len(self)} bags, {self.n_classes} classes, {self.n_known} of {self.known.size} known)"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Labels):
+            return NotImplemented
+        return np.array_equal(self.value, other.value) and np.array_equal(self.known, other.known)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.value.shape[1])
+
+    @property
+    def n_known(self) -> int:
+        """Number of known pairs |L|."""
+        return int(np.count_nonzero(self.known))
+
+    def copy(self) -> "Labels":
+        """Labels that can be changed without changing these."""
+        return Labels(self.value, self.known)
+
+    def select(self, chosen: npt.ArrayLike) -> "Labels":
+        """The rows of these bags."""
+        positions = np.asarray(chosen)
+        return Labels(self.value[positions], self.known[positions])
+
+    def hide(self, bags: npt.ArrayLike) -> "Labels":
+        """The same labels with everything about these bags unknown."""
+        known = self.known.copy()
+        known[np.asarray(bags)] = False
+        return Labels(self.value, known)
+
+    def record(self, bag: int, label_class: int, present: bool) -> None:
+        """Make one pair known."""
+        self.value[bag, label_class] = present
+        self.known[bag, label_class] = True
+
+    def forget(self, bag: int, label_class: int) -> None:
+        """Make one pair unknown again."""
+        self.value[bag, label_class] = False
+        self.known[bag, label_class] = False
+
+    def to_array(self, missing: float = np.nan) -> Array:
+        """1, 0 and `missing`, as floats."""
+        return np.where(self.known, self.value.astype(float), missing)

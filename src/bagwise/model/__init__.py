@@ -1,0 +1,6 @@
+"""The model: its objective, its solvers, and the classifier that people use."""
+
+from bagwise.model.classifier import MIMLClassifier
+from bagwise.model.pool import Pool, Scorer
+
+__all__ = ["MIMLClassifier", "Pool", "Scorer"]

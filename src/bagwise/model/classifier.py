@@ -1,0 +1,259 @@
+"""MIMLClassifier: the model of the paper as a scikit-learn estimator over bags."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from bagwise.bags import Bags
+from bagwise.errors import BagwiseError
+from bagwise.kernels import Array, Instances
+from bagwise.labels import Labels
+from bagwise.metrics import bag_accuracy
+from bagwise.model import persistence, solvers
+from bagwise.model.features import STANDARDISE, fit_transformer, instances_of
+from bagwise.model.objective import Objective
+from bagwise.model.pool import Pool, Scorer
+from bagwise.model.solvers import Settings, State
+
+DEFAULT_PRIOR = 1.0
+
+
+class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
+    """Multi-instance multi-label classifier that learns from incomplete bag labels.
+
+    Each instance belongs to one class, P(class) = softmax(W x); a bag has a class when one of its instances has it.
+
+    Parameters
+    ----------
+    solver : "lbfgs", "gd", "pair_sgd" or "bag_sgd".
+    prior : precision of the Gaussian prior on the weights, beside the *sum* of the log-likelihood. Default 1.
+    penalty : the same beside the *mean*, as in the paper. Give one of the two.
+    background : add a class that is never asked or predicted, for instances of none of the classes.
+    transformer : "standardise", None, or any scikit-learn transformer of instances.
+    fit_intercept : let every class have a constant; it is penalised like the other weights.
+    max_iter : iterations (`lbfgs`) or epochs (the others); None for the solver's own limit.
+    tol : stop when no entry of the gradient is larger.
+    step_size : first step of the stochastic solvers, step_size / (penalty k + 1).
+    random_state : order of the stochastic solvers' epochs.
+
+    Attributes
+    ----------
+    coef_ : (classes [+ 1], features) weights on transformed features; the last row is the background's.
+    intercept_ : (classes [+ 1],).
+    log_likelihood_ : sum of log P over the known labels, at the start and after every iteration or epoch.
+
+    >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-2.1], [1.9]]])
+    >>> clf = MIMLClassifier(background=False).fit(bags, [[1, 0], [0, 1], [1, np.nan]])
+    >>> clf.predict(bags)
+    array([[1, 0],
+           [0, 1],
+           [1, 1]])
+    """
+
+    def __init__(
+        self,
+        solver: str = "lbfgs",
+        prior: float | None = None,
+        penalty: float | None = None,
+        background: bool = True,
+        transformer: Any = STANDARDISE,
+        fit_intercept: bool = True,
+        max_iter: int | None = None,
+        tol: float = 1e-6,
+        step_size: float = 0.1,
+        random_state: int | None = None,
+    ) -> None:
+        self.solver = solver
+        self.prior = prior
+        self.penalty = penalty
+        self.background = background
+        self.transformer = transformer
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+        self.random_state = random_state
+
+    # Learning
+
+    def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
+        """Learn from every known label; `labels` are Labels or an array with NaN for unknown."""
+        bags, labels = self._checked(bags, labels)
+        if labels.n_known == 0:
+            raise BagwiseError("No label is known: fitting needs at least one.")
+        self.prepare(bags, labels.n_classes)
+        objective = self.objective(self.instances(bags), labels)
+        self._learn(objective)
+        return self
+
+    def partial_fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
+        """Go on learning from these labels, from the present weights; the first call fixes the transformer.
+
+        A stochastic solver takes one step per known pair or labelled bag; `lbfgs` and `gd` take a few iterations.
+        """
+        bags, labels = self._checked(bags, labels)
+        if not hasattr(self, "weights_"):
+            self.prepare(bags, labels.n_classes)
+        elif labels.n_classes != self.n_classes_:
+            raise BagwiseError(f"The labels have {labels.n_classes} classes but the model has {self.n_classes_}.")
+        if labels.n_known:
+            objective = self.objective(self.instances(bags), labels)
+            pairs = np.nonzero(labels.known)
+            state = solvers.get(self.solver).update(
+                objective, State(self.weights_, self.n_steps_), *pairs, self.settings()
+            )
+            self.set_state(state)
+        return self
+
+    def prepare(self, bags: Bags, n_classes: int) -> Self:
+        """Fit the transformer and start from weights that know nothing."""
+        if n_classes == 1 and not self.background:
+            raise BagwiseError(
+                "A single class without background leaves every instance no choice: use background=True."
+            )
+        self._check_parameters()
+        self.n_classes_ = n_classes
+        self.n_features_in_ = bags.n_features
+        self.transformer_ = fit_transformer(self.transformer, bags)
+        width = self.instances(bags.select([0])).width
+        self.log_likelihood_: Array = np.empty(0)
+        return self.set_state(State(np.zeros((n_classes + self.background, width))))
+
+    def _learn(self, objective: Objective) -> None:
+        history = [objective.log_likelihood_and_gradient(self.weights_)[0]]
+
+        def record(weights: Array) -> None:
+            history.append(objective.log_likelihood_and_gradient(weights)[0])
+
+        weights = solvers.get(self.solver).fit(objective, self.weights_, self.settings(), record)
+        self.log_likelihood_ = np.array(history)
+        self.set_state(State(weights, self.n_steps_))
+
+    def settings(self) -> Settings:
+        """The parameters a solver looks at."""
+        return Settings(self.max_iter, self.tol, self.step_size, np.random.default_rng(self.random_state or 0))
+
+    def objective(self, instances: Instances, labels: Labels) -> Objective:
+        """What fitting these labels minimises."""
+        prior = DEFAULT_PRIOR if self.prior is None and self.penalty is None else self.prior
+        return Objective(instances, labels, len(self.weights_), prior, self.penalty)
+
+    # Weights
+
+    def set_state(self, state: State) -> Self:
+        """Take over the weights of an online run."""
+        self.weights_, self.n_steps_ = state.weights, state.steps
+        return self
+
+    @property
+    def coef_(self) -> Array:
+        """(classes [+ 1], features)."""
+        check_is_fitted(self, "weights_")
+        return self.weights_[:, :-1] if self.fit_intercept else self.weights_
+
+    @property
+    def intercept_(self) -> Array:
+        """(classes [+ 1],)."""
+        check_is_fitted(self, "weights_")
+        return self.weights_[:, -1] if self.fit_intercept else np.zeros(len(self.weights_))
+
+    @classmethod
+    def from_weights(cls, weights: npt.ArrayLike) -> "MIMLClassifier":
+        """A fitted model whose (classes x features) weights act on the raw features.
+
+        >>> MIMLClassifier.from_weights([[1.0], [0.0]]).predict_proba([[[0.0], [0.0]]])
+        array([[0.75, 0.75]])
+        """
+        given = np.array(weights, dtype=float, ndmin=2)
+        model = cls(background=False, transformer=None, fit_intercept=False)
+        model.prepare(Bags(np.zeros((1, given.shape[1])), [0, 1]), len(given))
+        return model.set_state(State(given))
+
+    # Predicting
+
+    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+        """P(class is in bag), (bags x classes)."""
+        return self._scorer(bags).probabilities()[0]
+
+    def predict(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+        """1 where a class is more likely in the bag than not, (bags x classes)."""
+        return (self.predict_proba(bags) > 0.5).astype(int)
+
+    def predict_instance_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+        """P(instance has class), (instances x classes); with a background class rows sum to less than 1."""
+        return self._scorer(bags).instance_probabilities()
+
+    def score(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> float:
+        """Bag accuracy on fully known labels."""
+        bags, labels = self._checked(bags, labels)
+        if not labels.known.all():
+            raise BagwiseError("Scoring needs every label: some are unknown.")
+        return bag_accuracy(labels.value, self.predict_proba(bags))
+
+    def pool(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any = None) -> Pool:
+        """What a criterion sees of these bags."""
+        bags = Bags.of(bags)
+        scorer = self._scorer(bags)
+        known = Labels.unknown(len(bags), self.n_classes_) if labels is None else Labels.of(labels, len(bags))
+        return self.pool_of(scorer, known, keys=bags.keys, seed=self.random_state or 0)
+
+    def pool_of(self, scorer: Scorer, labels: Labels, **rest: Any) -> Pool:
+        """A pool over an existing scorer, with this model's prior."""
+        objective = self.objective(scorer.instances, labels)
+        return Pool(labels=labels, scorer=scorer, prior=objective.penalty * max(labels.n_known, 1), **rest)
+
+    def instances(self, bags: Bags) -> Instances:
+        """The bags as the model sees them."""
+        check_is_fitted(self, "transformer_")
+        if bags.n_features != self.n_features_in_:
+            raise BagwiseError(
+                f"The bags have {bags.n_features} features but the model was fitted with {self.n_features_in_}."
+            )
+        return instances_of(bags, self.transformer_, self.fit_intercept)
+
+    def scorer(self, instances: Instances) -> Scorer:
+        """The present weights on these instances."""
+        return Scorer(instances, self.weights_, self.n_classes_)
+
+    # Keeping
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, without pickle."""
+        check_is_fitted(self, "weights_")
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        persistence.write(path, {"parameters": self.get_params(deep=False), "fitted": fitted})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "MIMLClassifier":
+        """Read a model that `save` wrote."""
+        content = persistence.read(path)
+        model = cls(**content["parameters"])
+        vars(model).update(content["fitted"])
+        return model
+
+    # Checking
+
+    def _scorer(self, bags: Bags | Sequence[npt.ArrayLike]) -> Scorer:
+        check_is_fitted(self, "weights_")
+        return self.scorer(self.instances(Bags.of(bags)))
+
+    def _checked(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> tuple[Bags, Labels]:
+        bags = Bags.of(bags)
+        return bags, Labels.of(labels, len(bags))
+
+    def _check_parameters(self) -> None:
+        solvers.get(self.solver)
+        if self.prior is not None and self.penalty is not None:
+            raise BagwiseError("Both prior and penalty are given: they are two ways to say the same thing, give one.")
+        for name in ("prior", "penalty", "step_size", "tol"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise BagwiseError(f"{name}={value!r} must not be negative.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")

@@ -1,0 +1,46 @@
+"""From raw instances to what the model sees: standardised by default, or through any scikit-learn transformer."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+from bagwise.bags import ROWS_PER_CHECK, Bags
+from bagwise.errors import BagwiseError
+from bagwise.kernels import Array, Instances
+
+STANDARDISE = "standardise"
+
+
+def fit_transformer(transformer: Any, bags: Bags) -> Any:
+    """A fitted copy of `transformer` (None: features as they are)."""
+    if transformer is None:
+        return None
+    if isinstance(transformer, str):
+        if transformer != STANDARDISE:
+            raise BagwiseError(
+                f"transformer={transformer!r} is not known: give {STANDARDISE!r}, None or a scikit-learn transformer."
+            )
+        scaler = StandardScaler()
+        for start in range(0, len(bags.instances), ROWS_PER_CHECK):
+            scaler.partial_fit(bags.instances[start : start + ROWS_PER_CHECK])
+        return scaler
+    return clone(transformer).fit(bags.instances)
+
+
+def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
+    """The bags as the model sees them; scaling costs no copy, another transformer makes one."""
+    x = bags.instances
+    if fitted is not None and not isinstance(fitted, StandardScaler):
+        x = _dense(fitted.transform(x), x.dtype)
+        fitted = None
+    width, dtype = x.shape[1], x.dtype
+    shift = np.zeros(width) if fitted is None or fitted.mean_ is None else fitted.mean_
+    scale = np.ones(width) if fitted is None or fitted.scale_ is None else fitted.scale_
+    return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept)
+
+
+def _dense(transformed: Any, dtype: Any) -> Array:
+    array = transformed.toarray() if hasattr(transformed, "toarray") else transformed
+    return np.ascontiguousarray(array, dtype=dtype)

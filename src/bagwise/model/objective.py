@@ -1,0 +1,69 @@
+"""What fitting minimises: the mean negative log-likelihood of the known labels plus a Gaussian prior (spec section 3).
+
+    F(W) = -(1/|L|) sum_{(b,c) in L} log P(Y_bc)  +  (penalty/2) ||W||^2
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bagwise.kernels import Array, Instances, log_likelihood_and_gradient
+from bagwise.labels import Labels
+
+
+@dataclass(frozen=True)
+class Objective:
+    """F for these instances and labels; `prior` is a fixed pull on the sum, penalty = prior/|L|."""
+
+    instances: Instances
+    labels: Labels
+    n_outputs: int
+    prior: float | None
+    fixed_penalty: float | None
+
+    @property
+    def penalty(self) -> float:
+        """The weight of ||W||^2/2 beside the mean log-likelihood."""
+        if self.fixed_penalty is not None:
+            return self.fixed_penalty
+        assert self.prior is not None
+        return self.prior / max(self.labels.n_known, 1)
+
+    @property
+    def radius(self) -> float:
+        """The minimiser of F lies in this ball around 0 (the paper's appendix); infinite without a penalty.
+
+        F(W*) <= F(0), and at W = 0 a label costs at most log K (present) or n/(K - 1) (absent).
+        """
+        if self.penalty == 0:
+            return float("inf")
+        largest_bag = int(np.diff(self.instances.offsets).max())
+        worst = max(np.log(self.n_outputs), largest_bag / (self.n_outputs - 1))
+        return float(np.sqrt(2 / self.penalty * worst))
+
+    @property
+    def start(self) -> Array:
+        """Weights that know nothing."""
+        return np.zeros((self.n_outputs, self.instances.width))
+
+    @cached_property
+    def _labelled(self) -> tuple[Instances, Labels]:
+        """Only bags with a known label cost anything."""
+        bags = np.flatnonzero(self.labels.known.any(axis=1))
+        return self.instances.select(bags), self.labels.select(bags)
+
+    def log_likelihood_and_gradient(self, weights: Array) -> tuple[float, Array]:
+        """sum log P over the known labels, and its gradient by the weights."""
+        instances, labels = self._labelled
+        total, by_weight, by_bias = log_likelihood_and_gradient(
+            instances.x, instances.offsets, *instances.fold(weights), labels.value, labels.known
+        )
+        return total, instances.unfold(by_weight, by_bias)
+
+    def __call__(self, weights: Array) -> tuple[float, Array]:
+        """F and its gradient."""
+        total, gradient = self.log_likelihood_and_gradient(weights)
+        known = self.labels.n_known
+        value = -total / known + self.penalty / 2 * float(np.vdot(weights, weights))
+        return value, -gradient / known + self.penalty * weights

@@ -1,0 +1,62 @@
+"""Solvers: ONE FILE = ONE SOLVER, found by its name. Each has the same two functions:
+
+    fit(objective, weights, settings, record) -> weights       from scratch; record(weights) after every epoch
+    update(objective, state, bags, classes, settings) -> State   after these pairs became known
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from types import ModuleType
+from typing import Protocol, cast
+
+import numpy as np
+
+from bagwise.discovery import choose, discover
+from bagwise.kernels import Array
+from bagwise.model.objective import Objective
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a solver may be told."""
+
+    max_iter: int | None = None
+    tolerance: float = 1e-6
+    step_size: float = 0.1
+    rng: np.random.Generator | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """Where an online run stands: never changed, only replaced, so keeping one is a snapshot."""
+
+    weights: Array
+    steps: int = 0
+
+    def advanced(self, weights: Array, steps: int) -> "State":
+        """The state after `steps` more steps."""
+        return replace(self, weights=weights, steps=self.steps + steps)
+
+
+Record = Callable[[Array], None]
+
+
+class Solver(Protocol):
+    """The two functions of a solver's file."""
+
+    def fit(self, objective: Objective, weights: Array, settings: Settings, record: Record) -> Array: ...
+    def update(
+        self, objective: Objective, state: State, bags: Array, classes: Array, settings: Settings
+    ) -> State: ...
+
+
+@cache
+def available() -> dict[str, ModuleType]:
+    """Every solver by name."""
+    return discover(__name__)
+
+
+def get(name: str) -> Solver:
+    """The solver called `name`."""
+    return cast(Solver, choose("solver", name, available()))

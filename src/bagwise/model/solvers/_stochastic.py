@@ -1,0 +1,49 @@
+"""What the two stochastic solvers share: epochs and single updates are the same steps in another order."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bagwise.kernels import Array, sgd_steps
+from bagwise.model.objective import Objective
+from bagwise.model.solvers import Record, Settings, State
+
+EPOCHS = 100
+
+Targets = tuple[Array, Array]
+
+
+def take(objective: Objective, state: State, targets: Targets, settings: Settings) -> State:
+    """One step for each (bag, class) of `targets`."""
+    bags, classes = targets
+    weights = sgd_steps(
+        objective.instances,
+        objective.labels.value,
+        objective.labels.known,
+        bags,
+        classes,
+        state.weights,
+        state.steps,
+        settings.step_size,
+        objective.penalty,
+        objective.radius,
+    )
+    return state.advanced(weights, len(bags))
+
+
+def epochs(
+    objective: Objective,
+    weights: Array,
+    settings: Settings,
+    record: Record,
+    targets_of: Callable[[Objective], Targets],
+) -> Array:
+    """Visit every target once an epoch, each epoch in another random order."""
+    rng = settings.rng or np.random.default_rng(0)
+    bags, classes = targets_of(objective)
+    state = State(weights)
+    for _ in range(settings.max_iter or EPOCHS):
+        order = rng.permutation(len(bags))
+        state = take(objective, state, (bags[order], classes[order]), settings)
+        record(state.weights)
+    return state.weights

@@ -1,0 +1,26 @@
+"""One projected gradient step on all known labels of the bag just answered; an epoch visits every such bag once."""
+
+import numpy as np
+
+from bagwise.kernels import EVERY_KNOWN_CLASS, Array
+from bagwise.model.objective import Objective
+from bagwise.model.solvers import Record, Settings, State
+from bagwise.model.solvers._stochastic import Targets, epochs, take
+
+
+def _whole(bags: Array) -> Targets:
+    return bags, np.full(len(bags), EVERY_KNOWN_CLASS)
+
+
+def _labelled_bags(objective: Objective) -> Targets:
+    return _whole(np.flatnonzero(objective.labels.known.any(axis=1)))
+
+
+def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> Array:
+    """Epochs over the labelled bags."""
+    return epochs(objective, weights, settings, record, _labelled_bags)
+
+
+def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
+    """One step for each bag that got an answer."""
+    return take(objective, state, _whole(np.unique(bags)), settings)

@@ -1,0 +1,23 @@
+"""One projected gradient step on the pair just answered; an epoch visits every known pair once."""
+
+import numpy as np
+
+from bagwise.kernels import Array
+from bagwise.model.objective import Objective
+from bagwise.model.solvers import Record, Settings, State
+from bagwise.model.solvers._stochastic import Targets, epochs, take
+
+
+def _known_pairs(objective: Objective) -> Targets:
+    bags, classes = np.nonzero(objective.labels.known)
+    return bags, classes
+
+
+def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> Array:
+    """Epochs over the known pairs."""
+    return epochs(objective, weights, settings, record, _known_pairs)
+
+
+def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
+    """One step for each pair."""
+    return take(objective, state, (bags, classes), settings)
