@@ -20,7 +20,7 @@ def load(name: str, random_state: int = 0, **options: Any) -> Dataset:
     """The data set called `name`; `random_state` matters to those that are drawn.
 
     >>> load("digits")
-    Dataset(digits: Bags(400 bags, 1797 instances, 64 features), 10 classes)
+    Dataset(digits: Bags(396 bags, 1797 instances, 64 features), 10 classes)
     """
     dataset: Dataset = choose("data set", name, available()).load(random_state, **options)
     return dataset

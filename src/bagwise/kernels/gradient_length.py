@@ -42,7 +42,7 @@ def _fill_rows(e: Array, rest: Array, p: Array, q: Array, u: Array, top: Array) 
         r = rest[i]
         s = one + r
         inverse = one / s
-        share = one / r if r > tiny else zero
+        share = one / r if r > zero else zero
         for c in range(e.shape[1]):
             x = e[i, c]
             p[i, c] = x * inverse

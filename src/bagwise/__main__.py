@@ -1,0 +1,5 @@
+"""`python -m bagwise`."""
+
+from bagwise.cli import main
+
+main()

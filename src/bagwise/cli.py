@@ -1,0 +1,224 @@
+"""The command line. Commands are thin: they read options, call the library, and show what came back."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from bagwise import criteria, datasets, granularity
+from bagwise.errors import BagwiseError
+from bagwise.experiments import curves
+from bagwise.experiments.runner import run_all, write_rows
+from bagwise.experiments.simulation import REPORTED, Simulation
+from bagwise.model import solvers
+
+DEMO_FOLDS = 4
+DEMO_INITIAL = 3
+DEMO_LEVEL = 0.92
+
+app = typer.Typer(
+    help="Active learning on bags with several labels, some of them unknown.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+errors = Console(stderr=True)
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+@app.callback()
+def _options(debug: Debug = False) -> None:
+    """Options for every command."""
+
+
+@app.command(name="datasets")
+def list_datasets(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
+    """List the data sets, their sizes, and what is missing for those that cannot be loaded."""
+    described = [_describe(name) for name in datasets.available()]
+    if as_json:
+        print(json.dumps(described, indent=2))
+        return
+    table = Table("data set", "what it is", "bags", "instances", "features", "classes", "per bag")
+    for one in described:
+        if "missing" in one:
+            table.add_row(one["name"], f"{one['description']}\n[yellow]{one['missing']}[/]", *["-"] * 5)
+        else:
+            sizes = [str(one[column]) for column in ("bags", "instances", "features", "classes")]
+            table.add_row(one["name"], one["description"], *sizes, f"{one['classes_per_bag']:.2f}")
+    console.print(table)
+
+
+def _describe(name: str) -> dict[str, Any]:
+    description = {"name": name, "description": datasets.available()[name].DESCRIPTION}
+    try:
+        data = datasets.load(name)
+    except BagwiseError as missing:
+        return {**description, "missing": str(missing)}
+    return {
+        **description,
+        "bags": len(data.bags),
+        "instances": len(data.bags.instances),
+        "features": data.bags.n_features,
+        "classes": len(data.classes),
+        "classes_per_bag": float(data.labels.value.sum(axis=1).mean()),
+    }
+
+
+@app.command()
+def simulate(
+    dataset: Annotated[str, typer.Argument(help=f"One of {', '.join(datasets.available())}.")],
+    criterion: Annotated[
+        list[str], typer.Option(help=f"Repeat to compare: {', '.join(criteria.available())}.")
+    ] = ["balanced_uncertainty", "random"],  # noqa: B006
+    granularity: Annotated[
+        list[str], typer.Option(help=f"Repeat to compare: {', '.join(granularity.GRANULARITIES)}.")
+    ] = ["pair"],  # noqa: B006
+    update: Annotated[str, typer.Option(help=f"One of {', '.join(solvers.available())}.")] = "lbfgs",
+    background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
+    prior: Annotated[float | None, typer.Option(help="Precision of the prior on the weights [default: 1].")] = None,
+    penalty: Annotated[float | None, typer.Option(help="The paper's penalty, instead of --prior.")] = None,
+    step_size: Annotated[float, typer.Option(help="First step of pair_sgd and bag_sgd.")] = 0.1,
+    audit: Annotated[float, typer.Option(help="Share of questions drawn at random.")] = 0.1,
+    queries: Annotated[int, typer.Option(min=1, help="Pair queries to make.")] = 500,
+    initial: Annotated[
+        float, typer.Option(min=0, help="Bags labelled at the start: a share below 1, or a number.")
+    ] = 0.05,
+    every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
+    runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run [default: all].")] = None,
+    seed: Annotated[int, typer.Option(help="Of folds, first labels, ties and drawn data.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for rows and figures [default: results/DATASET].")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the final figures as JSON.")] = False,
+) -> None:
+    """Label a data set by itself and draw how fast each strategy learns."""
+    datasets.load(dataset, seed)
+    simulations = [
+        Simulation(
+            dataset, one, unit, update, background, prior, penalty, step_size, audit, queries, initial, every,
+            folds=folds, fold=fold, seed=seed,
+        )
+        for one in criterion
+        for unit in granularity
+        for fold in range(folds if runs is None else min(runs, folds))
+    ]  # fmt: skip
+    folder = out or Path("results") / dataset
+    rows = _run(simulations, quiet=as_json)
+    write_rows(rows, folder / "rows.parquet")
+    figures = [
+        curves.save_figure(curves.figure(rows, metric.__name__, dataset), folder / metric.__name__)
+        for metric in REPORTED
+    ]
+    if as_json:
+        print(json.dumps(_final(rows).to_dicts(), indent=2))
+        return
+    console.print(_final_table(rows))
+    console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figures[0][1]} (and .svg, .html; one for each metric)")
+
+
+@app.command()
+def demo(
+    simulate: Annotated[int, typer.Option(min=25, help="Answers that the demo gives to itself.")] = 500,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs to average.")] = 4,
+    out: Annotated[Path, typer.Option(help="Folder for rows and figures.")] = Path("results/demo"),
+) -> None:
+    """Watch it learn: strips of handwritten digits, *is there a 7?*, answered by itself from 3 labelled strips."""
+    console.print(
+        f"Strips of handwritten digits, {DEMO_INITIAL} of them labelled. "
+        f"Each question is one yes/no about one strip and one digit; {simulate} answers, {seeds} runs."
+    )
+    simulations = [
+        Simulation(
+            "digits",
+            criterion,
+            audit=0.0 if criterion == "random" else 0.1,
+            queries=simulate,
+            initial=DEMO_INITIAL,
+            folds=DEMO_FOLDS,
+            seed=seed,
+        )
+        for criterion in ("balanced_uncertainty", "random")
+        for seed in range(seeds)
+    ]
+    rows = _run(simulations)
+    write_rows(rows, out / "rows.parquet")
+    figures = curves.save_figure(curves.figure(rows, title="Strips of digits, held-out bags"), out / "learning-curve")
+    console.print(_curve_table(rows, max(25, simulate // 10 // 25 * 25)))
+    for strategy, asked in curves.first_reaching(rows, "bag_accuracy", DEMO_LEVEL).items():
+        when = f"after {asked} answers" if asked is not None else f"not within {simulate} answers"
+        console.print(f"{DEMO_LEVEL} bag accuracy with {strategy}: {when}")
+    console.print(f"Figure: {figures[1]}   in the browser: {figures[2]}")
+
+
+def _run(simulations: list[Simulation], quiet: bool = False) -> pl.DataFrame:
+    """All simulations behind one progress bar."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("answers"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, disable=quiet) as bar:
+        task = bar.add_task(f"{len(simulations)} runs", total=sum(one.queries for one in simulations))
+        return run_all(simulations, lambda queries: bar.advance(task, queries))
+
+
+def _final(rows: pl.DataFrame) -> pl.DataFrame:
+    """Means over the runs at the last point of every strategy, and over the whole curve."""
+    metrics = [metric.__name__ for metric in REPORTED]
+    last = rows.filter(pl.col("asked") == pl.col("asked").max().over("strategy"))
+    area = rows.group_by("strategy", maintain_order=True).agg(pl.col("bag_accuracy").mean().alias("area"))
+    return last.group_by("strategy", maintain_order=True).agg(pl.col(metrics).mean(), pl.len().alias("runs")).join(
+        area, on="strategy"
+    )
+
+
+def _final_table(rows: pl.DataFrame) -> Table:
+    metrics = [metric.__name__ for metric in REPORTED]
+    table = Table("strategy", "runs", *(curves.TITLES[metric] for metric in metrics), "mean accuracy over the curve")
+    for row in _final(rows).to_dicts():
+        table.add_row(
+            row["strategy"], str(row["runs"]), *(f"{row[metric]:.3f}" for metric in metrics), f"{row['area']:.3f}"
+        )
+    return table
+
+
+def _curve_table(rows: pl.DataFrame, step: int) -> Table:
+    means = curves.mean_curves(rows, "bag_accuracy")
+    strategies = means["strategy"].unique(maintain_order=True).to_list()
+    table = Table("answers", *strategies, title="bag accuracy on held-out strips")
+    for asked in sorted(set(means["asked"].to_list())):
+        if asked % step == 0:
+            at = {row["strategy"]: row["mean"] for row in means.filter(pl.col("asked") == asked).to_dicts()}
+            table.add_row(str(asked), *(f"{_bar(at[s])} {at[s]:.3f}" if s in at else "" for s in strategies))
+    return table
+
+
+def _bar(share: float, width: int = 24) -> str:
+    return ("█" * round(share * width)).ljust(width, "·")
+
+
+def main() -> None:
+    """Run the command line; an error is one sentence, with --debug also a traceback."""
+    debug = "--debug" in sys.argv
+    try:
+        app()
+    except BagwiseError as error:
+        if debug:
+            raise
+        errors.print(f"[red]Error:[/] {error}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

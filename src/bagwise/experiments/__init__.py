@@ -1,0 +1,1 @@
+"""Experiments: a specification gives tidy rows, rows give curves and tables."""

@@ -1,0 +1,68 @@
+"""Learning curves: mean over the runs with a 95 % interval, as a picture, a page and a table."""
+
+from pathlib import Path
+
+import altair as alt
+import polars as pl
+
+TITLES = {
+    "bag_accuracy": "bag accuracy",
+    "average_precision": "average precision",
+    "hamming_loss": "Hamming loss",
+    "one_error": "one-error",
+}
+NORMAL_95 = 1.96
+
+
+def mean_curves(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """strategy, asked, mean, low, high, runs: over the points that every run of a strategy reached."""
+    runs = rows.group_by("strategy").agg(pl.struct("fold", "seed").n_unique().alias("all_runs"))
+    return (
+        rows.group_by("strategy", "asked")
+        .agg(
+            pl.col(metric).mean().alias("mean"),
+            pl.col(metric).std().fill_null(0).alias("spread"),
+            pl.len().alias("runs"),
+        )
+        .join(runs, on="strategy")
+        .filter(pl.col("runs") == pl.col("all_runs"))
+        .with_columns((NORMAL_95 * pl.col("spread") / pl.col("runs").sqrt()).alias("half"))
+        .with_columns((pl.col("mean") - pl.col("half")).alias("low"), (pl.col("mean") + pl.col("half")).alias("high"))
+        .sort("strategy", "asked")
+        .select("strategy", "asked", "mean", "low", "high", "runs")
+    )
+
+
+def figure(rows: pl.DataFrame, metric: str = "bag_accuracy", title: str = "") -> alt.LayerChart:
+    """The curves with their intervals."""
+    curves = mean_curves(rows, metric)
+    strategies = curves["strategy"].unique(maintain_order=True).to_list()
+    base = alt.Chart(alt.Data(values=curves.to_dicts()), title=title).encode(
+        x=alt.X("asked:Q", title="questions answered"),
+        color=alt.Color("strategy:N", title=None, sort=strategies, legend=alt.Legend(orient="bottom-right")),
+    )
+    mean = alt.Y("mean:Q", title=TITLES.get(metric, metric), scale=alt.Scale(zero=False))
+    tooltip = ["strategy:N", "asked:Q", alt.Tooltip("mean:Q", format=".3f"), "runs:Q"]
+    band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=TITLES.get(metric, metric)), y2="high:Q")
+    line = base.mark_line(strokeWidth=2.5).encode(y=mean, tooltip=tooltip)
+    return alt.layer(band, line).properties(width=560, height=340)
+
+
+def save_figure(chart: alt.LayerChart, stem: Path) -> list[Path]:
+    """Write the chart as SVG, PNG and a page that needs no network."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    paths = [stem.with_suffix(suffix) for suffix in (".svg", ".png", ".html")]
+    chart.save(paths[0])
+    chart.save(paths[1], scale_factor=2)
+    chart.save(paths[2], inline=True)
+    return paths
+
+
+def first_reaching(rows: pl.DataFrame, metric: str, level: float) -> dict[str, int | None]:
+    """For every strategy, the number of questions after which its mean curve first reaches `level`."""
+    curves = mean_curves(rows, metric)
+    reached: dict[str, int | None] = {}
+    for (strategy,), curve in curves.group_by("strategy", maintain_order=True):
+        asked = curve.filter(pl.col("mean") >= level)["asked"].to_list()
+        reached[str(strategy)] = int(asked[0]) if asked else None
+    return reached
