@@ -69,7 +69,9 @@ def test_selected_bags_keep_their_instances_together():
 def test_synthetic_streams_to_disk(tmp_path):
     on_disk = datasets.load("synthetic", bags=50, directory=tmp_path)
     assert isinstance(on_disk.bags.instances.base, np.memmap) or isinstance(on_disk.bags.instances, np.memmap)
-    np.testing.assert_array_equal(np.load(tmp_path / "instances.npy"), datasets.load("synthetic", bags=50).bags.instances)
+    np.testing.assert_array_equal(
+        np.load(tmp_path / "instances.npy"), datasets.load("synthetic", bags=50).bags.instances
+    )
 
 
 def test_a_missing_source_says_what_to_do(monkeypatch, tmp_path):

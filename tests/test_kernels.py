@@ -1,4 +1,5 @@
 import os
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def plain(x, offsets):
 
 
 def bags_of(x, offsets):
-    return [x[a:b].astype(float) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [x[a:b].astype(float) for a, b in pairwise(offsets)]
 
 
 @BOTH
@@ -210,7 +211,7 @@ def test_blocks_and_threads_change_nothing(rng, monkeypatch):
 
 
 def test_folding_the_standardisation_equals_standardising(rng):
-    x, offsets, weights, _ = make(rng, [3, 5, 2], features=4)
+    x, offsets, _, _ = make(rng, [3, 5, 2], features=4)
     x = x * [1e-3, 1.0, 1e3, 1e4] + [5.0, -3.0, 100.0, 0.0]
     instances = Instances(x, offsets, x.mean(axis=0), x.std(axis=0), intercept=True)
     seen_weights = rng.normal(size=(4, 5))

@@ -141,9 +141,7 @@ def test_order_of_bags_does_not_matter(rng):
     order = rng.permutation(40)
     hidden = DATA.labels.hide(np.arange(3, 40))
     straight = ActiveLearner(DATA.bags, CLASSES, hidden, criterion="random", random_state=2)
-    shuffled = ActiveLearner(
-        DATA.bags.select(order), CLASSES, hidden.select(order), criterion="random", random_state=2
-    )
+    shuffled = ActiveLearner(DATA.bags.select(order), CLASSES, hidden.select(order), criterion="random", random_state=2)
     assert [(order[q.bag], q.classes) for q in shuffled.ask(30)] == [(q.bag, q.classes) for q in straight.ask(30)]
 
 

@@ -53,16 +53,14 @@ class Bags:
                 )
             width = array.shape[1] if width is None else width
             if array.shape[1] != width:
-                raise BagwiseError(
-                    f"Bag {name!r} has {array.shape[1]} features where the bags before it have {width}."
-                )
+                raise BagwiseError(f"Bag {name!r} has {array.shape[1]} features where the bags before it have {width}.")
         offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
         return cls(np.concatenate(arrays), offsets, ids)
 
     @classmethod
     def of(cls, bags: "Bags | Sequence[npt.ArrayLike]") -> "Bags":
         """`bags` as Bags, whether they are already or a list with one array per bag."""
-        return bags if isinstance(bags, cls) else cls.from_list(bags)
+        return bags if isinstance(bags, Bags) else cls.from_list(bags)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from bagwise import criteria, datasets, granularity
 from bagwise.errors import BagwiseError
-from bagwise.experiments import curves
+from bagwise.experiments import curves, tables
 from bagwise.experiments.runner import run_all, write_rows
 from bagwise.experiments.simulation import REPORTED, Simulation
 from bagwise.model import solvers
@@ -76,11 +76,11 @@ def _describe(name: str) -> dict[str, Any]:
 def simulate(
     dataset: Annotated[str, typer.Argument(help=f"One of {', '.join(datasets.available())}.")],
     criterion: Annotated[
-        list[str], typer.Option(help=f"Repeat to compare: {', '.join(criteria.available())}.")
-    ] = ["balanced_uncertainty", "random"],  # noqa: B006
+        list[str] | None, typer.Option(help=f"Repeat to compare: {', '.join(criteria.available())}.")
+    ] = None,
     granularity: Annotated[
-        list[str], typer.Option(help=f"Repeat to compare: {', '.join(granularity.GRANULARITIES)}.")
-    ] = ["pair"],  # noqa: B006
+        list[str] | None, typer.Option(help=f"Repeat to compare: {', '.join(granularity.GRANULARITIES)}.")
+    ] = None,
     update: Annotated[str, typer.Option(help=f"One of {', '.join(solvers.available())}.")] = "lbfgs",
     background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
     prior: Annotated[float | None, typer.Option(help="Precision of the prior on the weights [default: 1].")] = None,
@@ -105,8 +105,8 @@ def simulate(
             dataset, one, unit, update, background, prior, penalty, step_size, audit, queries, initial, every,
             folds=folds, fold=fold, seed=seed,
         )
-        for one in criterion
-        for unit in granularity
+        for one in criterion or ("balanced_uncertainty", "random")
+        for unit in granularity or ("pair",)
         for fold in range(folds if runs is None else min(runs, folds))
     ]  # fmt: skip
     folder = out or Path("results") / dataset
@@ -117,9 +117,9 @@ def simulate(
         for metric in REPORTED
     ]
     if as_json:
-        print(json.dumps(_final(rows).to_dicts(), indent=2))
+        print(json.dumps(tables.final_values(rows).to_dicts(), indent=2))
         return
-    console.print(_final_table(rows))
+    console.print(tables.final_table(rows))
     console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figures[0][1]} (and .svg, .html; one for each metric)")
 
 
@@ -150,7 +150,7 @@ def demo(
     rows = _run(simulations)
     write_rows(rows, out / "rows.parquet")
     figures = curves.save_figure(curves.figure(rows, title="Strips of digits, held-out bags"), out / "learning-curve")
-    console.print(_curve_table(rows, max(25, simulate // 10 // 25 * 25)))
+    console.print(tables.curve_table(rows, max(25, simulate // 10 // 25 * 25)))
     for strategy, asked in curves.first_reaching(rows, "bag_accuracy", DEMO_LEVEL).items():
         when = f"after {asked} answers" if asked is not None else f"not within {simulate} answers"
         console.print(f"{DEMO_LEVEL} bag accuracy with {strategy}: {when}")
@@ -171,41 +171,6 @@ def _run(simulations: list[Simulation], quiet: bool = False) -> pl.DataFrame:
     with Progress(*columns, console=errors, disable=quiet) as bar:
         task = bar.add_task(f"{len(simulations)} runs", total=sum(one.queries for one in simulations))
         return run_all(simulations, lambda queries: bar.advance(task, queries))
-
-
-def _final(rows: pl.DataFrame) -> pl.DataFrame:
-    """Means over the runs at the last point of every strategy, and over the whole curve."""
-    metrics = [metric.__name__ for metric in REPORTED]
-    last = rows.filter(pl.col("asked") == pl.col("asked").max().over("strategy"))
-    area = rows.group_by("strategy", maintain_order=True).agg(pl.col("bag_accuracy").mean().alias("area"))
-    return last.group_by("strategy", maintain_order=True).agg(pl.col(metrics).mean(), pl.len().alias("runs")).join(
-        area, on="strategy"
-    )
-
-
-def _final_table(rows: pl.DataFrame) -> Table:
-    metrics = [metric.__name__ for metric in REPORTED]
-    table = Table("strategy", "runs", *(curves.TITLES[metric] for metric in metrics), "mean accuracy over the curve")
-    for row in _final(rows).to_dicts():
-        table.add_row(
-            row["strategy"], str(row["runs"]), *(f"{row[metric]:.3f}" for metric in metrics), f"{row['area']:.3f}"
-        )
-    return table
-
-
-def _curve_table(rows: pl.DataFrame, step: int) -> Table:
-    means = curves.mean_curves(rows, "bag_accuracy")
-    strategies = means["strategy"].unique(maintain_order=True).to_list()
-    table = Table("answers", *strategies, title="bag accuracy on held-out strips")
-    for asked in sorted(set(means["asked"].to_list())):
-        if asked % step == 0:
-            at = {row["strategy"]: row["mean"] for row in means.filter(pl.col("asked") == asked).to_dicts()}
-            table.add_row(str(asked), *(f"{_bar(at[s])} {at[s]:.3f}" if s in at else "" for s in strategies))
-    return table
-
-
-def _bar(share: float, width: int = 24) -> str:
-    return ("█" * round(share * width)).ljust(width, "·")
 
 
 def main() -> None:

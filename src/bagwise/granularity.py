@@ -86,7 +86,7 @@ def _best_bags(pool: Pool, values: Array, count: int) -> Array:
     def priority(candidates: Array) -> Array:
         return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates], np.array(pool.shape[1]))
 
-    return _best(values, pool.askable.any(axis=1), count, priority)
+    return _best(values, np.any(pool.askable, axis=1), count, priority)
 
 
 def _mean_positives(pool: Pool) -> float:

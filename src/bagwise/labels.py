@@ -70,9 +70,7 @@ class Labels:
         return len(self.value)
 
     def __repr__(self) -> str:
-        return (
-            f"Labels({len(self)} bags, {self.n_classes} classes, {self.n_known} of {self.known.size} known)"
-        )
+        return f"Labels({len(self)} bags, {self.n_classes} classes, {self.n_known} of {self.known.size} known)"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Labels):

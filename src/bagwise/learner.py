@@ -15,7 +15,7 @@ from sklearn.base import clone
 from bagwise import criteria, granularity
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
-from bagwise.kernels import Array, keyed_uniform
+from bagwise.kernels import keyed_uniform
 from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State

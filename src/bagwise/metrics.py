@@ -27,7 +27,7 @@ def _mean(values: Array) -> float:
 def _ranks(score: Array) -> Array:
     ascending = np.sort(score, axis=1)
     below = [np.searchsorted(row, s, side="left") for row, s in zip(ascending, score, strict=True)]
-    return score.shape[1] - np.array(below).reshape(score.shape)
+    return np.asarray(score.shape[1] - np.array(below).reshape(score.shape))
 
 
 def bag_accuracy(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:

@@ -40,7 +40,7 @@ def information_gain(pool: Pool) -> Array:
             "Use expected_gradient_length or uncertainty."
         )
     information = pool.prior * np.eye(weights)
-    for bag in np.flatnonzero(pool.known.any(axis=1)):
+    for bag in np.flatnonzero(pool.known.any(axis=1)).tolist():
         roots = _information_roots(pool, bag)[pool.known[bag]]
         information += roots.T @ roots
     lower = cholesky(information, lower=True)

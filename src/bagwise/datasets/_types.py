@@ -2,8 +2,9 @@
 
 import importlib.util
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,10 @@ DATA_FOLDER = "BAGWISE_DATA"
 
 @dataclass(frozen=True)
 class Dataset:
-    """Bags with their labels; `instance_labels` (-1 = none) and `images` (one per instance) where there are any."""
+    """Bags with their labels; `instance_labels` (-1 = none) and `images` (one per instance) where there are any.
+
+    `transformer` is what a model should do to the features: standardise them, unless they share a unit.
+    """
 
     name: str
     bags: Bags
@@ -25,6 +29,7 @@ class Dataset:
     classes: list[str]
     instance_labels: Array | None = None
     images: Array | None = None
+    transformer: Any = "standardise"
 
     def __repr__(self) -> str:
         return f"Dataset({self.name}: {self.bags!r}, {len(self.classes)} classes)"
@@ -32,13 +37,12 @@ class Dataset:
     def select(self, chosen: Array) -> "Dataset":
         """These bags only."""
         rows = np.concatenate([np.arange(*self.bags.offsets[b : b + 2]) for b in np.asarray(chosen)])
-        return Dataset(
-            self.name,
-            self.bags.select(chosen),
-            self.labels.select(chosen),
-            self.classes,
-            None if self.instance_labels is None else self.instance_labels[rows],
-            None if self.images is None else self.images[rows],
+        return replace(
+            self,
+            bags=self.bags.select(chosen),
+            labels=self.labels.select(chosen),
+            instance_labels=None if self.instance_labels is None else self.instance_labels[rows],
+            images=None if self.images is None else self.images[rows],
         )
 
 

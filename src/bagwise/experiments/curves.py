@@ -37,15 +37,17 @@ def figure(rows: pl.DataFrame, metric: str = "bag_accuracy", title: str = "") ->
     """The curves with their intervals."""
     curves = mean_curves(rows, metric)
     strategies = curves["strategy"].unique(maintain_order=True).to_list()
-    base = alt.Chart(alt.Data(values=curves.to_dicts()), title=title).encode(
+    base = alt.Chart(curves, title=title).encode(
         x=alt.X("asked:Q", title="questions answered"),
-        color=alt.Color("strategy:N", title=None, sort=strategies, legend=alt.Legend(orient="bottom-right")),
+        color=alt.Color(
+            "strategy:N", title=None, sort=strategies, legend=alt.Legend(orient="bottom-right", symbolOpacity=1)
+        ),
     )
     mean = alt.Y("mean:Q", title=TITLES.get(metric, metric), scale=alt.Scale(zero=False))
     tooltip = ["strategy:N", "asked:Q", alt.Tooltip("mean:Q", format=".3f"), "runs:Q"]
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=TITLES.get(metric, metric)), y2="high:Q")
     line = base.mark_line(strokeWidth=2.5).encode(y=mean, tooltip=tooltip)
-    return alt.layer(band, line).properties(width=560, height=340)
+    return alt.LayerChart(layer=[band, line]).properties(width=560, height=340)
 
 
 def save_figure(chart: alt.LayerChart, stem: Path) -> list[Path]:

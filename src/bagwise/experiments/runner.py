@@ -18,7 +18,7 @@ _reports: "multiprocessing.Queue[int] | None" = None
 
 
 def _start_worker(reports: "multiprocessing.Queue[int]") -> None:
-    global _reports  # noqa: PLW0603
+    global _reports
     _reports = reports
     os.environ["BAGWISE_THREADS"] = "1"
 

@@ -46,12 +46,13 @@ class Simulation:
         """Criterion and granularity in words."""
         return f"{self.criterion} · {self.granularity}"
 
-    def model(self) -> MIMLClassifier:
+    def model(self, transformer: Any) -> MIMLClassifier:
         """The model before it has seen anything."""
         return MIMLClassifier(
             prior=self.prior,
             penalty=self.penalty,
             background=self.background,
+            transformer=transformer,
             step_size=self.step_size,
             random_state=self.seed,
         )
@@ -68,7 +69,8 @@ def split(dataset: Dataset, folds: int, fold: int, seed: int) -> tuple[Dataset, 
 
 def first_labelled(labels: Labels, initial: float, seed: int) -> Array:
     """Bags labelled before the first question: a share (below 1) or a number of them, in random order, those first
-    that bring a class not seen yet."""
+    that bring a class not seen yet.
+    """
     bags = len(labels)
     count = round(initial * bags) if 0 < initial < 1 else int(initial)
     if not 0 <= count <= bags:
@@ -93,7 +95,7 @@ def run(simulation: Simulation, progress: Callable[[int], None] = lambda _: None
         training.bags,
         training.classes,
         training.labels.hide(np.setdiff1d(np.arange(len(training.bags)), labelled)),
-        simulation.model(),
+        simulation.model(training.transformer),
         criterion=simulation.criterion,
         granularity=simulation.granularity,
         update=simulation.update,

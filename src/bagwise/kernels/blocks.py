@@ -97,7 +97,7 @@ _scratch = threading.local()
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """This thread's reusable array; a fresh one for every block would cost a page fault every 4 KiB."""
+    """An array that this thread uses again; a fresh one for every block would cost a page fault every 4 KiB."""
     size = int(np.prod(shape))
     key = f"{name}{np.dtype(dtype).char}"
     held: Array | None = getattr(_scratch, key, None)
@@ -113,7 +113,7 @@ def padded(columns: int) -> int:
 
 
 def logits_of(x: Array, weights: Array, bias: Array) -> tuple[Array, Array, Array]:
-    """x @ weights.T in padded scratch, the bias padded to match, and room for one number per row."""
+    """X @ weights.T in padded scratch, the bias padded to match, and room for one number per row."""
     columns = len(weights)
     logits = scratch("logits", (len(x), padded(columns)), x.dtype)
     logits[:, columns:] = 0

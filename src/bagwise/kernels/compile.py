@@ -5,7 +5,7 @@ promise: logits are finite, padding is finite, and whatever underflows does so t
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -19,8 +19,7 @@ FINITE_MATH = {"nnan", "ninf", "nsz", "contract", "reassoc", "arcp"}
 
 def kernel(function: Function) -> Function:
     """Compile `function` to machine code on its first call; later processes load it from the cache."""
-    compiled: Function = numba.njit(cache=True, nogil=True, fastmath=FINITE_MATH)(function)
-    return compiled
+    return cast(Function, numba.njit(cache=True, nogil=True, fastmath=FINITE_MATH)(function))
 
 
 def padding(dtype: npt.DTypeLike) -> float:

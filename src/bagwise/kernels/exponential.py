@@ -17,8 +17,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _two_to_the(_context: Any, exponent: Any, like: Any) -> Any:
+def _write_exponent(_context: Any, _exponent: Any, like: Any) -> Any:
     """2**exponent by writing the exponent bits of a float of the type of `like`."""
     if like == types.float32:
         integer, floating, bias, mantissa_bits = ir.IntType(32), ir.FloatType(), 127, 23
@@ -35,6 +34,9 @@ def _two_to_the(_context: Any, exponent: Any, like: Any) -> Any:
     return like(types.int32, like), generate
 
 
+_two_to_the: Any = intrinsic(_write_exponent)
+
+
 def exp_of_nonpositive(x: float) -> float:
     """exp(x) for x <= 0, inside compiled code and out of it."""
     return math.exp(x)
@@ -44,35 +46,41 @@ def _constants(real: type, terms: int) -> tuple[Any, ...]:
     return tuple(real(1 / math.factorial(j)) for j in range(terms))
 
 
+def _single() -> Callable[[Any], Any]:
+    log2e, ln2_high, ln2_low = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
+    lowest, half, zero = np.float32(-87.0), np.float32(0.5), np.float32(0)
+    c0, c1, c2, c3, c4, c5, c6, c7 = _constants(np.float32, 8)
+
+    def single(x: Any) -> Any:
+        y = max(x, lowest)
+        k = np.int32(math.floor(y * log2e + half))
+        n = np.float32(k)
+        r = (y - n * ln2_high) - n * ln2_low
+        series = c0 + r * (c1 + r * (c2 + r * (c3 + r * (c4 + r * (c5 + r * (c6 + r * c7))))))
+        return series * _two_to_the(k, x) if x >= lowest else zero
+
+    return single
+
+
+def _double() -> Callable[[Any], Any]:
+    log2e, ln2_high, ln2_low = 1.4426950408889634, 0.693147180369123816490, 1.90821492927058770002e-10
+    lowest, half, zero = -708.0, 0.5, 0.0
+    c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = _constants(float, 13)
+
+    def double(x: Any) -> Any:
+        y = max(x, lowest)
+        k = np.int32(math.floor(y * log2e + half))
+        n = np.float64(k)
+        r = (y - n * ln2_high) - n * ln2_low
+        upper = c6 + r * (c7 + r * (c8 + r * (c9 + r * (c10 + r * (c11 + r * c12)))))
+        series = c0 + r * (c1 + r * (c2 + r * (c3 + r * (c4 + r * (c5 + r * upper)))))
+        return series * _two_to_the(k, x) if x >= lowest else zero
+
+    return double
+
+
 @overload(exp_of_nonpositive, inline="always")
 def _compiled(x: Any) -> Callable[[Any], Any] | None:
     if x == types.float32:
-        log2e, ln2_high, ln2_low = np.float32(1.44269504), np.float32(0.693359375), np.float32(-2.12194440e-4)
-        lowest, half, zero = np.float32(-87.0), np.float32(0.5), np.float32(0)
-        c0, c1, c2, c3, c4, c5, c6, c7 = _constants(np.float32, 8)
-
-        def single(x: Any) -> Any:
-            y = max(x, lowest)
-            k = np.int32(math.floor(y * log2e + half))
-            n = np.float32(k)
-            r = (y - n * ln2_high) - n * ln2_low
-            series = c0 + r * (c1 + r * (c2 + r * (c3 + r * (c4 + r * (c5 + r * (c6 + r * c7))))))
-            return series * _two_to_the(k, x) if x >= lowest else zero
-
-        return single
-    if x == types.float64:
-        log2e, ln2_high, ln2_low = 1.4426950408889634, 0.693147180369123816490, 1.90821492927058770002e-10
-        lowest, half, zero = -708.0, 0.5, 0.0
-        c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = _constants(float, 13)
-
-        def double(x: Any) -> Any:
-            y = max(x, lowest)
-            k = np.int32(math.floor(y * log2e + half))
-            n = np.float64(k)
-            r = (y - n * ln2_high) - n * ln2_low
-            upper = c6 + r * (c7 + r * (c8 + r * (c9 + r * (c10 + r * (c11 + r * c12)))))
-            series = c0 + r * (c1 + r * (c2 + r * (c3 + r * (c4 + r * (c5 + r * upper)))))
-            return series * _two_to_the(k, x) if x >= lowest else zero
-
-        return double
-    return None
+        return _single()
+    return _double() if x == types.float64 else None

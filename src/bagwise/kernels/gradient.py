@@ -10,15 +10,13 @@ from bagwise.kernels.likelihood import likelihood_block
 def log_likelihood_and_gradient(
     x: Array, offsets: Array, weights: Array, bias: Array, value: Array, known: Array
 ) -> tuple[float, Array, Array]:
-    """sum log P, d/d weights (K, d), d/d bias (K,), summed block by block in double precision."""
+    """Sum log P, d/d weights (K, d), d/d bias (K,), summed block by block in double precision."""
     columns = len(weights)
 
     def block(first: int, last: int) -> tuple[float, Array, Array]:
         rows = x[offsets[first] : offsets[last]]
         logits, padded_bias, rest = logits_of(rows, weights, bias)
-        total = likelihood_block(
-            logits, padded_bias, rest, offsets, first, last, value, known, rows, weights, bias
-        )
+        total = likelihood_block(logits, padded_bias, rest, offsets, first, last, value, known, rows, weights, bias)
         by_logit = logits[:, :columns]
         return total, by_logit.T @ rows, by_logit.sum(axis=0)
 

@@ -160,9 +160,7 @@ def _lengths_of_bag(e: Array, rest: Array, columns: int, x: Array, classes: int)
     return lengths
 
 
-def gradient_lengths(
-    instances: Instances, weights: Array, bias: Array, classes: int
-) -> tuple[Array, Array, Array]:
+def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes: int) -> tuple[Array, Array, Array]:
     """Norm of d log P(absent)/d weights, P(present) and P(absent), each (bags, classes)."""
     x, offsets, grams = instances.x, instances.offsets, instances.grams
     shape = (len(offsets) - 1, classes)
@@ -173,9 +171,7 @@ def gradient_lengths(
         start = offsets[first]
         logits, padded_bias, rest = logits_of(x[start : offsets[last]], weights, bias)
         softmax_rows(logits, padded_bias, rest)
-        _length_block(
-            logits, rest, offsets, first, last, grams.entries, grams.offsets, lengths, present, absent
-        )
+        _length_block(logits, rest, offsets, first, last, grams.entries, grams.offsets, lengths, present, absent)
         for b in first + np.flatnonzero(without_gram[first:last]):
             rows = slice(offsets[b] - start, offsets[b + 1] - start)
             seen = instances.transformed(offsets[b], offsets[b + 1])
@@ -186,7 +182,7 @@ def gradient_lengths(
 
 
 def absent_gradients(x: Array, seen: Array, weights: Array, bias: Array, classes: int) -> Array:
-    """d log P(absent)/d weights of one bag, explicitly: (classes, K, columns of `seen`)."""
+    """D log P(absent)/d weights of one bag, explicitly: (classes, K, columns of `seen`)."""
     logits, padded_bias, rest = logits_of(x, weights, bias)
     softmax_rows(logits, padded_bias, rest)
     p, q, u, top = _rows_of(logits, rest)

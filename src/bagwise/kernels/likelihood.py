@@ -32,13 +32,13 @@ def _logits_of_row(x: Array, weights: Array, bias: Array, logits: Array) -> None
 
 @kernel
 def _log_sum_exp(z: Array) -> float:
-    largest = z[0]
+    largest = np.float64(z[0])
     for c in range(z.shape[0]):
         largest = max(largest, z[c])
     total = 0.0
     for c in range(z.shape[0]):
         total += math.exp(z[c] - largest)
-    return largest + math.log(total)
+    return float(largest + math.log(total))
 
 
 @kernel
@@ -63,7 +63,7 @@ def _log_absent(x: Array, weights: Array, bias: Array, c: int) -> float:
 
 @kernel
 def _improbable_presence(x: Array, weights: Array, bias: Array, c: int, derivative: Array) -> float:
-    """log P1 where every p_ic underflows: P1 = sum_i p_ic then, to rounding. Adds its derivative."""
+    """Log P1 where every p_ic underflows: P1 = sum_i p_ic then, to rounding. Adds its derivative."""
     rows, columns = x.shape[0], weights.shape[0]
     log_p = np.empty((rows, columns))
     for i in range(rows):
@@ -80,7 +80,7 @@ def _improbable_presence(x: Array, weights: Array, bias: Array, c: int, derivati
 
 @kernel
 def _share_the_rest(x: Array, weights: Array, bias: Array, m: int, push: float, derivative: Array) -> None:
-    """derivative -= push * u where `rest` underflows."""
+    """Derivative -= push * u where `rest` underflows."""
     z = np.empty(weights.shape[0])
     _logits_of_row(x, weights, bias, z)
     log_rest = _log_sum_exp_without(z, m)

@@ -74,7 +74,7 @@ def _steps(
         softmax_rows(logits, padded_bias, rest)
         count = 0
         for c in range(known.shape[1]):
-            asked[c] = known[b, c] and (only == EVERY_KNOWN_CLASS or only == c)
+            asked[c] = known[b, c] and only in (EVERY_KNOWN_CLASS, c)
             count += asked[c]
         bag_likelihood(logits, rest, value[b], asked, seen, weights, padded_bias, room)
         eta = step_size / (penalty * (taken + step) + 1.0)

@@ -53,6 +53,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     array([[1, 0],
            [0, 1],
            [1, 1]])
+
     """
 
     def __init__(
@@ -103,9 +104,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError(f"The labels have {labels.n_classes} classes but the model has {self.n_classes_}.")
         if labels.n_known:
             objective = self.objective(self.instances(bags), labels)
-            pairs = np.nonzero(labels.known)
+            known_bags, known_classes = np.nonzero(labels.known)
             state = solvers.get(self.solver).update(
-                objective, State(self.weights_, self.n_steps_), *pairs, self.settings()
+                objective, State(self.weights_, self.n_steps_), known_bags, known_classes, self.settings()
             )
             self.set_state(state)
         return self
@@ -233,7 +234,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         """Read a model that `save` wrote."""
         content = persistence.read(path)
         model = cls(**content["parameters"])
-        vars(model).update(content["fitted"])
+        model.__dict__.update(content["fitted"])
         return model
 
     # Checking

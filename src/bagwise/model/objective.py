@@ -1,6 +1,6 @@
 """What fitting minimises: the mean negative log-likelihood of the known labels plus a Gaussian prior (spec section 3).
 
-    F(W) = -(1/|L|) sum_{(b,c) in L} log P(Y_bc)  +  (penalty/2) ||W||^2
+F(W) = -(1/|L|) sum_{(b,c) in L} log P(Y_bc)  +  (penalty/2) ||W||^2
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Objective:
         return self.instances.select(bags), self.labels.select(bags)
 
     def log_likelihood_and_gradient(self, weights: Array) -> tuple[float, Array]:
-        """sum log P over the known labels, and its gradient by the weights."""
+        """Sum log P over the known labels, and its gradient by the weights."""
         instances, labels = self._labelled
         total, by_weight, by_bias = log_likelihood_and_gradient(
             instances.x, instances.offsets, *instances.fold(weights), labels.value, labels.known

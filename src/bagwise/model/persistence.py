@@ -87,6 +87,6 @@ def _decode(value: Any, arrays: dict[str, Array]) -> Any:
     kind = getattr(importlib.import_module(value["module"]), value["class"])
     if not (isinstance(kind, type) and issubclass(kind, BaseEstimator)):
         raise BagwiseError(f"The model names {value['class']}, which is not a scikit-learn estimator.")
-    restored = object.__new__(kind)
-    vars(restored).update(_decode(value["state"], arrays))
+    restored: Any = object.__new__(kind)
+    restored.__dict__.update(_decode(value["state"], arrays))
     return restored

@@ -109,7 +109,7 @@ class Pool:
         return norm
 
     def gradients(self, bag: int) -> Array:
-        """d log P(absent) / d weights of one bag, (classes x weights)."""
+        """D log P(absent) / d weights of one bag, (classes x weights)."""
         return self.scorer.gradients(bag)
 
     @property
@@ -125,9 +125,9 @@ class Pool:
     @cached_property
     def askable(self) -> Array:
         """Which pairs may be asked."""
-        return ~(self.labels.known | self.withdrawn)
+        return np.asarray(~(self.labels.known | self.withdrawn))
 
     @property
     def asked(self) -> Array:
         """Questions already spent on every class."""
-        return self.shape[0] - np.count_nonzero(self.askable, axis=0)
+        return np.asarray(self.shape[0] - np.count_nonzero(self.askable, axis=0))

@@ -1,7 +1,7 @@
 """Solvers: ONE FILE = ONE SOLVER, found by its name. Each has the same two functions:
 
-    fit(objective, weights, settings, record) -> weights       from scratch; record(weights) after every epoch
-    update(objective, state, bags, classes, settings) -> State   after these pairs became known
+fit(objective, weights, settings, record) -> weights       from scratch; record(weights) after every epoch
+update(objective, state, bags, classes, settings) -> State   after these pairs became known
 """
 
 from collections.abc import Callable
@@ -45,10 +45,13 @@ Record = Callable[[Array], None]
 class Solver(Protocol):
     """The two functions of a solver's file."""
 
-    def fit(self, objective: Objective, weights: Array, settings: Settings, record: Record) -> Array: ...
-    def update(
-        self, objective: Objective, state: State, bags: Array, classes: Array, settings: Settings
-    ) -> State: ...
+    def fit(self, objective: Objective, weights: Array, settings: Settings, record: Record) -> Array:
+        """Learn everything known, from `weights`."""
+        ...
+
+    def update(self, objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
+        """Go on from `state` after these pairs became known."""
+        ...
 
 
 @cache

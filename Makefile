@@ -1,0 +1,40 @@
+# Two commands: `make demo` and `make test`. The rest is for those who work on Bagwise.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export BAGWISE_DATA ?= $(wildcard ../shared/data)
+
+.PHONY: demo test bench accuracy clean
+
+demo: $(VENV)/installed
+	$(BIN)/bagwise demo --simulate 500
+
+test: $(VENV)/installed-for-tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/installed-for-tests
+	$(BIN)/python benchmarks/kernels.py
+
+accuracy: $(VENV)/installed-for-tests
+	$(BIN)/python benchmarks/accuracy.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Bagwise needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Say which: make PYTHON=python3.12')"
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/installed-for-tests: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@ $(VENV)/installed
+
+clean:
+	rm -rf $(VENV) build dist results .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

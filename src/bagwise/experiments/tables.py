@@ -1,0 +1,44 @@
+"""Results as tables for the terminal."""
+
+import polars as pl
+from rich.table import Column, Table
+
+from bagwise.experiments.curves import TITLES, mean_curves
+from bagwise.experiments.simulation import REPORTED
+
+METRICS = [metric.__name__ for metric in REPORTED]
+BAR_WIDTH = 24
+
+
+def final_values(rows: pl.DataFrame) -> pl.DataFrame:
+    """For every strategy: each metric at the last point and the mean bag accuracy over the curve, over the runs."""
+    last = rows.filter(pl.col("asked") == pl.col("asked").max().over("strategy"))
+    final = last.group_by("strategy", maintain_order=True).agg(pl.col(METRICS).mean(), pl.len().alias("runs"))
+    area = rows.group_by("strategy").agg(pl.col("bag_accuracy").mean().alias("mean_accuracy_over_curve"))
+    return final.join(area, on="strategy", maintain_order="left")
+
+
+def final_table(rows: pl.DataFrame) -> Table:
+    """`final_values` to look at."""
+    titles = [*(TITLES[metric] for metric in METRICS), "accuracy over curve"]
+    table = Table(Column("strategy", no_wrap=True), "runs", *titles)
+    for row in final_values(rows).to_dicts():
+        values = [f"{row[column]:.3f}" for column in (*METRICS, "mean_accuracy_over_curve")]
+        table.add_row(row["strategy"], str(row["runs"]), *values)
+    return table
+
+
+def curve_table(rows: pl.DataFrame, step: int) -> Table:
+    """Bag accuracy of every strategy side by side, every `step` answers."""
+    means = mean_curves(rows, "bag_accuracy")
+    strategies = means["strategy"].unique(maintain_order=True).to_list()
+    table = Table("answers", *strategies, title="bag accuracy on held-out bags")
+    for asked in sorted(set(means["asked"].to_list())):
+        if asked % step == 0:
+            at = {row["strategy"]: row["mean"] for row in means.filter(pl.col("asked") == asked).to_dicts()}
+            table.add_row(str(asked), *(f"{_bar(at[s])} {at[s]:.3f}" if s in at else "" for s in strategies))
+    return table
+
+
+def _bar(share: float) -> str:
+    return ("█" * round(share * BAR_WIDTH)).ljust(BAR_WIDTH, "·")

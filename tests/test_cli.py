@@ -1,0 +1,95 @@
+import json
+import re
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from bagwise import cli
+from bagwise.cli import app
+
+runner = CliRunner()
+QUICK = ["--queries", "20", "--every", "10", "--folds", "3", "--runs", "2"]
+
+
+def test_datasets_are_listed_with_what_is_missing(monkeypatch):
+    monkeypatch.delenv("BAGWISE_DATA", raising=False)
+    listed = json.loads(runner.invoke(app, ["datasets", "--json"]).stdout)
+    by_name = {one["name"]: one for one in listed}
+    assert by_name["digits"]["bags"] == 396
+    assert "BAGWISE_DATA" in by_name["hja"]["missing"]
+    table = runner.invoke(app, ["datasets"])
+    assert table.exit_code == 0
+    assert "frost" in table.stdout
+
+
+def test_simulate_writes_rows_figures_and_a_table(tmp_path):
+    result = runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(tmp_path)], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "balanced_uncertainty" in result.stdout
+    rows = pl.read_parquet(tmp_path / "rows.parquet")
+    assert sorted(rows["asked"].unique()) == [0, 10, 20]
+    assert len(rows) == 2 * 2 * 3
+    for metric in ("bag_accuracy", "hamming_loss"):
+        assert (tmp_path / f"{metric}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (tmp_path / f"{metric}.svg").read_text()
+        page = (tmp_path / f"{metric}.html").read_text()
+        assert not re.search(r"<script[^>]+src=", page), "the page must work without a network"
+
+
+@pytest.mark.parametrize("update", ["bag_sgd", "gd"])
+@pytest.mark.parametrize("granularity", ["bag", "bag_then_class"])
+def test_simulate_combines_anything(tmp_path, update, granularity):
+    chosen = ["--criterion", "expected_gradient_length", "--granularity", granularity, "--update", update, "--json"]
+    result = runner.invoke(app, ["simulate", "synthetic", *QUICK, *chosen, "--out", str(tmp_path)])
+    (final,) = json.loads(result.stdout)
+    assert final["strategy"] == f"expected_gradient_length · {granularity}"
+    assert 0 < final["bag_accuracy"] <= 1
+
+
+def test_the_same_specification_gives_the_same_rows(tmp_path):
+    frames = []
+    for folder in ("a", "b"):
+        runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(tmp_path / folder)])
+        frames.append(pl.read_parquet(tmp_path / folder / "rows.parquet"))
+    assert frames[0].equals(frames[1])
+
+
+def test_demo_shows_both_curves(tmp_path):
+    result = runner.invoke(app, ["demo", "--simulate", "25", "--seeds", "1", "--out", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "random" in result.stdout
+    assert "0.92 bag accuracy with" in result.stdout
+    assert (tmp_path / "learning-curve.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["simulate", "whales"], "There is no data set 'whales': choose one of birds,"),
+        (["simulate", "synthetic", "--criterion", "magic"], "There is no criterion 'magic'"),
+        (["simulate", "synthetic", "--folds", "1000"], "1000 folds of 300 bags"),
+        (["simulate", "synthetic", "--prior", "1", "--penalty", "1"], "Both prior and penalty"),
+    ],
+)
+def test_an_error_is_one_sentence(arguments, words, tmp_path):
+    command = [sys.executable, "-m", "bagwise", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 1
+    assert words in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    command = [sys.executable, "-m", "bagwise", "--debug", "simulate", "whales"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert "Traceback" in result.stderr
+
+
+def test_every_command_explains_itself():
+    for command in [[], ["simulate"], ["datasets"], ["demo"]]:
+        result = runner.invoke(app, [*command, "--help"])
+        assert result.exit_code == 0
+    assert cli.app.info.help

@@ -1,0 +1,32 @@
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+def test_the_examples_run_from_top_to_bottom(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    assert blocks
+    namespace = {}
+    for block in blocks:
+        exec(block, namespace)
+
+
+def test_every_link_leads_somewhere():
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_criterion_granularity_update_and_data_set_is_documented():
+    from bagwise import criteria, datasets, granularity
+    from bagwise.model import solvers
+
+    text = (ROOT / "docs/library.md").read_text()
+    families = (criteria.available(), granularity.GRANULARITIES, solvers.available(), datasets.available())
+    for name in (name for family in families for name in family):
+        assert f"`{name}`" in text, name
