@@ -165,7 +165,7 @@ def test_the_minimiser_lies_in_the_papers_ball(seed, penalty, background, classe
     if labels.n_known == 0:
         labels.record(0, 0, True)
     model = MIMLClassifier(penalty=penalty, background=background).fit(bags, labels)
-    radius = model.objective(model.instances(bags), labels).radius
+    radius = model.objective_of(model.instances(bags), labels).radius
     assert np.linalg.norm(model.weights_) <= radius * (1 + 1e-9)
 
 

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,18 @@ def test_unsure_is_recorded_never_used_and_not_asked_again():
     assert learner.labels == before[1]
     assert learner.answers[-1].present == (None,)
     assert (question.bag, question.classes) not in {(q.bag, q.classes) for q in learner.ask(1000)}
+
+
+@pytest.mark.parametrize("update", solvers.available())
+def test_a_pickled_learner_goes_on_the_same(update):
+    learner = make(update)
+    answer(learner, 8)
+    again = pickle.loads(pickle.dumps(learner))
+    same(again, learner)
+    for one in (learner, again):
+        answer(one, 3)
+        one.undo()
+    same(again, learner)
 
 
 def test_asking_changes_nothing_and_several_questions_differ():

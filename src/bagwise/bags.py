@@ -10,7 +10,7 @@ import numpy.typing as npt
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, gather, key_of, mix
 
-ROWS_PER_CHECK = 1 << 16
+VALUES_PER_CHUNK = 1 << 20
 
 
 class Bags:
@@ -101,6 +101,12 @@ class Bags:
         selected.ids = self.ids[positions]
         return selected
 
+    def chunks(self) -> Iterator[tuple[int, Array]]:
+        """(first row, rows) through all instances, about a million values at a time."""
+        rows = max(1, VALUES_PER_CHUNK // self.n_features)
+        for start in range(0, len(self.instances), rows):
+            yield start, self.instances[start : start + rows]
+
     def _refuse_empty_bags(self) -> None:
         if len(self) == 0:
             raise BagwiseError("There are no bags: give at least one.")
@@ -112,8 +118,8 @@ class Bags:
             )
 
     def _refuse_missing_features(self) -> None:
-        for start in range(0, len(self.instances), ROWS_PER_CHECK):
-            finite = np.isfinite(self.instances[start : start + ROWS_PER_CHECK])
+        for start, chunk in self.chunks():
+            finite = np.isfinite(chunk)
             if not finite.all():
                 row, column = np.argwhere(~finite)[0]
                 bag = int(np.searchsorted(self.offsets, start + row, side="right")) - 1

@@ -197,7 +197,7 @@ class ActiveLearner:
                 told.append(label_class)
         if told:
             self._state = solvers.get(self.update).update(
-                self.model.objective(self._instances, self.labels),
+                self.model.objective_of(self._instances, self.labels),
                 self._state,
                 np.full(len(told), answer.bag),
                 np.array(told),

@@ -30,7 +30,7 @@ def test_likelihood_is_recorded_and_grows(name, small):
     history = model.log_likelihood_
     assert 2 <= len(history) <= 21
     assert history[-1] > history[0]
-    total = model.objective(model.instances(small[0]), small[1]).log_likelihood_and_gradient(model.weights_)[0]
+    total = model.objective_of(model.instances(small[0]), small[1]).log_likelihood_and_gradient(model.weights_)[0]
     assert history[-1] == pytest.approx(total)
 
 
@@ -76,7 +76,7 @@ def test_one_known_label_is_enough(name, small):
 def test_weights_stay_in_the_ball(name, small):
     bags, labels = small
     model = fitted(name, bags, labels, penalty=5.0, step_size=3.0)
-    assert np.linalg.norm(model.weights_) <= model.objective(model.instances(bags), labels).radius * (1 + 1e-9)
+    assert np.linalg.norm(model.weights_) <= model.objective_of(model.instances(bags), labels).radius * (1 + 1e-9)
 
 
 @EVERY
@@ -86,14 +86,14 @@ def test_partial_fit_goes_on_from_where_it_stands(name, small):
     values = []
     for _ in range(5):
         model.partial_fit(bags, labels)
-        values.append(model.objective(model.instances(bags), labels)(model.weights_)[0])
+        values.append(model.objective_of(model.instances(bags), labels)(model.weights_)[0])
     assert values[-1] < values[0]
 
 
 def test_all_solvers_approach_the_same_minimum(small):
     bags, labels = small
     best = MIMLClassifier("lbfgs", prior=3.0, tol=1e-9).fit(bags, labels)
-    objective = best.objective(best.instances(bags), labels)
+    objective = best.objective_of(best.instances(bags), labels)
     minimum = objective(best.weights_)[0]
     for name in solvers.available():
         model = MIMLClassifier(name, prior=3.0, max_iter=3000, step_size=1.0, random_state=0).fit(bags, labels)

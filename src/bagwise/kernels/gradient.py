@@ -1,22 +1,61 @@
-"""Log-likelihood of all known labels with its gradient by weights and bias, in one pass over the data."""
+"""Log-likelihood of all known labels with its gradient by weights and bias, in one pass over the data.
+
+The sum runs over the known labels one by one (marginal), or over bags, all known labels of a bag together (joint).
+"""
 
 import numpy as np
 
 from bagwise.kernels.blocks import each_block, logits_of
-from bagwise.kernels.compile import Array
-from bagwise.kernels.likelihood import likelihood_block
+from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.joint import bag_joint_likelihood
+from bagwise.kernels.likelihood import bag_likelihood
+from bagwise.kernels.softmax import softmax_rows
+
+
+@kernel
+def _likelihood_block(
+    logits: Array,
+    padded_bias: Array,
+    rest: Array,
+    offsets: Array,
+    first: int,
+    last: int,
+    value: Array,
+    known: Array,
+    joint: Array,
+    x: Array,
+    weights: Array,
+    bias: Array,
+) -> float:
+    """Log-likelihood of the bags first..last; `logits` are overwritten by its derivative."""
+    softmax_rows(logits, padded_bias, rest)
+    room = np.empty((3, logits.shape[1]), logits.dtype)
+    base, total = offsets[first], 0.0
+    for b in range(first, last):
+        rows = slice(offsets[b] - base, offsets[b + 1] - base)
+        if joint[b]:
+            total += bag_joint_likelihood(logits[rows], rest[rows], value[b], known[b], weights.shape[0])
+        else:
+            total += bag_likelihood(logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias, room)
+    return total
 
 
 def log_likelihood_and_gradient(
-    x: Array, offsets: Array, weights: Array, bias: Array, value: Array, known: Array
+    x: Array, offsets: Array, weights: Array, bias: Array, value: Array, known: Array, joint: Array | None = None
 ) -> tuple[float, Array, Array]:
-    """Sum log P, d/d weights (K, d), d/d bias (K,), summed block by block in double precision."""
+    """sum log P, d/d weights (K, d), d/d bias (K,), summed block by block in double precision.
+
+    `joint` says for which bags the known labels are taken together; for none where it is not given.
+    """
+    together = np.zeros(len(offsets) - 1, bool) if joint is None else joint
     columns = len(weights)
 
     def block(first: int, last: int) -> tuple[float, Array, Array]:
         rows = x[offsets[first] : offsets[last]]
         logits, padded_bias, rest = logits_of(rows, weights, bias)
-        total = likelihood_block(logits, padded_bias, rest, offsets, first, last, value, known, rows, weights, bias)
+        total = _likelihood_block(
+            logits, padded_bias, rest, offsets, first, last, value, known, together, rows, weights, bias
+        )
         by_logit = logits[:, :columns]
         return total, by_logit.T @ rows, by_logit.sum(axis=0)
 

@@ -110,10 +110,9 @@ def _length_block(
     gram_entries: Array,
     gram_offsets: Array,
     lengths: Array,
-    present: Array,
     absent: Array,
 ) -> None:
-    """Everything of the bags in the block whose Gram matrix is kept; present and absent of all."""
+    """Everything of the bags in the block whose Gram matrix is kept; `absent` of all."""
     columns, classes = e.shape[1], lengths.shape[1]
     base = offsets[first]
     largest = 0
@@ -128,7 +127,6 @@ def _length_block(
         bag_presence(e[rows], rest[rows], room[0], room[1])
         for c in range(classes):
             absent[b, c] = room[0, c]
-            present[b, c] = room[1, c]
         if gram_offsets[b + 1] > gram_offsets[b]:
             gram = gram_entries[gram_offsets[b] : gram_offsets[b + 1]].reshape(n, n)
             p, q, u, top = rows_room[0, :n], rows_room[1, :n], rows_room[2, :n], top_room[:n]
@@ -160,25 +158,25 @@ def _lengths_of_bag(e: Array, rest: Array, columns: int, x: Array, classes: int)
     return lengths
 
 
-def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes: int) -> tuple[Array, Array, Array]:
-    """Norm of d log P(absent)/d weights, P(present) and P(absent), each (bags, classes)."""
+def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes: int) -> tuple[Array, Array]:
+    """Norm of d log P(absent)/d weights, and P(absent), each (bags, classes)."""
     x, offsets, grams = instances.x, instances.offsets, instances.grams
     shape = (len(offsets) - 1, classes)
-    lengths, present, absent = (np.empty(shape, x.dtype) for _ in range(3))
+    lengths, absent = np.empty(shape, x.dtype), np.empty(shape, x.dtype)
     without_gram = np.diff(grams.offsets) == 0
 
     def block(first: int, last: int) -> None:
         start = offsets[first]
         logits, padded_bias, rest = logits_of(x[start : offsets[last]], weights, bias)
         softmax_rows(logits, padded_bias, rest)
-        _length_block(logits, rest, offsets, first, last, grams.entries, grams.offsets, lengths, present, absent)
+        _length_block(logits, rest, offsets, first, last, grams.entries, grams.offsets, lengths, absent)
         for b in first + np.flatnonzero(without_gram[first:last]):
             rows = slice(offsets[b] - start, offsets[b + 1] - start)
             seen = instances.transformed(offsets[b], offsets[b + 1])
             lengths[b] = _lengths_of_bag(logits[rows], rest[rows], len(weights), seen, classes)
 
     each_block(offsets, len(weights), block)
-    return lengths, present, absent
+    return lengths, absent
 
 
 def absent_gradients(x: Array, seen: Array, weights: Array, bias: Array, classes: int) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.presence import bag_presence
-from bagwise.kernels.softmax import argmax_of, softmax_rows
+from bagwise.kernels.softmax import argmax_of
 
 
 @kernel
@@ -149,28 +149,4 @@ def bag_likelihood(
         for c in range(known.shape[0]):
             if known[c] and value[c] and present[c] < tiny:
                 total += _improbable_presence(x, weights, bias, c, e)
-    return total
-
-
-@kernel
-def likelihood_block(
-    logits: Array,
-    padded_bias: Array,
-    rest: Array,
-    offsets: Array,
-    first: int,
-    last: int,
-    value: Array,
-    known: Array,
-    x: Array,
-    weights: Array,
-    bias: Array,
-) -> float:
-    """`bag_likelihood` for the bags first..last whose rows `logits` and `x` hold."""
-    softmax_rows(logits, padded_bias, rest)
-    room = np.empty((3, logits.shape[1]), logits.dtype)
-    base, total = offsets[first], 0.0
-    for b in range(first, last):
-        rows = slice(offsets[b] - base, offsets[b + 1] - base)
-        total += bag_likelihood(logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias, room)
     return total

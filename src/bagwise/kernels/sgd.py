@@ -37,6 +37,7 @@ def _steps(
     offsets: Array,
     shift: Array,
     scale: Array,
+    constant: float,
     value: Array,
     known: Array,
     bags: Array,
@@ -52,7 +53,7 @@ def _steps(
     largest = 0
     for b in bags:
         largest = max(largest, offsets[b + 1] - offsets[b])
-    seen_room = np.ones((largest, weights.shape[1]))
+    seen_room = np.full((largest, weights.shape[1]), constant)
     logits_room = np.empty((largest, padded_bias.shape[0]))
     rest_room = np.empty(largest)
     room = np.empty((3, padded_bias.shape[0]))
@@ -110,6 +111,7 @@ def sgd_steps(
         instances.offsets,
         instances.shift,
         instances.scale,
+        float(instances.constant),
         value,
         known,
         np.asarray(bags, np.int64),

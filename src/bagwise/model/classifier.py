@@ -21,6 +21,7 @@ from bagwise.model.pool import Pool, Scorer
 from bagwise.model.solvers import Settings, State
 
 DEFAULT_PRIOR = 1.0
+OBJECTIVES = ("marginal", "joint")
 
 
 class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
@@ -33,9 +34,12 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     solver : "lbfgs", "gd", "pair_sgd" or "bag_sgd".
     prior : precision of the Gaussian prior on the weights, beside the *sum* of the log-likelihood. Default 1.
     penalty : the same beside the *mean*, as in the paper. Give one of the two.
+    objective : "marginal" (the sum over the known labels, as in the paper) or "joint" (all known labels of a bag
+        together: exact, slower, with `lbfgs` and `gd` only; bags with more than 14 classes known present fall back).
     background : add a class that is never asked or predicted, for instances of none of the classes.
     transformer : "standardise", None, or any scikit-learn transformer of instances.
-    fit_intercept : let every class have a constant; it is penalised like the other weights.
+    fit_intercept : let every class have a constant.
+    intercept_scaling : the value of the constant feature: the larger, the less the prior holds the intercepts back.
     max_iter : iterations (`lbfgs`) or epochs (the others); None for the solver's own limit.
     tol : stop when no entry of the gradient is larger.
     step_size : first step of the stochastic solvers, step_size / (penalty k + 1).
@@ -61,9 +65,11 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         solver: str = "lbfgs",
         prior: float | None = None,
         penalty: float | None = None,
+        objective: str = "marginal",
         background: bool = True,
         transformer: Any = STANDARDISE,
         fit_intercept: bool = True,
+        intercept_scaling: float = 2.0,
         max_iter: int | None = None,
         tol: float = 1e-6,
         step_size: float = 0.1,
@@ -72,9 +78,11 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.solver = solver
         self.prior = prior
         self.penalty = penalty
+        self.objective = objective
         self.background = background
         self.transformer = transformer
         self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
         self.max_iter = max_iter
         self.tol = tol
         self.step_size = step_size
@@ -88,7 +96,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         if labels.n_known == 0:
             raise BagwiseError("No label is known: fitting needs at least one.")
         self.prepare(bags, labels.n_classes)
-        objective = self.objective(self.instances(bags), labels)
+        objective = self.objective_of(self.instances(bags), labels)
         self._learn(objective)
         return self
 
@@ -103,7 +111,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         elif labels.n_classes != self.n_classes_:
             raise BagwiseError(f"The labels have {labels.n_classes} classes but the model has {self.n_classes_}.")
         if labels.n_known:
-            objective = self.objective(self.instances(bags), labels)
+            objective = self.objective_of(self.instances(bags), labels)
             known_bags, known_classes = np.nonzero(labels.known)
             state = solvers.get(self.solver).update(
                 objective, State(self.weights_, self.n_steps_), known_bags, known_classes, self.settings()
@@ -139,10 +147,10 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         """The parameters a solver looks at."""
         return Settings(self.max_iter, self.tol, self.step_size, np.random.default_rng(self.random_state or 0))
 
-    def objective(self, instances: Instances, labels: Labels) -> Objective:
+    def objective_of(self, instances: Instances, labels: Labels) -> Objective:
         """What fitting these labels minimises."""
         prior = DEFAULT_PRIOR if self.prior is None and self.penalty is None else self.prior
-        return Objective(instances, labels, len(self.weights_), prior, self.penalty)
+        return Objective(instances, labels, len(self.weights_), prior, self.penalty, self.objective == "joint")
 
     # Weights
 
@@ -161,7 +169,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     def intercept_(self) -> Array:
         """(classes [+ 1],)."""
         check_is_fitted(self, "weights_")
-        return self.weights_[:, -1] if self.fit_intercept else np.zeros(len(self.weights_))
+        return self.weights_[:, -1] * self.intercept_scaling if self.fit_intercept else np.zeros(len(self.weights_))
 
     @classmethod
     def from_weights(cls, weights: npt.ArrayLike) -> "MIMLClassifier":
@@ -205,7 +213,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     def pool_of(self, scorer: Scorer, labels: Labels, **rest: Any) -> Pool:
         """A pool over an existing scorer, with this model's prior."""
-        objective = self.objective(scorer.instances, labels)
+        objective = self.objective_of(scorer.instances, labels)
         return Pool(labels=labels, scorer=scorer, prior=objective.penalty * max(labels.n_known, 1), **rest)
 
     def instances(self, bags: Bags) -> Instances:
@@ -215,7 +223,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError(
                 f"The bags have {bags.n_features} features but the model was fitted with {self.n_features_in_}."
             )
-        return instances_of(bags, self.transformer_, self.fit_intercept)
+        return instances_of(bags, self.transformer_, self.intercept_scaling if self.fit_intercept else 0.0)
 
     def scorer(self, instances: Instances) -> Scorer:
         """The present weights on these instances."""
@@ -249,9 +257,13 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         solvers.get(self.solver)
+        if self.objective not in OBJECTIVES:
+            raise BagwiseError(f"There is no objective {self.objective!r}: choose one of {', '.join(OBJECTIVES)}.")
+        if self.objective == "joint" and self.solver.endswith("sgd"):
+            raise BagwiseError(f"solver={self.solver!r} steps on single labels: the joint objective needs lbfgs or gd.")
         if self.prior is not None and self.penalty is not None:
             raise BagwiseError("Both prior and penalty are given: they are two ways to say the same thing, give one.")
-        for name in ("prior", "penalty", "step_size", "tol"):
+        for name in ("prior", "penalty", "step_size", "tol", "intercept_scaling"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
                 raise BagwiseError(f"{name}={value!r} must not be negative.")

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from bagwise.bags import ROWS_PER_CHECK, Bags
+from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances
 
@@ -23,13 +23,13 @@ def fit_transformer(transformer: Any, bags: Bags) -> Any:
                 f"transformer={transformer!r} is not known: give {STANDARDISE!r}, None or a scikit-learn transformer."
             )
         scaler = StandardScaler()
-        for start in range(0, len(bags.instances), ROWS_PER_CHECK):
-            scaler.partial_fit(bags.instances[start : start + ROWS_PER_CHECK])
+        for _, chunk in bags.chunks():
+            scaler.partial_fit(chunk)
         return scaler
     return clone(transformer).fit(bags.instances)
 
 
-def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
+def instances_of(bags: Bags, fitted: Any, constant: float) -> Instances:
     """The bags as the model sees them; scaling costs no copy, another transformer makes one."""
     x = bags.instances
     if fitted is not None and not isinstance(fitted, StandardScaler):
@@ -38,7 +38,7 @@ def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
     width, dtype = x.shape[1], x.dtype
     shift = np.zeros(width) if fitted is None or fitted.mean_ is None else fitted.mean_
     scale = np.ones(width) if fitted is None or fitted.scale_ is None else fitted.scale_
-    return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept)
+    return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), constant)
 
 
 def _dense(transformed: Any, dtype: Any) -> Array:

@@ -1,6 +1,9 @@
 """What fitting minimises: the mean negative log-likelihood of the known labels plus a Gaussian prior (spec section 3).
 
-F(W) = -(1/|L|) sum_{(b,c) in L} log P(Y_bc)  +  (penalty/2) ||W||^2
+    F(W) = -(1/|L|) sum_{(b,c) in L} log P(Y_bc)  +  (penalty/2) ||W||^2
+
+With `joint`, the known labels of a bag are taken together: sum_b log P(all known labels of b). It is exact, costs time
+exponential in the number of classes known present, and has no value for labels that the model cannot produce.
 """
 
 from dataclasses import dataclass
@@ -8,8 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
+from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances, log_likelihood_and_gradient
 from bagwise.labels import Labels
+
+MOST_POSITIVES_TOGETHER = 14
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class Objective:
     n_outputs: int
     prior: float | None
     fixed_penalty: float | None
+    joint: bool = False
 
     @property
     def penalty(self) -> float:
@@ -53,11 +60,37 @@ class Objective:
         bags = np.flatnonzero(self.labels.known.any(axis=1))
         return self.instances.select(bags), self.labels.select(bags)
 
+    @cached_property
+    def _together(self) -> Array:
+        """Which labelled bags take their labels together: those with few enough classes known present."""
+        instances, labels = self._labelled
+        if not self.joint:
+            return np.zeros(len(labels), bool)
+        positives = labels.value.sum(axis=1)
+        self._refuse_unexplainable(np.diff(instances.offsets), positives, labels)
+        return np.asarray(positives <= MOST_POSITIVES_TOGETHER)
+
+    def _refuse_unexplainable(self, sizes: Array, positives: Array, labels: Labels) -> None:
+        bags = np.flatnonzero(self.labels.known.any(axis=1))
+        crowded = np.flatnonzero(positives > sizes)
+        if len(crowded):
+            first = crowded[0]
+            raise BagwiseError(
+                f"The bag at position {bags[first]} has {sizes[first]} instances but {positives[first]} classes known "
+                "present: the joint objective cannot explain it (one class per instance). Use objective='marginal'."
+            )
+        nothing_left = np.flatnonzero(labels.known.all(axis=1) & (positives == 0))
+        if len(nothing_left) and self.n_outputs == labels.n_classes:
+            raise BagwiseError(
+                f"The bag at position {bags[nothing_left[0]]} is known to have none of the classes: the joint "
+                "objective cannot explain its instances without a background class. Use background=True."
+            )
+
     def log_likelihood_and_gradient(self, weights: Array) -> tuple[float, Array]:
         """Sum log P over the known labels, and its gradient by the weights."""
         instances, labels = self._labelled
         total, by_weight, by_bias = log_likelihood_and_gradient(
-            instances.x, instances.offsets, *instances.fold(weights), labels.value, labels.known
+            instances.x, instances.offsets, *instances.fold(weights), labels.value, labels.known, self._together
         )
         return total, instances.unfold(by_weight, by_bias)
 

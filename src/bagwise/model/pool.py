@@ -37,8 +37,8 @@ class Scorer:
         """P(class) of instances, (instances x classes)."""
         return instance_probabilities(self.instances.x[rows], *self._folded, self.n_classes)
 
-    def gradient_lengths(self) -> tuple[Array, Array, Array]:
-        """Norm of the gradient of log P(absent), P(present), P(absent), in one pass."""
+    def gradient_lengths(self) -> tuple[Array, Array]:
+        """Norm of the gradient of log P(absent), and P(absent), in one pass."""
         return gradient_lengths(self.instances, *self._folded, self.n_classes)
 
     def gradients(self, bag: int) -> Array:
@@ -104,8 +104,8 @@ class Pool:
 
     @cached_property
     def gradient_norm(self) -> Array:
-        """||d log P(absent) / d weights||, (bags x classes). Brings the probabilities with it."""
-        norm, self.present, self.absent = self.scorer.gradient_lengths()
+        """||d log P(absent) / d weights||, (bags x classes). Brings P(absent) with it."""
+        norm, self.absent = self.scorer.gradient_lengths()
         return norm
 
     def gradients(self, bag: int) -> Array:
