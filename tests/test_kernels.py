@@ -30,7 +30,7 @@ def make(rng, sizes, features=3, classes=4, scale=1.0, dtype=np.float64):
 
 
 def plain(x, offsets):
-    return Instances(x, offsets, np.zeros(x.shape[1], x.dtype), np.ones(x.shape[1], x.dtype), 0.0)
+    return Instances(x, offsets, np.zeros(x.shape[1], x.dtype), np.ones(x.shape[1], x.dtype), False)
 
 
 def bags_of(x, offsets):
@@ -212,7 +212,7 @@ def test_blocks_and_threads_change_nothing(rng, monkeypatch):
 def test_folding_the_standardisation_equals_standardising(rng):
     x, offsets, _, _ = make(rng, [3, 5, 2], features=4)
     x = x * [1e-3, 1.0, 1e3, 1e4] + [5.0, -3.0, 100.0, 0.0]
-    instances = Instances(x, offsets, x.mean(axis=0), x.std(axis=0), constant=2.0)
+    instances = Instances(x, offsets, x.mean(axis=0), x.std(axis=0), intercept=True)
     seen_weights = rng.normal(size=(4, 5))
     seen = instances.transformed(0, len(x))
     zero = np.zeros(4)

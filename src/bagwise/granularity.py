@@ -58,10 +58,14 @@ def pair(pool: Pool, scores: Array, count: int) -> list[Choice]:
 
 def bag(pool: Pool, scores: Array, count: int) -> list[Choice]:
     """The `count` bags with the largest sum over their unknown classes, each asked whole."""
-    totals = np.where(pool.askable, scores, 0).sum(axis=1)
+    return whole_bag(pool, np.where(pool.askable, scores, 0).sum(axis=1), count)
+
+
+def whole_bag(pool: Pool, values: Array, count: int) -> list[Choice]:
+    """The `count` bags with the largest values, each with all its unknown classes."""
     return [
-        Choice(int(b), tuple(int(c) for c in np.flatnonzero(pool.askable[b])), float(totals[b]))
-        for b in _best_bags(pool, totals, count)
+        Choice(int(b), tuple(int(c) for c in np.flatnonzero(pool.askable[b])), float(values[b]))
+        for b in _best_bags(pool, values, count)
     ]
 
 

@@ -3,6 +3,7 @@
 Its state is a replay of the answers: the same bags, labels, settings and answers give the same weights, bit for bit.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from sklearn.base import clone
 from bagwise import criteria, granularity
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
-from bagwise.kernels import keyed_uniform
+from bagwise.kernels import Array, keyed_uniform
 from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State
@@ -51,15 +52,133 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was told: present, absent or unsure (None) for each class of a question."""
+    """What was told: present, absent or unsure (None) for each class of a question.
+
+    `key` is an instance that a person pointed at as carrying the class; most learners have no use for it.
+    """
 
     bag: int
     classes: tuple[int, ...]
     present: tuple[Present, ...]
     audit: bool = False
+    key: int | None = None
 
 
-class ActiveLearner:
+class Learner(ABC):
+    """What every learner does alike: keep the labels and the answers, refuse what makes no sense."""
+
+    wants_key = False
+    """Whether a positive answer should come with the instance that carries the class."""
+
+    def __init__(
+        self,
+        bags: Bags | Sequence[npt.ArrayLike],
+        classes: Sequence[str],
+        labels: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.bags = Bags.of(bags)
+        self.classes = list(classes)
+        self._refuse_bad_classes()
+        self.random_state = random_state
+        self.labels = self._initial_labels(labels)
+        self._withdrawn = np.zeros(self.labels.known.shape, bool)
+        self._answers: list[Answer] = []
+
+    @abstractmethod
+    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+        """P(class is in bag), or a score that exceeds a half where the class is predicted."""
+
+    @abstractmethod
+    def _questions(self, count: int) -> list[Question]:
+        """Up to `count` different questions, best first; there is something to ask."""
+
+    @abstractmethod
+    def _update(self, answer: Answer, told: list[int]) -> None:
+        """Learn that the labels of the classes `told` of the answer's bag have become known."""
+
+    @overload
+    def ask(self) -> Question: ...
+    @overload
+    def ask(self, count: int) -> list[Question]: ...
+    def ask(self, count: int | None = None) -> Question | list[Question]:
+        """The next question; with `count`, up to that many different ones, best first.
+
+        Asking changes nothing: without an answer in between, the same question comes again.
+        """
+        if self.exhausted:
+            raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
+        questions = self._questions(1 if count is None else count)
+        return questions[0] if count is None else questions
+
+    def tell(self, question: Question, answer: Present | Sequence[Present], key: int | None = None) -> None:
+        """Learn that the class is present (True), absent (False) or that nobody can say (None).
+
+        A question about several classes takes one answer for each.
+        """
+        given = [answer] if answer is None or isinstance(answer, bool | np.bool_) else list(answer)
+        if len(given) != len(question.classes):
+            raise BagwiseError(f"The question names {len(question.classes)} classes but {len(given)} answers came.")
+        present = tuple(None if one is None else bool(one) for one in given)
+        self._learn(Answer(question.bag, question.classes, present, question.audit, key))
+
+    def replay(self, answers: Iterable[Answer]) -> None:
+        """Tell all of these, in order."""
+        for answer in answers:
+            self._learn(answer)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Everything told and not undone, in order. Replaying it gives this learner again."""
+        return tuple(self._answers)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left to ask."""
+        return bool((self.labels.known | self._withdrawn).all())
+
+    def _learn(self, answer: Answer) -> None:
+        self._refuse_answered(answer)
+        self._answers.append(answer)
+        told = []
+        for label_class, present in zip(answer.classes, answer.present, strict=True):
+            if present is None:
+                self._withdrawn[answer.bag, label_class] = True
+            else:
+                self.labels.record(answer.bag, label_class, present)
+                told.append(label_class)
+        self._update(answer, told)
+
+    def _forget(self, answer: Answer) -> None:
+        for label_class in answer.classes:
+            self.labels.forget(answer.bag, label_class)
+            self._withdrawn[answer.bag, label_class] = False
+
+    def _initial_labels(self, labels: Any) -> Labels:
+        if labels is None:
+            return Labels.unknown(len(self.bags), len(self.classes))
+        known = Labels.of(labels, len(self.bags)).copy()
+        if known.n_classes != len(self.classes):
+            raise BagwiseError(f"The labels have {known.n_classes} columns for {len(self.classes)} classes.")
+        return known
+
+    def _refuse_bad_classes(self) -> None:
+        if not self.classes:
+            raise BagwiseError("There are no classes: name at least one.")
+        repeated = {str(name) for name in self.classes if self.classes.count(name) > 1}
+        if repeated:
+            raise BagwiseError(f"The class {min(repeated)} is named more than once.")
+
+    def _refuse_answered(self, answer: Answer) -> None:
+        for label_class in answer.classes:
+            if self.labels.known[answer.bag, label_class] or self._withdrawn[answer.bag, label_class]:
+                raise BagwiseError(
+                    f"Bag {self.bags.ids[answer.bag]}, class {self.classes[label_class]} has been answered already: "
+                    "undo it first."
+                )
+
+
+class ActiveLearner(Learner):
     """Asks the question that teaches most, learns from the answer, asks the next.
 
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
@@ -85,76 +204,27 @@ class ActiveLearner:
         audit: float = 0.1,
         random_state: int = 0,
     ) -> None:
-        self.bags = Bags.of(bags)
-        self.classes = list(classes)
-        self._refuse_bad_classes()
+        super().__init__(bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
         self.audit = audit
-        self.random_state = random_state
         self._check_parameters()
-        self.labels = self._initial_labels(labels)
         self.model: MIMLClassifier = self._start(MIMLClassifier() if model is None else clone(model))
-        self._withdrawn = np.zeros(self.labels.known.shape, bool)
-        self._answers: list[Answer] = []
         self._first_state = self._state
         self._states: deque[State] = deque(maxlen=UNDO_AT_ONCE)
-
-    # The loop
-
-    @overload
-    def ask(self) -> Question: ...
-    @overload
-    def ask(self, count: int) -> list[Question]: ...
-    def ask(self, count: int | None = None) -> Question | list[Question]:
-        """The next question; with `count`, up to that many different ones, best first.
-
-        Asking changes nothing: without an answer in between, the same question comes again.
-        """
-        if self.exhausted:
-            raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
-        questions = self._questions(1 if count is None else count)
-        return questions[0] if count is None else questions
-
-    def tell(self, question: Question, answer: Present | Sequence[Present]) -> None:
-        """Learn that the class is present (True), absent (False) or that nobody can say (None).
-
-        A question about several classes takes one answer for each.
-        """
-        given = [answer] if answer is None or isinstance(answer, bool | np.bool_) else list(answer)
-        if len(given) != len(question.classes):
-            raise BagwiseError(f"The question names {len(question.classes)} classes but {len(given)} answers came.")
-        present = tuple(None if one is None else bool(one) for one in given)
-        self._learn(Answer(question.bag, question.classes, present, question.audit))
 
     def undo(self) -> None:
         """Take the last answer back; everything is then as if it had not been given."""
         if not self._answers:
             raise BagwiseError("There is no answer to undo.")
-        last = self._answers.pop()
-        for label_class in last.classes:
-            self.labels.forget(last.bag, label_class)
-            self._withdrawn[last.bag, label_class] = False
+        self._forget(self._answers.pop())
         if self._states:
             self._state = self._states.pop()
         else:
             self._rebuild()
 
-    def replay(self, answers: Iterable[Answer]) -> None:
-        """Tell all of these, in order."""
-        for answer in answers:
-            self._learn(answer)
-
-    # What it knows
-
-    @property
-    def answers(self) -> tuple[Answer, ...]:
-        """Everything told and not undone, in order. Replaying it gives this learner again."""
-        return tuple(self._answers)
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether nothing is left to ask."""
-        return bool((self.labels.known | self._withdrawn).all())
+    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+        """P(class is in bag) under the present model."""
+        return self.model.predict_proba(bags)
 
     def pool(self) -> Pool:
         """What the criterion sees now."""
@@ -165,8 +235,6 @@ class ActiveLearner:
             keys=self.bags.keys,
             seed=self.random_state,
         )
-
-    # Inside
 
     @property
     def _state(self) -> State:
@@ -184,17 +252,8 @@ class ActiveLearner:
         self._instances = model.instances(self.bags)
         return model
 
-    def _learn(self, answer: Answer) -> None:
-        self._refuse_answered(answer)
+    def _update(self, answer: Answer, told: list[int]) -> None:
         self._states.append(self._state)
-        self._answers.append(answer)
-        told = []
-        for label_class, present in zip(answer.classes, answer.present, strict=True):
-            if present is None:
-                self._withdrawn[answer.bag, label_class] = True
-            else:
-                self.labels.record(answer.bag, label_class, present)
-                told.append(label_class)
         if told:
             self._state = solvers.get(self.update).update(
                 self.model.objective_of(self._instances, self.labels),
@@ -208,9 +267,7 @@ class ActiveLearner:
         """Replay everything: the last resort of an undo deeper than the kept states."""
         answers, self._answers = self._answers, []
         for answer in answers:
-            for label_class in answer.classes:
-                self.labels.forget(answer.bag, label_class)
-                self._withdrawn[answer.bag, label_class] = False
+            self._forget(answer)
         self._state = self._first_state
         self.replay(answers)
 
@@ -238,31 +295,6 @@ class ActiveLearner:
         likeliest = pool.scorer.instance_probabilities(rows).argmax(axis=0)
         evidence = tuple(int(likeliest[c]) for c in choice.classes)
         return Question(choice.bag, choice.classes, evidence, choice.score, audit)
-
-    # Checking
-
-    def _initial_labels(self, labels: Any) -> Labels:
-        if labels is None:
-            return Labels.unknown(len(self.bags), len(self.classes))
-        known = Labels.of(labels, len(self.bags)).copy()
-        if known.n_classes != len(self.classes):
-            raise BagwiseError(f"The labels have {known.n_classes} columns for {len(self.classes)} classes.")
-        return known
-
-    def _refuse_bad_classes(self) -> None:
-        if not self.classes:
-            raise BagwiseError("There are no classes: name at least one.")
-        repeated = {str(name) for name in self.classes if self.classes.count(name) > 1}
-        if repeated:
-            raise BagwiseError(f"The class {min(repeated)} is named more than once.")
-
-    def _refuse_answered(self, answer: Answer) -> None:
-        for label_class in answer.classes:
-            if self.labels.known[answer.bag, label_class] or self._withdrawn[answer.bag, label_class]:
-                raise BagwiseError(
-                    f"Bag {self.bags.ids[answer.bag]}, class {self.classes[label_class]} has been answered already: "
-                    "undo it first."
-                )
 
     def _check_parameters(self) -> None:
         criteria.get(self.criterion)

@@ -1,8 +1,8 @@
 """Instances as the model sees them, without a second copy of the data.
 
-A row is seen as  [(x - shift)/scale, k]  with a constant k.  Weights on what is seen fold into weights on the raw rows,
+A row is seen as  [(x - shift)/scale, 1].  Weights on what is seen fold into weights on the raw rows,
 
-    W~ seen(x) = W x + b,    W = W~ / scale,    b = k W~_last - W shift
+    W~ seen(x) = W x + b,    W = W~ / scale,    b = W~_last - W shift
 
 and gradients unfold the same way, so standardised features cost neither memory nor time, memory maps included.
 """
@@ -28,22 +28,22 @@ class Grams:
 
 @dataclass(frozen=True)
 class Instances:
-    """Rows `x`, grouped by `offsets`, seen through (x - shift)/scale, then the constant; none if it is 0."""
+    """Rows `x`, grouped by `offsets`, seen through (x - shift)/scale, with a constant 1 where `intercept`."""
 
     x: Array
     offsets: Array
     shift: Array
     scale: Array
-    constant: float
+    intercept: bool
 
     @property
     def width(self) -> int:
         """Number of columns seen: features, and the constant."""
-        return int(self.x.shape[1]) + (self.constant != 0)
+        return int(self.x.shape[1]) + self.intercept
 
     def transformed(self, first: int, last: int) -> Array:
         """Rows first..last as the model sees them, (rows, width)."""
-        rows = np.full((last - first, self.width), self.constant, self.x.dtype)
+        rows = np.ones((last - first, self.width), self.x.dtype)
         features = rows[:, : self.x.shape[1]]
         np.subtract(self.x[first:last], self.shift, out=features)
         features /= self.scale
@@ -55,20 +55,20 @@ class Instances:
 
     def select(self, bags: Array) -> "Instances":
         """These bags only."""
-        return Instances(*gather(self.x, self.offsets, bags), self.shift, self.scale, self.constant)
+        return Instances(*gather(self.x, self.offsets, bags), self.shift, self.scale, self.intercept)
 
     def fold(self, seen_weights: Array) -> tuple[Array, Array]:
         """Weights and bias on raw rows, in the precision of the rows."""
         weights = seen_weights[:, : self.x.shape[1]] / self.scale
         bias = -(weights @ self.shift.astype(np.float64))
-        if self.constant:
-            bias = bias + self.constant * seen_weights[:, -1]
+        if self.intercept:
+            bias = bias + seen_weights[:, -1]
         return np.ascontiguousarray(weights, self.x.dtype), bias.astype(self.x.dtype)
 
     def unfold(self, by_weight: Array, by_bias: Array) -> Array:
         """Gradient by the weights on what is seen, from the gradient by raw weights and bias."""
         by_feature = (by_weight - np.outer(by_bias, self.shift)) / self.scale
-        return np.column_stack([by_feature, self.constant * by_bias]) if self.constant else by_feature
+        return np.column_stack([by_feature, by_bias]) if self.intercept else by_feature
 
     @cached_property
     def grams(self) -> Grams:

@@ -37,7 +37,6 @@ def _steps(
     offsets: Array,
     shift: Array,
     scale: Array,
-    constant: float,
     value: Array,
     known: Array,
     bags: Array,
@@ -53,7 +52,7 @@ def _steps(
     largest = 0
     for b in bags:
         largest = max(largest, offsets[b + 1] - offsets[b])
-    seen_room = np.full((largest, weights.shape[1]), constant)
+    seen_room = np.ones((largest, weights.shape[1]))
     logits_room = np.empty((largest, padded_bias.shape[0]))
     rest_room = np.empty(largest)
     room = np.empty((3, padded_bias.shape[0]))
@@ -111,7 +110,6 @@ def sgd_steps(
         instances.offsets,
         instances.shift,
         instances.scale,
-        float(instances.constant),
         value,
         known,
         np.asarray(bags, np.int64),

@@ -38,8 +38,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         together: exact, slower, with `lbfgs` and `gd` only; bags with more than 14 classes known present fall back).
     background : add a class that is never asked or predicted, for instances of none of the classes.
     transformer : "standardise", None, or any scikit-learn transformer of instances.
-    fit_intercept : let every class have a constant.
-    intercept_scaling : the value of the constant feature: the larger, the less the prior holds the intercepts back.
+    fit_intercept : let every class have a constant; it is penalised like the other weights.
     max_iter : iterations (`lbfgs`) or epochs (the others); None for the solver's own limit.
     tol : stop when no entry of the gradient is larger.
     step_size : first step of the stochastic solvers, step_size / (penalty k + 1).
@@ -69,7 +68,6 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         background: bool = True,
         transformer: Any = STANDARDISE,
         fit_intercept: bool = True,
-        intercept_scaling: float = 2.0,
         max_iter: int | None = None,
         tol: float = 1e-6,
         step_size: float = 0.1,
@@ -82,7 +80,6 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.background = background
         self.transformer = transformer
         self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
         self.max_iter = max_iter
         self.tol = tol
         self.step_size = step_size
@@ -134,10 +131,10 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return self.set_state(State(np.zeros((n_classes + self.background, width))))
 
     def _learn(self, objective: Objective) -> None:
-        history = [objective.log_likelihood_and_gradient(self.weights_)[0]]
+        history = [objective.log_likelihood(self.weights_)]
 
-        def record(weights: Array) -> None:
-            history.append(objective.log_likelihood_and_gradient(weights)[0])
+        def record(weights: Array, value: float | None) -> None:
+            history.append(objective.log_likelihood(weights, value))
 
         weights = solvers.get(self.solver).fit(objective, self.weights_, self.settings(), record)
         self.log_likelihood_ = np.array(history)
@@ -169,7 +166,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     def intercept_(self) -> Array:
         """(classes [+ 1],)."""
         check_is_fitted(self, "weights_")
-        return self.weights_[:, -1] * self.intercept_scaling if self.fit_intercept else np.zeros(len(self.weights_))
+        return self.weights_[:, -1] if self.fit_intercept else np.zeros(len(self.weights_))
 
     @classmethod
     def from_weights(cls, weights: npt.ArrayLike) -> "MIMLClassifier":
@@ -223,7 +220,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError(
                 f"The bags have {bags.n_features} features but the model was fitted with {self.n_features_in_}."
             )
-        return instances_of(bags, self.transformer_, self.intercept_scaling if self.fit_intercept else 0.0)
+        return instances_of(bags, self.transformer_, self.fit_intercept)
 
     def scorer(self, instances: Instances) -> Scorer:
         """The present weights on these instances."""
@@ -263,7 +260,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError(f"solver={self.solver!r} steps on single labels: the joint objective needs lbfgs or gd.")
         if self.prior is not None and self.penalty is not None:
             raise BagwiseError("Both prior and penalty are given: they are two ways to say the same thing, give one.")
-        for name in ("prior", "penalty", "step_size", "tol", "intercept_scaling"):
+        for name in ("prior", "penalty", "step_size", "tol"):
             value = getattr(self, name)
             if value is not None and not value >= 0:
                 raise BagwiseError(f"{name}={value!r} must not be negative.")

@@ -29,7 +29,7 @@ def fit_transformer(transformer: Any, bags: Bags) -> Any:
     return clone(transformer).fit(bags.instances)
 
 
-def instances_of(bags: Bags, fitted: Any, constant: float) -> Instances:
+def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
     """The bags as the model sees them; scaling costs no copy, another transformer makes one."""
     x = bags.instances
     if fitted is not None and not isinstance(fitted, StandardScaler):
@@ -38,7 +38,7 @@ def instances_of(bags: Bags, fitted: Any, constant: float) -> Instances:
     width, dtype = x.shape[1], x.dtype
     shift = np.zeros(width) if fitted is None or fitted.mean_ is None else fitted.mean_
     scale = np.ones(width) if fitted is None or fitted.scale_ is None else fitted.scale_
-    return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), constant)
+    return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept)
 
 
 def _dense(transformed: Any, dtype: Any) -> Array:

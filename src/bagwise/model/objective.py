@@ -6,7 +6,7 @@ With `joint`, the known labels of a bag are taken together: sum_b log P(all know
 exponential in the number of classes known present, and has no value for labels that the model cannot produce.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,10 @@ class Objective:
             return self.fixed_penalty
         assert self.prior is not None
         return self.prior / max(self.labels.n_known, 1)
+
+    def strengthened(self, factor: float) -> "Objective":
+        """The same with `factor` times the penalty."""
+        return replace(self, prior=None, fixed_penalty=factor * self.penalty)
 
     @property
     def radius(self) -> float:
@@ -93,6 +97,12 @@ class Objective:
             instances.x, instances.offsets, *instances.fold(weights), labels.value, labels.known, self._together
         )
         return total, instances.unfold(by_weight, by_bias)
+
+    def log_likelihood(self, weights: Array, value: float | None = None) -> float:
+        """sum log P over the known labels; free where the value of F is known."""
+        if value is None:
+            return self.log_likelihood_and_gradient(weights)[0]
+        return -self.labels.n_known * (value - self.penalty / 2 * float(np.vdot(weights, weights)))
 
     def __call__(self, weights: Array) -> tuple[float, Array]:
         """F and its gradient."""

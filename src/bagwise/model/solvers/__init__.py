@@ -1,6 +1,6 @@
 """Solvers: ONE FILE = ONE SOLVER, found by its name. Each has the same two functions:
 
-fit(objective, weights, settings, record) -> weights       from scratch; record(weights) after every epoch
+fit(objective, weights, settings, record) -> weights         from scratch; record(weights, F) after every epoch
 update(objective, state, bags, classes, settings) -> State   after these pairs became known
 """
 
@@ -39,7 +39,7 @@ class State:
         return replace(self, weights=weights, steps=self.steps + steps)
 
 
-Record = Callable[[Array], None]
+Record = Callable[[Array, float | None], None]
 
 
 class Solver(Protocol):

@@ -45,5 +45,5 @@ def epochs(
     for _ in range(settings.max_iter or EPOCHS):
         order = rng.permutation(len(bags))
         state = take(objective, state, (bags[order], classes[order]), settings)
-        record(state.weights)
+        record(state.weights, None)
     return state.weights

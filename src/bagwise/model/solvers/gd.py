@@ -34,11 +34,11 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
         else:
             break
         weights, value, gradient = candidate, candidate_value, candidate_gradient
-        record(weights)
+        record(weights, value)
     return weights
 
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
     """A few more steps from where it stands, on everything known."""
     few = Settings(max_iter=EPOCHS_AFTER_AN_ANSWER, tolerance=settings.tolerance)
-    return state.advanced(fit(objective, state.weights, few, lambda _: None), 1)
+    return state.advanced(fit(objective, state.weights, few, lambda *_: None), 1)
