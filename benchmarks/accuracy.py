@@ -7,7 +7,6 @@ Letters are averaged over independent random draws of the letters (seeds 0, 1, .
 
 import argparse
 import json
-import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,6 +18,7 @@ from rich.table import Table
 
 from bagwise import MIMLClassifier, datasets, metrics
 from bagwise.experiments.simulation import split
+from bagwise.kernels.blocks import use_one_thread
 
 EXPECTED = {
     ("frost", False): (0.63, 0.82),
@@ -51,14 +51,13 @@ def main():
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/accuracy.json"))
     options = parser.parse_args()
-    os.environ["BAGWISE_THREADS"] = "1"
     runs = [
         (name, background, regularisation, seed)
         for regularisation in REGULARISATION
         for name, background in EXPECTED
         for seed in range(options.draws if name in DRAWN else 1)
     ]
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=use_one_thread) as pool:
         futures = [pool.submit(cross_validate, *run) for run in runs]
         results = [future.result() for future in track(futures, "cross validation")]
     table = Table("data set", "background", "prior", "draws", "bag accuracy", "average precision", "at least")

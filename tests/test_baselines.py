@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bagwise import BagwiseError, Bags, Labels, datasets, metrics
+from bagwise import Bags, BagwiseError, Labels, datasets, metrics
 from bagwise.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
 from bagwise.baselines._mimlfast_kernel import best_concept, through_map
 from bagwise.baselines.hausdorff import KINDS, hausdorff

@@ -1,7 +1,6 @@
 """Run many simulations on all cores, each in its own process with one thread, with progress and rows on disk."""
 
 import multiprocessing
-import os
 import queue
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -10,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from bagwise.experiments.simulation import Row, Simulation, run
-from bagwise.kernels.blocks import thread_count
+from bagwise.kernels.blocks import thread_count, use_one_thread
 
 REPORT_EVERY = 5
 
@@ -20,7 +19,7 @@ _reports: "multiprocessing.Queue[int] | None" = None
 def _start_worker(reports: "multiprocessing.Queue[int]") -> None:
     global _reports
     _reports = reports
-    os.environ["BAGWISE_THREADS"] = "1"
+    use_one_thread()
 
 
 def _work(simulation: Simulation) -> list[Row]:

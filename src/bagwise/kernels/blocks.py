@@ -32,6 +32,15 @@ def thread_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
+def use_one_thread() -> None:
+    """Keep this process, BLAS included, to one thread: for workers that share the cores with their like.
+
+    BLAS threads that wait by spinning made two such workers on two cores ten times slower.
+    """
+    os.environ["BAGWISE_THREADS"] = "1"
+    _blas().limit(limits=1)
+
+
 @cache
 def _workers(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="bagwise")
