@@ -57,6 +57,25 @@ def test_the_same_specification_gives_the_same_rows(tmp_path):
     assert frames[0].equals(frames[1])
 
 
+def test_simulate_goes_on_from_what_is_there(tmp_path):
+    arguments = ["simulate", "synthetic", *QUICK, "--out", str(tmp_path)]
+    runner.invoke(app, arguments)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    result = runner.invoke(app, arguments)
+    assert "4 finished before" in result.stderr
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()} == before
+
+
+def test_compare_always_draws_random(tmp_path):
+    arguments = ["compare", "synthetic", "uncertainty:bag", "mimlsvm_al", "--queries", "12", "--every", "6"]
+    result = runner.invoke(app, [*arguments, "--folds", "3", "--json", "--out", str(tmp_path)], catch_exceptions=False)
+    compared = json.loads(result.stdout)
+    assert {one["first"] for one in compared} == {"uncertainty · bag", "MIMLSVM-AL"}
+    assert {one["second"] for one in compared} == {"random · pair"}
+    table = runner.invoke(app, [*arguments, "--folds", "3", "--out", str(tmp_path)], catch_exceptions=False)
+    assert "unclear" in table.stdout
+
+
 def test_demo_shows_both_curves(tmp_path):
     result = runner.invoke(app, ["demo", "--simulate", "25", "--seeds", "1", "--out", str(tmp_path)])
     assert result.exit_code == 0
@@ -89,7 +108,7 @@ def test_debug_shows_the_traceback(tmp_path):
 
 
 def test_every_command_explains_itself():
-    for command in [[], ["simulate"], ["datasets"], ["demo"]]:
+    for command in [[], ["simulate"], ["compare"], ["datasets"], ["demo"]]:
         result = runner.invoke(app, [*command, "--help"])
         assert result.exit_code == 0
     assert cli.app.info.help

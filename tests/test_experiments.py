@@ -1,10 +1,18 @@
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
 from bagwise import BagwiseError, datasets
-from bagwise.experiments.curves import first_reaching, mean_curves
-from bagwise.experiments.simulation import Simulation, first_labelled, run, split
+from bagwise.experiments import systems
+from bagwise.experiments.curves import mean_curves
+from bagwise.experiments.runner import run_all
+from bagwise.experiments.simulation import Simulation, first_labelled, split
+from bagwise.experiments.statistics import differences, queries_to
 
 DATA = datasets.load("synthetic", bags=60)
 
@@ -35,17 +43,86 @@ def test_too_many_first_bags_are_refused():
 
 @pytest.mark.parametrize("granularity", ["pair", "bag"])
 def test_rows_lie_on_the_grid_and_whole_bags_count_once_paid(granularity):
-    rows = run(Simulation("synthetic", granularity=granularity, queries=30, evaluate_every=4, update="bag_sgd"))
+    rows = Simulation("synthetic", granularity=granularity, queries=30, evaluate_every=4, update="bag_sgd").run()
     assert [row["asked"] for row in rows] == list(range(0, 31, 4))
-    assert rows[0]["bag_accuracy"] == run(Simulation("synthetic", queries=1, evaluate_every=1))[0]["bag_accuracy"]
+    assert rows[0]["bag_accuracy"] == Simulation("synthetic", queries=1, evaluate_every=1).run()[0]["bag_accuracy"]
     if granularity == "bag":
         assert rows[1]["bag_accuracy"] == rows[0]["bag_accuracy"], "a bag costs six queries: after four none is paid"
 
 
 def test_an_exhausted_pool_keeps_its_last_value():
-    rows = run(Simulation("synthetic", initial=268, folds=10, queries=60, evaluate_every=20, update="bag_sgd"))
+    rows = Simulation("synthetic", initial=268, queries=60, evaluate_every=20, update="bag_sgd").run()
     assert [row["asked"] for row in rows] == [0, 20, 40, 60]
     assert rows[-1]["bag_accuracy"] == rows[-2]["bag_accuracy"]
+
+
+class Counted(Simulation):
+    """A simulation that leaves a mark every time it is run."""
+
+    def run(self, progress=lambda _: None):
+        with Path(os.environ["MARKS"]).open("a") as marks:
+            marks.write(f"{self.fold}\n")
+        if os.environ.get("FAIL") == str(self.fold):
+            raise KeyboardInterrupt
+        return super().run(progress)
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    marks = tmp_path / "marks"
+    monkeypatch.setenv("MARKS", str(marks))
+    monkeypatch.setenv("BAGWISE_THREADS", "1")
+    simulations = [Counted("synthetic", queries=3, evaluate_every=1, folds=4, fold=fold) for fold in range(3)]
+    monkeypatch.setenv("FAIL", "1")
+    with pytest.raises(KeyboardInterrupt):
+        run_all(simulations, tmp_path / "runs")
+    monkeypatch.delenv("FAIL")
+    rows = run_all(simulations, tmp_path / "runs")
+    again = run_all(simulations, tmp_path / "runs")
+    assert marks.read_text().split() == ["0", "1", "1", "2"]
+    assert rows.equals(again)
+    monkeypatch.setenv("BAGWISE_THREADS", "2")
+    assert run_all(simulations, tmp_path / "elsewhere").equals(rows), "in processes of their own, the same bit for bit"
+
+
+def test_every_field_of_a_specification_is_in_its_key():
+    one = Simulation("digits")
+    others = [replace(one, fold=1), replace(one, seed=1), replace(one, criterion="random"), replace(one, penalty=1.0)]
+    assert len({specification.key for specification in [one, *others]}) == 5
+    assert Simulation("digits").key == one.key
+
+
+@pytest.mark.parametrize("system", systems.SYSTEMS)
+def test_every_system_runs_and_is_tuned_on_the_first_labels_only(system):
+    simulation = Simulation(
+        "synthetic", system=system, tuned=True, queries=24, evaluate_every=12, classes_per_query=6, initial=9, folds=5
+    )
+    rows = simulation.run()
+    assert [row["asked"] for row in rows] == [0, 12, 24]
+    chosen = json.loads(rows[0]["parameters"])
+    candidates = systems.get(system).candidates
+    assert any(candidate.items() <= chosen.items() for candidate in candidates)
+    assert len(candidates) == len(systems.get("bagwise").candidates), "the same tuning budget for everybody"
+
+
+def test_paired_differences():
+    runs = [("a", fold, 0.5 + 0.01 * fold) for fold in range(10)] + [
+        ("b", fold, 0.4 + 0.01 * fold) for fold in range(10)
+    ]
+    rows = pl.DataFrame(
+        [
+            {"strategy": s, "dataset": "d", "seed": 0, "fold": f, "asked": asked, "bag_accuracy": value + asked / 100}
+            for s, f, value in runs
+            for asked in (0, 10)
+        ]
+    )
+    (difference,) = differences(rows, "bag_accuracy", "b")
+    assert difference.first == "a"
+    assert difference.mean == pytest.approx(0.1)
+    assert difference.better
+    assert not difference.worse
+    (reverse,) = differences(rows, "bag_accuracy", "a")
+    assert reverse.worse
+    assert reverse.mean == pytest.approx(-0.1)
 
 
 def test_curves_are_means_over_runs():
@@ -60,5 +137,5 @@ def test_curves_are_means_over_runs():
     )
     curves = mean_curves(rows, "bag_accuracy")
     assert curves["mean"].to_list() == pytest.approx([0.3, 0.7])
-    assert first_reaching(rows, "bag_accuracy", 0.65) == {"a": 10}
-    assert first_reaching(rows, "bag_accuracy", 0.9) == {"a": None}
+    assert queries_to(rows, "bag_accuracy", 0.65) == {"a": 10}
+    assert queries_to(rows, "bag_accuracy", 0.9) == {"a": None}

@@ -29,11 +29,13 @@ def test_five_folds_on_all_labels(name, background, accuracy, precision):
     assert np.mean(scores, axis=0)[1] >= precision
 
 
-def test_the_default_learner_is_ahead_of_random_on_digits():
+def test_the_default_learner_is_ahead_of_random_on_digits(tmp_path):
     simulations = [
         Simulation("digits", criterion, queries=200, initial=3, folds=4, evaluate_every=50, seed=seed)
         for criterion in ("balanced_uncertainty", "random")
         for seed in range(2)
     ]
-    final = {row["strategy"]: row["mean"] for row in mean_curves(run_all(simulations), "bag_accuracy").to_dicts()}
+    final = {
+        row["strategy"]: row["mean"] for row in mean_curves(run_all(simulations, tmp_path), "bag_accuracy").to_dicts()
+    }
     assert final["balanced_uncertainty · pair"] > final["random · pair"] + 0.02

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +15,12 @@ from rich.table import Table
 
 from bagwise import criteria, datasets, granularity
 from bagwise.errors import BagwiseError
-from bagwise.experiments import curves, tables
-from bagwise.experiments.runner import run_all, write_rows
+from bagwise.experiments import curves, statistics, systems, tables
+from bagwise.experiments.runner import finished, run_all
 from bagwise.experiments.simulation import REPORTED, Simulation
 from bagwise.model import solvers
 
+DEFAULT_COMPARISON = ("balanced_uncertainty", "uncertainty", "expected_gradient_length")
 DEMO_FOLDS = 4
 DEMO_INITIAL = 3
 DEMO_LEVEL = 0.92
@@ -110,8 +113,7 @@ def simulate(
         for fold in range(folds if runs is None else min(runs, folds))
     ]  # fmt: skip
     folder = out or Path("results") / dataset
-    rows = _run(simulations, quiet=as_json)
-    write_rows(rows, folder / "rows.parquet")
+    rows = _run(simulations, folder, quiet=as_json)
     figures = [
         curves.save_figure(curves.figure(rows, metric.__name__, dataset), folder / metric.__name__)
         for metric in REPORTED
@@ -121,6 +123,77 @@ def simulate(
         return
     console.print(tables.final_table(rows))
     console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figures[0][1]} (and .svg, .html; one for each metric)")
+
+
+@app.command()
+def compare(
+    dataset: Annotated[str, typer.Argument(help=f"One of {', '.join(datasets.available())}.")],
+    strategies: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="CRITERION, CRITERION:GRANULARITY or CRITERION:GRANULARITY:UPDATE, or miml_al, mimlsvm_al "
+            f"[default: {', '.join(DEFAULT_COMPARISON)}]; random is always drawn beside them."
+        ),
+    ] = None,
+    background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
+    tuned: Annotated[
+        bool, typer.Option(help="Choose each system's settings by cross validation in the first labelled bags.")
+    ] = False,
+    queries: Annotated[int, typer.Option(min=1, help="Pair queries to make.")] = 500,
+    initial: Annotated[
+        float, typer.Option(min=0, help="Bags labelled at the start: a share below 1, or a number.")
+    ] = 0.05,
+    every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of folds, first labels, ties and drawn data.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results [default: results/compare-DATASET].")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
+) -> None:
+    """Compare strategies run by run: who is better than random, by how much, and how sure that is."""
+    datasets.load(dataset, seed)
+    chosen = [_strategy(text) for text in strategies or DEFAULT_COMPARISON]
+    if _strategy("random") not in chosen:
+        chosen.append(_strategy("random"))
+    simulations = [
+        Simulation(
+            dataset,
+            background=background,
+            queries=queries,
+            initial=initial,
+            evaluate_every=every,
+            folds=folds,
+            fold=fold,
+            seed=seed,
+            tuned=tuned,
+            **strategy,
+        )
+        for strategy in chosen
+        for fold in range(folds)
+    ]
+    folder = out or Path("results") / f"compare-{dataset}"
+    rows = _run(simulations, folder, quiet=as_json)
+    figure = curves.save_figure(curves.figure(rows, "bag_accuracy", dataset), folder / "bag_accuracy")
+    baseline = Simulation(dataset, **_strategy("random")).strategy
+    found = [
+        one
+        for metric in ("bag_accuracy", "average_precision")
+        for one in statistics.differences(rows, metric, baseline)
+    ]
+    if as_json:
+        print(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    console.print(tables.final_table(rows))
+    console.print(tables.difference_table(found))
+    console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figure[1]}")
+
+
+def _strategy(text: str) -> dict[str, Any]:
+    """The fields of a simulation that a word on the command line stands for."""
+    if text in systems.SYSTEMS and text != "bagwise":
+        return {"system": text}
+    names = dict(zip(("criterion", "granularity", "update"), text.split(":"), strict=False))
+    criteria.get(names["criterion"])
+    return names | ({"audit": 0.0} if names["criterion"] == "random" else {})
 
 
 @app.command()
@@ -147,18 +220,17 @@ def demo(
         for criterion in ("balanced_uncertainty", "random")
         for seed in range(seeds)
     ]
-    rows = _run(simulations)
-    write_rows(rows, out / "rows.parquet")
+    rows = _run(simulations, out)
     figures = curves.save_figure(curves.figure(rows, title="Strips of digits, held-out bags"), out / "learning-curve")
     console.print(tables.curve_table(rows, max(25, simulate // 10 // 25 * 25)))
-    for strategy, asked in curves.first_reaching(rows, "bag_accuracy", DEMO_LEVEL).items():
+    for strategy, asked in statistics.queries_to(rows, "bag_accuracy", DEMO_LEVEL).items():
         when = f"after {asked} answers" if asked is not None else f"not within {simulate} answers"
         console.print(f"{DEMO_LEVEL} bag accuracy with {strategy}: {when}")
     console.print(f"Figure: {figures[1]}   in the browser: {figures[2]}")
 
 
-def _run(simulations: list[Simulation], quiet: bool = False) -> pl.DataFrame:
-    """All simulations behind one progress bar."""
+def _run(simulations: Sequence[Simulation], folder: Path, quiet: bool = False) -> pl.DataFrame:
+    """All simulations behind one progress bar, those finished before left out; all rows go to FOLDER/rows.parquet."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -168,9 +240,16 @@ def _run(simulations: list[Simulation], quiet: bool = False) -> pl.DataFrame:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
+    runs = folder / "runs"
+    before = sum(finished(one, runs) for one in simulations)
+    description = f"{len(simulations)} runs" + (f", {before} finished before" if before else "")
     with Progress(*columns, console=errors, disable=quiet) as bar:
-        task = bar.add_task(f"{len(simulations)} runs", total=sum(one.queries for one in simulations))
-        return run_all(simulations, lambda queries: bar.advance(task, queries))
+        task = bar.add_task(description, total=sum(one.steps for one in simulations))
+        bar.advance(task, sum(one.steps for one in simulations if finished(one, runs)))
+        rows = run_all(simulations, runs, lambda steps: bar.advance(task, steps))
+        bar.update(task, completed=bar.tasks[0].total)
+    rows.write_parquet(folder / "rows.parquet")
+    return rows
 
 
 def main() -> None:

@@ -58,13 +58,3 @@ def save_figure(chart: alt.LayerChart, stem: Path) -> list[Path]:
     chart.save(paths[1], scale_factor=2)
     chart.save(paths[2], inline=True)
     return paths
-
-
-def first_reaching(rows: pl.DataFrame, metric: str, level: float) -> dict[str, int | None]:
-    """For every strategy, the number of questions after which its mean curve first reaches `level`."""
-    curves = mean_curves(rows, metric)
-    reached: dict[str, int | None] = {}
-    for (strategy,), curve in curves.group_by("strategy", maintain_order=True):
-        asked = curve.filter(pl.col("mean") >= level)["asked"].to_list()
-        reached[str(strategy)] = int(asked[0]) if asked else None
-    return reached

@@ -1,5 +1,7 @@
 """A labelling project answered by itself: known labels play the person, a held-out fold plays the exam."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,12 +11,13 @@ import numpy as np
 from bagwise import datasets
 from bagwise.datasets import Dataset
 from bagwise.errors import BagwiseError
+from bagwise.experiments import systems
 from bagwise.kernels import Array
 from bagwise.labels import Labels
-from bagwise.learner import ActiveLearner
+from bagwise.learner import Learner
 from bagwise.metrics import average_precision, bag_accuracy, hamming_loss, one_error
-from bagwise.model import MIMLClassifier
 
+ROWS_VERSION = 1
 REPORTED = (bag_accuracy, average_precision, hamming_loss, one_error)
 
 Row = dict[str, Any]
@@ -22,7 +25,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Simulation:
-    """Everything that determines one run; the same specification gives the same rows."""
+    """Everything that determines one run; the same specification gives the same rows, bit for bit."""
 
     dataset: str
     criterion: str = "balanced_uncertainty"
@@ -40,22 +43,40 @@ class Simulation:
     folds: int = 10
     fold: int = 0
     seed: int = 0
+    system: str = "bagwise"
+    tuned: bool = False
 
     @property
     def strategy(self) -> str:
-        """Criterion and granularity in words."""
-        return f"{self.criterion} · {self.granularity}"
+        """What is compared, in words."""
+        return f"{self.criterion} · {self.granularity}" if self.system == "bagwise" else systems.get(self.system).title
 
-    def model(self, transformer: Any) -> MIMLClassifier:
-        """The model before it has seen anything."""
-        return MIMLClassifier(
-            prior=self.prior,
-            penalty=self.penalty,
-            background=self.background,
-            transformer=transformer,
-            step_size=self.step_size,
-            random_state=self.seed,
-        )
+    @property
+    def key(self) -> str:
+        """A name made from everything that determines the rows."""
+        described = json.dumps({**asdict(self), "rows": ROWS_VERSION}, sort_keys=True)
+        return hashlib.sha256(described.encode()).hexdigest()[:20]
+
+    @property
+    def steps(self) -> int:
+        """How much work it is."""
+        return self.queries
+
+    def run(self, progress: Callable[[int], None] = lambda _: None) -> list[Row]:
+        """Ask, answer from the known labels, learn; a row of metrics every `evaluate_every` queries."""
+        return _run(self, progress)
+
+    def parameters(self, data: Dataset, labelled: Array) -> systems.Parameters:
+        """Of the model: those given and, where `tuned`, those chosen on the bags labelled at the start."""
+        if self.system != "bagwise":
+            given: systems.Parameters = {}
+        else:
+            given = {"background": self.background, "step_size": self.step_size, "random_state": self.seed}
+            if not self.tuned:
+                given |= {"prior": self.prior, "penalty": self.penalty}
+        if not self.tuned:
+            return given
+        return {**given, **systems.tune(systems.get(self.system), given, data, labelled, self.seed + self.fold)}
 
 
 def split(dataset: Dataset, folds: int, fold: int, seed: int) -> tuple[Dataset, Dataset]:
@@ -86,38 +107,44 @@ def first_labelled(labels: Labels, initial: float, seed: int) -> Array:
     return np.concatenate([np.array(useful, np.int64), rest])[:count]
 
 
-def run(simulation: Simulation, progress: Callable[[int], None] = lambda _: None) -> list[Row]:
-    """Ask, answer from the known labels, learn; a row of metrics every `evaluate_every` queries."""
+def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
     data = datasets.load(simulation.dataset, simulation.seed)
     training, held_out = split(data, simulation.folds, simulation.fold, simulation.seed)
-    labelled = first_labelled(training.labels, simulation.initial, simulation.seed + simulation.fold)
-    learner = ActiveLearner(
-        training.bags,
-        training.classes,
+    seed = simulation.seed + simulation.fold
+    labelled = first_labelled(training.labels, simulation.initial, seed)
+    system = systems.get(simulation.system)
+    parameters = simulation.parameters(training, labelled)
+    learner = system.learner(
+        training,
         training.labels.hide(np.setdiff1d(np.arange(len(training.bags)), labelled)),
-        simulation.model(training.transformer),
-        criterion=simulation.criterion,
-        granularity=simulation.granularity,
-        update=simulation.update,
-        audit=simulation.audit,
-        random_state=simulation.seed + simulation.fold,
+        system.model(parameters, training.transformer),
+        systems.Strategy(simulation.criterion, simulation.granularity, simulation.update, simulation.audit),
+        seed,
     )
-    return list(_rows(simulation, learner, training.labels, held_out, progress))
+    described = {**asdict(simulation), "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
+    return [{**described, **row} for row in _rows(simulation, learner, training, held_out, progress)]
+
+
+def _key_instance(data: Dataset, bag: int, label_class: int, rng: np.random.Generator) -> int | None:
+    """An instance that a person would point at: any that truly has the class, if the data tell."""
+    if data.instance_labels is None:
+        return None
+    start, stop = data.bags.offsets[bag : bag + 2]
+    carriers = np.flatnonzero(data.instance_labels[start:stop] == label_class)
+    return int(rng.choice(carriers)) if len(carriers) else None
 
 
 def _rows(
-    simulation: Simulation,
-    learner: ActiveLearner,
-    truth: Labels,
-    held_out: Dataset,
-    progress: Callable[[int], None],
+    simulation: Simulation, learner: Learner, training: Dataset, held_out: Dataset, progress: Callable[[int], None]
 ) -> Iterator[Row]:
-    described = {**asdict(simulation), "strategy": simulation.strategy}
+    rng = np.random.default_rng([simulation.seed, simulation.fold, 3])
 
     def row(queries: int) -> Row:
-        probability = learner.model.predict_proba(held_out.bags)
-        scores = {metric.__name__: metric(held_out.labels.value, probability) for metric in REPORTED}
-        return {**described, "asked": queries, **scores}
+        probability = learner.predict_proba(held_out.bags)
+        return {
+            "asked": queries,
+            **{metric.__name__: metric(held_out.labels.value, probability) for metric in REPORTED},
+        }
 
     grid = iter(range(0, simulation.queries + 1, simulation.evaluate_every))
     due = next(grid, None)
@@ -131,7 +158,10 @@ def _rows(
             due = next(grid, None)
         if asked + cost > simulation.queries or due is None:
             return
-        learner.tell(question, [bool(truth.value[question.bag, c]) for c in question.classes])
+        present = [bool(training.labels.value[question.bag, c]) for c in question.classes]
+        wanted = learner.wants_key and present[0]
+        key = _key_instance(training, question.bag, question.classes[0], rng) if wanted else None
+        learner.tell(question, present, key)
         asked += cost
         progress(cost)
     while due is not None:

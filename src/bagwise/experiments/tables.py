@@ -1,10 +1,13 @@
 """Results as tables for the terminal."""
 
+from collections.abc import Sequence
+
 import polars as pl
 from rich.table import Column, Table
 
 from bagwise.experiments.curves import TITLES, mean_curves
 from bagwise.experiments.simulation import REPORTED
+from bagwise.experiments.statistics import Difference
 
 METRICS = [metric.__name__ for metric in REPORTED]
 BAR_WIDTH = 24
@@ -25,6 +28,19 @@ def final_table(rows: pl.DataFrame) -> Table:
     for row in final_values(rows).to_dicts():
         values = [f"{row[column]:.3f}" for column in (*METRICS, "mean_accuracy_over_curve")]
         table.add_row(row["strategy"], str(row["runs"]), *values)
+    return table
+
+
+def difference_table(differences: Sequence[Difference]) -> Table:
+    """Paired differences in the area under the curve, with what they are worth."""
+    title = f"area under the curve against {differences[0].second}, {differences[0].runs} paired runs"
+    table = Table(
+        Column("strategy", no_wrap=True), "metric", "difference", "95 % interval", "p (Holm)", "", title=title
+    )
+    for one in differences:
+        verdict = "better" if one.better else "worse" if one.worse else "unclear"
+        interval = f"{one.low:+.3f} {one.high:+.3f}"
+        table.add_row(one.first, TITLES[one.metric], f"{one.mean:+.3f}", interval, f"{one.p:.3f}", verdict)
     return table
 
 
