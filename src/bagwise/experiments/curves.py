@@ -10,6 +10,7 @@ TITLES = {
     "average_precision": "average precision",
     "hamming_loss": "Hamming loss",
     "one_error": "one-error",
+    "log_likelihood": "log-likelihood per label",
 }
 NORMAL_95 = 1.96
 
@@ -33,24 +34,41 @@ def mean_curves(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
     )
 
 
-def figure(rows: pl.DataFrame, metric: str = "bag_accuracy", title: str = "") -> alt.LayerChart:
-    """The curves with their intervals."""
-    curves = mean_curves(rows, metric)
-    strategies = curves["strategy"].unique(maintain_order=True).to_list()
-    base = alt.Chart(curves, title=title).encode(
-        x=alt.X("asked:Q", title="questions answered"),
-        color=alt.Color(
-            "strategy:N", title=None, sort=strategies, legend=alt.Legend(orient="bottom-right", symbolOpacity=1)
-        ),
+def figure(
+    rows: pl.DataFrame, metric: str = "bag_accuracy", title: str = "", x_title: str = "questions answered"
+) -> alt.LayerChart:
+    """The curves of one data set with their intervals."""
+    return _panel(rows, metric, title, x_title, alt.Legend(orient="bottom-right", symbolOpacity=1)).properties(
+        width=560, height=340
     )
-    mean = alt.Y("mean:Q", title=TITLES.get(metric, metric), scale=alt.Scale(zero=False))
+
+
+def panels(rows: pl.DataFrame, metric: str, title: str, x_title: str) -> alt.HConcatChart:
+    """One panel for every data set, side by side, with one legend."""
+    legend = alt.Legend(orient="bottom", symbolOpacity=1, columns=3, labelLimit=400)
+    charts = [
+        _panel(rows.filter(pl.col("dataset") == name), metric, name, x_title, legend).properties(width=300, height=240)
+        for name in rows["dataset"].unique(maintain_order=True)
+    ]
+    return alt.hconcat(*charts, title=title)
+
+
+def _panel(rows: pl.DataFrame, metric: str, title: str, x_title: str, legend: alt.Legend) -> alt.LayerChart:
+    curves = mean_curves(rows, metric)
+    strategies = rows["strategy"].unique(maintain_order=True).to_list()
+    name = TITLES.get(metric, metric.replace("_", " "))
+    base = alt.Chart(curves, title=title).encode(
+        x=alt.X("asked:Q", title=x_title),
+        color=alt.Color("strategy:N", title=None, sort=strategies, legend=legend),
+    )
+    mean = alt.Y("mean:Q", title=name, scale=alt.Scale(zero=False))
     tooltip = ["strategy:N", "asked:Q", alt.Tooltip("mean:Q", format=".3f"), "runs:Q"]
-    band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=TITLES.get(metric, metric)), y2="high:Q")
+    band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=name), y2="high:Q")
     line = base.mark_line(strokeWidth=2.5).encode(y=mean, tooltip=tooltip)
-    return alt.LayerChart(layer=[band, line]).properties(width=560, height=340)
+    return alt.LayerChart(layer=[band, line])
 
 
-def save_figure(chart: alt.LayerChart, stem: Path) -> list[Path]:
+def save_figure(chart: alt.LayerChart | alt.HConcatChart, stem: Path) -> list[Path]:
     """Write the chart as SVG, PNG and a page that needs no network."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_suffix(suffix) for suffix in (".svg", ".png", ".html")]

@@ -1,0 +1,103 @@
+"""The paper's three experiments as specifications: what is run for which figure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bagwise.experiments.runner import Specification
+from bagwise.experiments.simulation import Simulation
+from bagwise.experiments.training import Training
+
+DATASETS = ("carroll", "frost", "hja")
+UPDATES = ("gd", "bag_sgd", "pair_sgd")
+PAIRS = (("expected_gradient_length", "pair"), ("uncertainty", "pair"))
+OTHERS = (("uncertainty", "bag"), ("uncertainty", "bag_then_class"), ("random", "pair"))
+WHOLE_BAG = 1000
+"""More classes than any bag has: a whole bag then costs one query."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything is run."""
+
+    folds: int = 10
+    of_folds: int = 10
+    epochs: int = 1500
+    pair_queries: int = 2000
+    bag_queries: int = 100
+    pair_grid: int = 50
+    bag_grid: int = 5
+
+
+FULL = Size()
+QUICK = Size(of_folds=2, epochs=120, pair_queries=300, bag_queries=30, pair_grid=50, bag_grid=5)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper."""
+
+    number: int
+    experiment: str
+    metric: str
+    x_title: str
+
+
+FIGURES = (
+    Figure(3, "E1", "bag_accuracy", "epochs"),
+    Figure(4, "E1", "log_likelihood", "epochs"),
+    Figure(5, "E2", "bag_accuracy", "pair queries"),
+    Figure(6, "E2", "average_precision", "pair queries"),
+    Figure(7, "E2", "hamming_loss", "pair queries"),
+    Figure(8, "E2", "one_error", "pair queries"),
+    Figure(9, "E3a", "bag_accuracy", "pair queries"),
+    Figure(10, "E3a", "hamming_loss", "pair queries"),
+    Figure(11, "E3b", "bag_accuracy", "bag queries"),
+    Figure(12, "E3b", "hamming_loss", "bag queries"),
+)
+EXPERIMENTS = {"1": ("E1",), "2": ("E2",), "3": ("E3a", "E3b"), "all": ("E1", "E2", "E3a", "E3b")}
+
+
+def plan(experiment: str, names: Sequence[str], size: Size, background: bool, seed: int = 0) -> list[Specification]:
+    """Everything that E1, E2, E3a or E3b runs on these data sets; `full` is the model on all labels."""
+    folds = range(size.of_folds)
+
+    def training(solver: str, epochs: int) -> list[Specification]:
+        return [
+            Training(name, solver, background, epochs=epochs, folds=size.folds, fold=fold, seed=seed)
+            for name in names
+            for fold in folds
+        ]
+
+    def simulation(queries: int, grid: int, classes_per_query: int = 1, **how: str) -> list[Specification]:
+        return [
+            Simulation(
+                name,
+                background=background,
+                audit=0.0,
+                queries=queries,
+                evaluate_every=grid,
+                classes_per_query=classes_per_query,
+                folds=size.folds,
+                fold=fold,
+                seed=seed,
+                tuned=True,
+                **how,  # type: ignore[arg-type]
+            )
+            for name in names
+            for fold in folds
+        ]
+
+    def by_pair(criterion: str, granularity: str) -> list[Specification]:
+        return simulation(size.pair_queries, size.pair_grid, criterion=criterion, granularity=granularity)
+
+    if experiment == "full":
+        return training("lbfgs", 500)
+    if experiment == "E1":
+        return [one for solver in UPDATES for one in training(solver, size.epochs)]
+    if experiment == "E2":
+        return [one for how in (*PAIRS, *OTHERS) for one in by_pair(*how)]
+    if experiment == "E3a":
+        ours = [one for how in (*PAIRS, ("uncertainty", "bag_then_class")) for one in by_pair(*how)]
+        return ours + simulation(size.pair_queries, size.pair_grid, system="miml_al")
+    ours = simulation(size.bag_queries, size.bag_grid, WHOLE_BAG, criterion="uncertainty", granularity="bag")
+    return ours + simulation(size.bag_queries, size.bag_grid, WHOLE_BAG, system="mimlsvm_al")
