@@ -99,9 +99,13 @@ def test_what_cannot_be_saved_or_loaded_says_so(small, tmp_path):
         strange.save(tmp_path / "model.npz")
     with pytest.raises(BagwiseError, match="no model at"):
         MIMLClassifier.load(tmp_path / "nowhere.npz")
+    np.save(tmp_path / "array.npy", np.eye(2))
+    np.savez(tmp_path / "arrays.npz", x=np.eye(2))
     (tmp_path / "other.npz").write_bytes(b"not a model")
-    with pytest.raises(BagwiseError, match="not a Bagwise model"):
-        MIMLClassifier.load(tmp_path / "other.npz")
+    (tmp_path / "empty.npz").write_bytes(b"")
+    for name in ("array.npy", "arrays.npz", "other.npz", "empty.npz"):
+        with pytest.raises(BagwiseError, match="not a Bagwise model"):
+            MIMLClassifier.load(tmp_path / name)
 
 
 def test_loading_makes_nothing_but_scikit_learn_objects(tmp_path):
@@ -121,6 +125,12 @@ def test_loading_makes_nothing_but_scikit_learn_objects(tmp_path):
         (lambda b, y: MIMLClassifier(prior=1.0, penalty=1.0).fit(b, y), "Both prior and penalty"),
         (lambda b, y: MIMLClassifier(solver="magic").fit(b, y), "no solver 'magic': choose one of bag_sgd, gd, lbfgs"),
         (lambda b, y: MIMLClassifier(prior=-1.0).fit(b, y), "prior=-1.0"),
+        (lambda b, y: MIMLClassifier(prior=np.inf).fit(b, y), "prior=inf"),
+        (lambda b, y: MIMLClassifier(prior="1").fit(b, y), "prior='1'"),
+        (lambda b, y: MIMLClassifier(max_iter=0).fit(b, y), "max_iter=0"),
+        (lambda b, y: MIMLClassifier(random_state=-1).fit(b, y), "random_state=-1"),
+        (lambda b, y: MIMLClassifier(transformer=FunctionTransformer(bad_log)).fit(b, y), "missing or infinite"),
+        (lambda b, y: MIMLClassifier.from_weights([[1e308] * 3, [0] * 3]).predict([[[5.0] * 3]]), "too large"),
         (lambda b, y: MIMLClassifier(transformer="whiten").fit(b, y), "transformer='whiten'"),
         (lambda b, y: MIMLClassifier(background=False).fit(b, y.value[:, :1].astype(float)), "single class"),
         (lambda b, y: MIMLClassifier().fit(b, Labels.unknown(12, 4)), "No label is known"),
@@ -136,6 +146,29 @@ def test_loading_makes_nothing_but_scikit_learn_objects(tmp_path):
 def test_mistakes_get_one_clear_sentence(small, act, words):
     with pytest.raises(BagwiseError, match=words):
         act(*small)
+
+
+def bad_log(x):
+    with np.errstate(all="ignore"):
+        return np.log(x)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 7])
+def test_no_more_iterations_than_allowed(small, max_iter):
+    assert len(MIMLClassifier(max_iter=max_iter, tol=0.0).fit(*small).log_likelihood_) == max_iter + 1
+
+
+def test_steps_taken_count_when_learning_goes_on(small):
+    model = MIMLClassifier("bag_sgd", max_iter=5).fit(*small)
+    labelled = int(small[1].known.any(axis=1).sum())
+    assert model.n_steps_ == 5 * labelled
+    assert model.partial_fit(*small).n_steps_ == 6 * labelled
+
+
+def test_parameters_set_after_fitting_do_not_change_predictions(small):
+    model = MIMLClassifier().fit(*small)
+    before = model.predict_proba(small[0])
+    np.testing.assert_array_equal(model.set_params(fit_intercept=False).predict_proba(small[0]), before)
 
 
 def test_one_class_with_background(rng):

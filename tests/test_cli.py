@@ -91,6 +91,7 @@ def test_demo_shows_both_curves(tmp_path):
         (["simulate", "synthetic", "--criterion", "magic"], "There is no criterion 'magic'"),
         (["simulate", "synthetic", "--folds", "1000"], "1000 folds of 300 bags"),
         (["simulate", "synthetic", "--prior", "1", "--penalty", "1"], "Both prior and penalty"),
+        (["simulate", "synthetic", "--out", "/proc/nowhere"], "/proc/nowhere"),
     ],
 )
 def test_an_error_is_one_sentence(arguments, words, tmp_path):
@@ -101,8 +102,18 @@ def test_an_error_is_one_sentence(arguments, words, tmp_path):
     assert "Traceback" not in result.stderr
 
 
-def test_debug_shows_the_traceback(tmp_path):
-    command = [sys.executable, "-m", "bagwise", "--debug", "simulate", "whales"]
+def test_what_to_install_is_shown_in_full(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["bagwise", "simulate", "frost"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert 'pip install "bagwise[datasets]"' in " ".join(capsys.readouterr().err.split())
+    assert "[datasets]" in runner.invoke(app, ["datasets"]).stdout
+
+
+@pytest.mark.parametrize("place", [["--debug", "simulate", "whales"], ["simulate", "whales", "--debug"]])
+def test_debug_shows_the_traceback(tmp_path, place):
+    command = [sys.executable, "-m", "bagwise", *place]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert "Traceback" in result.stderr
 

@@ -73,6 +73,13 @@ def test_ties_are_broken_by_key_not_by_place(name, rng):
     assert len(bags) > 10, "another seed breaks ties another way"
 
 
+def test_random_whole_bags_do_not_favour_those_with_much_unknown():
+    labels = Labels.unknown(200, 10)
+    labels.known[:100, 1:] = True
+    choices = granularity.random_choice("bag", Pool(np.full((200, 10), 0.5), labels=labels), 60)
+    assert 15 < sum(choice.bag < 100 for choice in choices) < 45
+
+
 def test_withdrawn_pairs_are_not_asked():
     withdrawn = np.zeros(PRESENT.shape, bool)
     withdrawn[[0, 2], [0, 2]] = True

@@ -22,6 +22,15 @@ def test_unknown_is_not_absent():
     assert labels == Labels.unknown(2, 3)
 
 
+def test_a_masked_label_is_unknown():
+    masked = np.ma.array([[1, 0]], mask=[[False, True]])
+    assert Labels.from_array(masked) == Labels.from_array([[1, np.nan]])
+
+
+def test_what_is_not_known_may_be_anything():
+    assert Labels([[1, -1]], [[True, False]]) == Labels.from_array([[1, np.nan]])
+
+
 def test_the_given_array_is_not_changed():
     given = np.array([[True, False]])
     labels = Labels(given, given)
@@ -40,6 +49,11 @@ def test_the_given_array_is_not_changed():
         (lambda: Labels.unknown(3, 0), ["no classes"]),
         (lambda: Labels([[1, 0]], [[1]]), ["shape"]),
         (lambda: Labels.of([[1, 0]], bags=2), ["1 bags", "2 bags"]),
+        (lambda: Labels([[-1, 1]], [[1, 1]]), ["neither True nor False"]),
+        (lambda: Labels([[np.nan, 1]], [[1, 1]]), ["neither True nor False"]),
+        (lambda: Labels([["0", "1"]], [[1, 1]]), ["neither True nor False"]),
+        (lambda: Labels([[0, 1]], [[2, 1]]), ["neither True nor False"]),
+        (lambda: Labels.from_array([[1, 0], [1]]), ["differ in length"]),
     ],
 )
 def test_bad_labels_are_refused_with_one_sentence(make, words):

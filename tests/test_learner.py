@@ -1,4 +1,7 @@
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -176,12 +179,87 @@ def test_nothing_left_to_ask():
         (lambda: ActiveLearner(DATA.bags, CLASSES, criterion="magic"), "no criterion 'magic'"),
         (lambda: ActiveLearner(DATA.bags, CLASSES, update="magic"), "no solver 'magic'"),
         (lambda: ActiveLearner(DATA.bags, CLASSES, audit=2), "audit=2"),
+        (lambda: ActiveLearner(DATA.bags, "abcd"), "give a list"),
+        (lambda: ActiveLearner(DATA.bags, CLASSES, random_state=None), "random_state=None"),
+        (lambda: ActiveLearner(DATA.bags, CLASSES, model="lbfgs"), "must be a MIMLClassifier"),
+        (
+            lambda: ActiveLearner(DATA.bags, CLASSES, model=MIMLClassifier(objective="joint"), update="bag_sgd"),
+            "needs lbfgs or gd",
+        ),
         (lambda: ActiveLearner(DATA.bags, ["a"], model=MIMLClassifier(background=False)), "single class"),
     ],
 )
 def test_mistakes_get_one_clear_sentence(act, words):
     with pytest.raises(BagwiseError, match=words):
         act()
+
+
+@pytest.mark.parametrize("answer", ["n", "yes", np.nan, -1, 2, 0.5, ["n"], [np.nan], {}, object()])
+def test_an_answer_is_never_guessed(answer):
+    learner = make()
+    with pytest.raises(BagwiseError, match="is not known: say True"):
+        learner.tell(learner.ask(), answer)
+    assert not learner.answers
+
+
+@pytest.mark.parametrize("answer", [True, 1, np.True_, np.int64(1), [True], (1,), np.array([True])])
+def test_ways_to_say_yes(answer):
+    learner = make()
+    learner.tell(learner.ask(), answer)
+    assert learner.answers[0].present == (True,)
+
+
+@pytest.mark.parametrize("question", [(-3, (0,)), (99, (0,)), (5, (-1,)), (5, (4,)), (5, (0, 0))])
+def test_questions_about_nothing_are_refused(question):
+    learner = make("bag_sgd")
+    bag, classes = question
+    with pytest.raises(BagwiseError, match="The question names"):
+        learner.tell(Question(bag, classes, (0,) * len(classes)), [True] * len(classes))
+    assert not learner.answers
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_answer_that_could_not_be_learned_leaves_no_trace(error, monkeypatch):
+    learner, untouched = make(), make()
+    answer(learner, 4)
+    answer(untouched, 4)
+    question = learner.ask()
+    with monkeypatch.context() as patched:
+        patched.setattr("bagwise.model.solvers.lbfgs.update", lambda *_: (_ for _ in ()).throw(error()))
+        with pytest.raises(error):
+            learner.tell(question, True)
+    same(learner, untouched)
+    learner.undo()
+    untouched.undo()
+    same(learner, untouched)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5, "3"])
+def test_ask_for_a_whole_number(count):
+    with pytest.raises(BagwiseError, match="whole number of questions"):
+        make().ask(count)
+
+
+@pytest.mark.parametrize("update", ["lbfgs", "gd"])
+def test_the_number_of_blas_threads_changes_nothing(update):
+    """Many weights, so that BLAS would use its threads: the fitted model must be the same to the last bit."""
+    code = f"""
+import hashlib, numpy as np
+from bagwise import ActiveLearner, Bags, MIMLClassifier
+rng = np.random.default_rng(0)
+bags = Bags(rng.normal(size=(60, 400)), np.arange(0, 61, 3))
+labels = np.where(np.arange(20)[:, None] < 8, rng.random((20, 50)) < 0.1, np.nan)
+learner = ActiveLearner(bags, [str(c) for c in range(50)], labels, MIMLClassifier(max_iter=5), update={update!r})
+for _ in range(2):
+    learner.tell(learner.ask(), True)
+print(hashlib.sha256(learner.model.weights_.tobytes()).hexdigest())
+"""
+    digests = set()
+    for threads in ("1", "2"):
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "BAGWISE_THREADS": threads}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        digests.add(done.stdout)
+    assert len(digests) == 1
 
 
 def test_answers_must_fit_the_question():

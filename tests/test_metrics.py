@@ -60,6 +60,14 @@ def test_shapes_must_agree(metric):
 
 
 @pytest.mark.parametrize("metric", metrics.BAG_METRICS.values(), ids=metrics.BAG_METRICS)
+def test_the_unknown_is_not_counted(metric):
+    with pytest.raises(ValueError, match="unknown"):
+        metric([[1, np.nan]], [[0.9, 0.9]])
+    with pytest.raises(ValueError, match="missing or infinite"):
+        metric([[1, 0]], [[0.9, np.nan]])
+
+
+@pytest.mark.parametrize("metric", metrics.BAG_METRICS.values(), ids=metrics.BAG_METRICS)
 def test_order_of_bags_and_classes_does_not_matter(metric, predictions, rng):
     truth, score = predictions
     bags, classes = rng.permutation(60), rng.permutation(7)

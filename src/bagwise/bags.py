@@ -41,10 +41,12 @@ class Bags:
         """From one (n_b, d) array per bag."""
         if len(bags) == 0:
             raise BagwiseError("There are no bags: give at least one (instances x features) array.")
-        arrays = [np.asarray(bag) for bag in bags]
-        names = list(range(len(bags))) if ids is None else list(ids)
+        names: list[Any] = list(range(len(bags)))
+        if ids is not None:
+            names = _as_ids(ids, len(bags)).tolist()
+        arrays = [_as_bag(name, bag) for name, bag in zip(names, bags, strict=True)]
         width = None
-        for name, array in zip(names, arrays, strict=False):
+        for name, array in zip(names, arrays, strict=True):
             if array.size == 0:
                 raise BagwiseError(f"Bag {name!r} is empty: every bag needs at least one instance.")
             if array.ndim != 2:
@@ -133,7 +135,19 @@ class Bags:
         return repr(self.ids[bag].item() if isinstance(self.ids[bag], np.generic) else self.ids[bag])
 
 
+def _as_bag(name: Any, given: npt.ArrayLike) -> Array:
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        raise BagwiseError(f"Bag {name!r} has instances of different width: each needs every feature.") from None
+    if array.dtype.kind not in "fiub":
+        raise BagwiseError(f"Bag {name!r} holds values of type {array.dtype}: they must be numbers.")
+    return array
+
+
 def _as_instances(given: npt.ArrayLike) -> Array:
+    if isinstance(given, np.ma.MaskedArray) and np.ma.getmaskarray(given).any():
+        raise BagwiseError("Some features are masked, that is, missing: fill or drop them first.")
     array = np.asarray(given)
     if array.ndim != 2 or array.shape[1] == 0:
         raise BagwiseError(
@@ -161,9 +175,13 @@ def _as_offsets(given: npt.ArrayLike, rows: int) -> Array:
 
 
 def _as_ids(given: Sequence[Any] | Array, bags: int) -> Array:
-    ids = np.asarray(given)
-    if ids.shape != (bags,):
-        raise BagwiseError(f"There are {len(ids)} ids for {bags} bags: give one for each.")
+    listed = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    if len(listed) != bags:
+        raise BagwiseError(f"There are {len(listed)} ids for {bags} bags: give one for each.")
+    numbers = all(isinstance(name, int) for name in listed)
+    if not numbers and not all(isinstance(name, str) for name in listed):
+        raise BagwiseError("Ids must all be whole numbers or all be text.")
+    ids = np.asarray(listed)
     names, counts = np.unique(ids, return_counts=True)
     if len(names) < bags:
         raise BagwiseError(f"The id {names[counts > 1][0]!s} is given to {counts.max()} bags: ids must be unique.")

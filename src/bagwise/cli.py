@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -51,12 +52,13 @@ def list_datasets(as_json: Annotated[bool, typer.Option("--json", help="One JSON
         return
     table = Table("data set", "what it is", "bags", "instances", "features", "classes", "per bag")
     for one in described:
-        if "missing" in one:
-            table.add_row(one["name"], f"{one['description']}\n[yellow]{one['missing']}[/]", *["-"] * 5)
-        else:
+        if "missing" not in one:
             sizes = [str(one[column]) for column in ("bags", "instances", "features", "classes")]
             table.add_row(one["name"], one["description"], *sizes, f"{one['classes_per_bag']:.2f}")
     console.print(table)
+    for one in described:
+        if "missing" in one:
+            console.print(f"[yellow]{one['name']}[/] ({one['description']}): {escape(one['missing'])}")
 
 
 def _describe(name: str) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def simulate(
     every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
     runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run [default: all].")] = None,
-    seed: Annotated[int, typer.Option(help="Of folds, first labels, ties and drawn data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for rows and figures [default: results/DATASET].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the final figures as JSON.")] = False,
 ) -> None:
@@ -145,7 +147,7 @@ def compare(
     ] = 0.05,
     every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of folds, first labels, ties and drawn data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the results [default: results/compare-DATASET].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
@@ -241,6 +243,7 @@ def _run(simulations: Sequence[Simulation], folder: Path, quiet: bool = False) -
         TimeRemainingColumn(),
     )
     runs = folder / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
     before = sum(finished(one, runs) for one in simulations)
     description = f"{len(simulations)} runs" + (f", {before} finished before" if before else "")
     with Progress(*columns, console=errors, disable=quiet) as bar:
@@ -256,11 +259,11 @@ def main() -> None:
     """Run the command line; an error is one sentence, with --debug also a traceback."""
     debug = "--debug" in sys.argv
     try:
-        app()
-    except BagwiseError as error:
+        app([word for word in sys.argv[1:] if word != "--debug"])
+    except (BagwiseError, OSError) as error:
         if debug:
             raise
-        errors.print(f"[red]Error:[/] {error}")
+        errors.print(f"[red]Error:[/] {escape(str(error))}")
         sys.exit(1)
 
 

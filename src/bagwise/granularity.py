@@ -61,6 +61,14 @@ def bag(pool: Pool, scores: Array, count: int) -> list[Choice]:
     return whole_bag(pool, np.where(pool.askable, scores, 0).sum(axis=1), count)
 
 
+def random_choice(name: str, pool: Pool, count: int) -> list[Choice]:
+    """`count` questions of a granularity, each as likely as any other: whole bags, or else pairs."""
+    if name == "bag":
+        return whole_bag(pool, keyed_uniform(pool.seed, pool.keys, np.array(pool.shape[1])), count)
+    everything = keyed_uniform(pool.seed, pool.keys[:, None], np.arange(pool.shape[1])[None, :])
+    return pair(pool, everything, count)
+
+
 def whole_bag(pool: Pool, values: Array, count: int) -> list[Choice]:
     """The `count` bags with the largest values, each with all its unknown classes."""
     return [

@@ -9,6 +9,18 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
 
 
+def _as_flags(given: npt.ArrayLike, what: str) -> Array:
+    """A (bags x classes) copy of True/False or 1/0."""
+    flags = np.array(given, ndmin=2)
+    if flags.dtype != bool:
+        if flags.dtype.kind not in "fiu" or not np.isin(flags, (0, 1)).all():
+            raise BagwiseError(
+                f"{what} is neither True nor False (1 or 0): `Labels.from_array` takes other conventions."
+            )
+        flags = flags.astype(bool)
+    return flags
+
+
 class Labels:
     """`value` (bags x classes) says present or absent where `known`; elsewhere it means nothing and is False.
 
@@ -20,8 +32,10 @@ class Labels:
     """
 
     def __init__(self, value: npt.ArrayLike, known: npt.ArrayLike) -> None:
-        self.value = np.array(value, dtype=bool, ndmin=2)
-        self.known = np.array(known, dtype=bool, ndmin=2)
+        self.known = _as_flags(known, "The known mask")
+        # Values that are not known mean nothing, so they may be anything.
+        matching = np.shape(value) == self.known.shape
+        self.value = _as_flags(np.where(self.known, value, False) if matching else value, "A label")
         if self.value.ndim != 2 or self.value.shape != self.known.shape:
             raise BagwiseError(
                 f"Label values have shape {self.value.shape} and the known mask {self.known.shape}: "
@@ -38,7 +52,12 @@ class Labels:
         No other value is accepted. In particular -1 means *absent* in some files: say `missing=-1` only where it
         means unknown.
         """
-        given = np.asarray(array)
+        try:
+            given = np.asarray(array)
+        except ValueError:
+            raise BagwiseError("The rows of the labels differ in length: give one column per class.") from None
+        if isinstance(array, np.ma.MaskedArray):
+            given = np.where(np.ma.getmaskarray(array), missing, np.ma.getdata(array).astype(float))
         if given.ndim != 2:
             raise BagwiseError(f"Labels have shape {given.shape}: they must be 2-dimensional, (bags x classes).")
         if given.dtype.kind not in "fiub":

@@ -17,6 +17,7 @@ from bagwise import criteria, granularity
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, keyed_uniform
+from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State
@@ -36,7 +37,7 @@ class Question:
     """*Are these classes in this bag?* Usually one class; a whole-bag query has several.
 
     `evidence` names, for each class, the instance of the bag that carries most of P(class). An `audit` question was
-    drawn at random and not chosen, so its answer is an unbiased sample.
+    drawn at random from those still open, not chosen.
     """
 
     bag: int
@@ -64,6 +65,13 @@ class Answer:
     key: int | None = None
 
 
+def _as_present(answer: Any) -> Present:
+    """True, False or None from what people write for them; nothing is guessed."""
+    if answer is None or (isinstance(answer, bool | np.bool_ | int | np.integer) and answer in (0, 1)):
+        return None if answer is None else bool(answer)
+    raise BagwiseError(f"The answer {answer!r} is not known: say True (present), False (absent) or None (unsure).")
+
+
 class Learner(ABC):
     """What every learner does alike: keep the labels and the answers, refuse what makes no sense."""
 
@@ -78,9 +86,11 @@ class Learner(ABC):
         random_state: int = 0,
     ) -> None:
         self.bags = Bags.of(bags)
-        self.classes = list(classes)
+        self.classes = list(classes) if isinstance(classes, list | tuple | np.ndarray) else []
         self._refuse_bad_classes()
-        self.random_state = random_state
+        if not isinstance(random_state, int | np.integer):
+            raise BagwiseError(f"random_state={random_state!r} must be a whole number: questions are keyed by it.")
+        self.random_state = int(random_state)
         self.labels = self._initial_labels(labels)
         self._withdrawn = np.zeros(self.labels.known.shape, bool)
         self._answers: list[Answer] = []
@@ -108,7 +118,10 @@ class Learner(ABC):
         """
         if self.exhausted:
             raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
-        questions = self._questions(1 if count is None else count)
+        if count is not None and not (isinstance(count, int) and count >= 1):
+            raise BagwiseError(f"ask({count!r}): ask for a whole number of questions, at least 1.")
+        open_pairs = int(np.count_nonzero(~(self.labels.known | self._withdrawn)))
+        questions = self._questions(1 if count is None else min(count, open_pairs))
         return questions[0] if count is None else questions
 
     def tell(self, question: Question, answer: Present | Sequence[Present], key: int | None = None) -> None:
@@ -116,10 +129,8 @@ class Learner(ABC):
 
         A question about several classes takes one answer for each.
         """
-        given = [answer] if answer is None or isinstance(answer, bool | np.bool_) else list(answer)
-        if len(given) != len(question.classes):
-            raise BagwiseError(f"The question names {len(question.classes)} classes but {len(given)} answers came.")
-        present = tuple(None if one is None else bool(one) for one in given)
+        given = list(answer) if isinstance(answer, list | tuple | np.ndarray) and np.ndim(answer) else [answer]
+        present = tuple(_as_present(one) for one in given)
         self._learn(Answer(question.bag, question.classes, present, question.audit, key))
 
     def replay(self, answers: Iterable[Answer]) -> None:
@@ -138,16 +149,23 @@ class Learner(ABC):
         return bool((self.labels.known | self._withdrawn).all())
 
     def _learn(self, answer: Answer) -> None:
+        """Take an answer in, or, if anything goes wrong on the way, be as before."""
+        self._refuse_misfit(answer)
         self._refuse_answered(answer)
         self._answers.append(answer)
         told = []
-        for label_class, present in zip(answer.classes, answer.present, strict=True):
-            if present is None:
-                self._withdrawn[answer.bag, label_class] = True
-            else:
-                self.labels.record(answer.bag, label_class, present)
-                told.append(label_class)
-        self._update(answer, told)
+        try:
+            for label_class, present in zip(answer.classes, answer.present, strict=True):
+                if present is None:
+                    self._withdrawn[answer.bag, label_class] = True
+                else:
+                    self.labels.record(answer.bag, label_class, present)
+                    told.append(label_class)
+            with single_threaded_blas():
+                self._update(answer, told)
+        except BaseException:
+            self._forget(self._answers.pop())
+            raise
 
     def _forget(self, answer: Answer) -> None:
         for label_class in answer.classes:
@@ -164,10 +182,24 @@ class Learner(ABC):
 
     def _refuse_bad_classes(self) -> None:
         if not self.classes:
-            raise BagwiseError("There are no classes: name at least one.")
+            raise BagwiseError("There are no classes: give a list with at least one name.")
         repeated = {str(name) for name in self.classes if self.classes.count(name) > 1}
         if repeated:
             raise BagwiseError(f"The class {min(repeated)} is named more than once.")
+
+    def _refuse_misfit(self, answer: Answer) -> None:
+        bags, classes = self.labels.known.shape
+        if len(answer.present) != len(answer.classes):
+            raise BagwiseError(
+                f"The question names {len(answer.classes)} classes but {len(answer.present)} answers came."
+            )
+        if not 0 <= answer.bag < bags or not all(0 <= c < classes for c in answer.classes):
+            raise BagwiseError(
+                f"The question names bag {answer.bag} and classes {answer.classes}: there are {bags} bags and "
+                f"{classes} classes, counted from 0."
+            )
+        if len(set(answer.classes)) < len(answer.classes):
+            raise BagwiseError(f"The question names a class twice: {answer.classes}.")
 
     def _refuse_answered(self, answer: Answer) -> None:
         for label_class in answer.classes:
@@ -180,6 +212,9 @@ class Learner(ABC):
 
 class ActiveLearner(Learner):
     """Asks the question that teaches most, learns from the answer, asks the next.
+
+    `model` gives the parameters; the learner fits a copy of it to `labels`, so that its state is a function of labels
+    and answers alone. Weights that `model` may have are not used.
 
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
     >>> learner = ActiveLearner(bags, ["low", "high"], labels=[[1, 0], [0, 1]] + [[np.nan] * 2] * 2, audit=0)
@@ -207,8 +242,11 @@ class ActiveLearner(Learner):
         super().__init__(bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
         self.audit = audit
+        if model is not None and not isinstance(model, MIMLClassifier):
+            raise BagwiseError(f"model={model!r} must be a MIMLClassifier.")
+        self._template = MIMLClassifier() if model is None else model
         self._check_parameters()
-        self.model: MIMLClassifier = self._start(MIMLClassifier() if model is None else clone(model))
+        self.model: MIMLClassifier = self._start(clone(self._template))
         self._first_state = self._state
         self._states: deque[State] = deque(maxlen=UNDO_AT_ONCE)
 
@@ -253,15 +291,16 @@ class ActiveLearner(Learner):
         return model
 
     def _update(self, answer: Answer, told: list[int]) -> None:
-        self._states.append(self._state)
+        state = self._state
         if told:
             self._state = solvers.get(self.update).update(
                 self.model.objective_of(self._instances, self.labels),
-                self._state,
+                state,
                 np.full(len(told), answer.bag),
                 np.array(told),
                 self.model.settings(),
             )
+        self._states.append(state)
 
     def _rebuild(self) -> None:
         """Replay everything: the last resort of an undo deeper than the kept states."""
@@ -286,9 +325,9 @@ class ActiveLearner(Learner):
         return list(questions.values())
 
     def _choose(self, pool: Pool, criterion: str, count: int) -> list[granularity.Choice]:
-        # The bag step of bag_then_class ignores the criterion: a random question is then a random pair.
-        unit = "pair" if criterion == "random" and self.granularity == "bag_then_class" else self.granularity
-        return granularity.get(unit)(pool, criteria.get(criterion)(pool), count)
+        if criterion == "random":
+            return granularity.random_choice(self.granularity, pool, count)
+        return granularity.get(self.granularity)(pool, criteria.get(criterion)(pool), count)
 
     def _question(self, pool: Pool, choice: granularity.Choice, audit: bool) -> Question:
         rows = slice(*self.bags.offsets[choice.bag : choice.bag + 2])
@@ -300,5 +339,7 @@ class ActiveLearner(Learner):
         criteria.get(self.criterion)
         granularity.get(self.granularity)
         solvers.get(self.update)
+        if self._template.objective == "joint" and self.update.endswith("sgd"):
+            raise BagwiseError(f"update={self.update!r} steps on single labels: the joint objective needs lbfgs or gd.")
         if not 0 <= self.audit <= 1:
             raise BagwiseError(f"audit={self.audit} is a share of the questions: it must lie between 0 and 1.")

@@ -8,6 +8,7 @@ defined (no true class, and for the ranking loss all classes) are left out of it
 import numpy as np
 import numpy.typing as npt
 
+from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
 
 THRESHOLD = 0.5
@@ -16,7 +17,13 @@ THRESHOLD = 0.5
 def _pair(truth: npt.ArrayLike, probability: npt.ArrayLike) -> tuple[Array, Array]:
     true, score = np.asarray(truth), np.asarray(probability, dtype=float)
     if true.ndim != 2 or true.shape != score.shape:
-        raise ValueError(f"truth has shape {true.shape} and probability {score.shape}: both must be (bags x classes).")
+        raise BagwiseError(
+            f"truth has shape {true.shape} and probability {score.shape}: both must be (bags x classes)."
+        )
+    if not np.isin(true, (0, 1)).all():
+        raise BagwiseError("truth must be 1 or 0 everywhere: a metric cannot count what is unknown.")
+    if not np.isfinite(score).all():
+        raise BagwiseError("probability has values that are missing or infinite.")
     return true.astype(bool), score
 
 

@@ -39,6 +39,8 @@ def information_gain(pool: Pool) -> Array:
             f"information_gain keeps a matrix over all weights, {weights} here: it is limited to {LARGEST}. "
             "Use expected_gradient_length or uncertainty."
         )
+    if pool.prior <= 0:
+        raise BagwiseError("information_gain needs a prior on the weights: give prior or penalty above 0.")
     information = pool.prior * np.eye(weights)
     for bag in np.flatnonzero(pool.known.any(axis=1)).tolist():
         roots = _information_roots(pool, bag)[pool.known[bag]]

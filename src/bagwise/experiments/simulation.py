@@ -146,7 +146,8 @@ def _rows(
             **{metric.__name__: metric(held_out.labels.value, probability) for metric in REPORTED},
         }
 
-    grid = iter(range(0, simulation.queries + 1, simulation.evaluate_every))
+    points = range(0, simulation.queries, simulation.evaluate_every)
+    grid = iter([*points, simulation.queries])
     due = next(grid, None)
     asked = 0
     while not learner.exhausted:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
+from bagwise.errors import BagwiseError
 from bagwise.kernels.compile import Array, padding
 
 Result = TypeVar("Result")
@@ -28,7 +29,9 @@ def thread_count() -> int:
     """Threads to use: BAGWISE_THREADS, or the cores this process may run on."""
     wanted = os.environ.get("BAGWISE_THREADS")
     if wanted:
-        return max(1, int(wanted))
+        if not wanted.isdigit() or int(wanted) < 1:
+            raise BagwiseError(f"BAGWISE_THREADS={wanted} must be a whole number, at least 1.")
+        return int(wanted)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
@@ -44,10 +47,6 @@ def use_one_thread() -> None:
 @cache
 def _workers(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="bagwise")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_workers.cache_clear)
 
 
 @cache
@@ -78,6 +77,16 @@ class _SingleThreadedBlas:
 
 
 single_threaded_blas = _SingleThreadedBlas()
+
+
+def _start_afresh() -> None:
+    """In a forked child: its parent's threads, and whoever held the lock, are not there."""
+    _workers.cache_clear()
+    single_threaded_blas.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_afresh)
 
 
 def split(offsets: Array, columns: int) -> list[tuple[int, int]]:

@@ -4,7 +4,9 @@ The flags let the compiler reorder sums (needed to use vector units) and assume 
 promise: logits are finite, padding is finite, and whatever underflows does so to an exact zero.
 """
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -15,6 +17,23 @@ Array = npt.NDArray[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 FINITE_MATH = {"nnan", "ninf", "nsz", "contract", "reassoc", "arcp"}
+
+
+def _drop_stale_code() -> None:
+    """Forget compiled kernels when any source of theirs has changed; numba looks at the outermost one's file only."""
+    package = Path(__file__).parents[1]
+    sources = sorted([*package.glob("kernels/*.py"), *package.glob("baselines/*.py")])
+    stamp = "".join(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}\n" for path in sources)
+    for folder in {path.parent / "__pycache__" for path in sources}:
+        seen = folder / "kernels.stamp"
+        if not folder.is_dir() or not os.access(folder, os.W_OK) or (seen.exists() and seen.read_text() == stamp):
+            continue
+        for index in folder.glob("*.nbi"):
+            index.unlink(missing_ok=True)
+        seen.write_text(stamp)
+
+
+_drop_stale_code()
 
 
 def kernel(function: Function) -> Function:

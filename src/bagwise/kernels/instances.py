@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bagwise.errors import BagwiseError
 from bagwise.kernels.blocks import each_block, gather
 from bagwise.kernels.compile import Array
 
@@ -63,7 +64,12 @@ class Instances:
         bias = -(weights @ self.shift.astype(np.float64))
         if self.intercept:
             bias = bias + seen_weights[:, -1]
-        return np.ascontiguousarray(weights, self.x.dtype), bias.astype(self.x.dtype)
+        with np.errstate(over="ignore"):
+            folded = np.ascontiguousarray(weights, self.x.dtype), bias.astype(self.x.dtype)
+        largest = np.sqrt(np.finfo(self.x.dtype).max)
+        if not all((np.abs(part) < largest).all() for part in folded):
+            raise BagwiseError(f"The weights are too large for features in {self.x.dtype}: scale the features.")
+        return folded
 
     def unfold(self, by_weight: Array, by_bias: Array) -> Array:
         """Gradient by the weights on what is seen, from the gradient by raw weights and bias."""

@@ -20,6 +20,8 @@ from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.presence import bag_presence
 from bagwise.kernels.softmax import argmax_of
 
+TINY = 1e-30
+
 
 @kernel
 def _logits_of_row(x: Array, weights: Array, bias: Array, logits: Array) -> None:
@@ -51,13 +53,19 @@ def _log_sum_exp_without(z: Array, left_out: int) -> float:
 
 
 @kernel
-def _log_absent(x: Array, weights: Array, bias: Array, c: int) -> float:
-    """S = sum_i log(1 - p_ic), in logarithms throughout."""
-    z = np.empty(weights.shape[0])
+def _log_absent(e: Array, rest: Array, x: Array, weights: Array, bias: Array, c: int) -> float:
+    """S = sum_i log(1 - p_ic), in logarithms: the product underflows in every large bag that hardly lacks c."""
     total = 0.0
     for i in range(x.shape[0]):
-        _logits_of_row(x[i], weights, bias, z)
-        total += _log_sum_exp_without(z, c) - _log_sum_exp(z)
+        r = np.float64(rest[i])
+        if e[i, c] < 1:
+            total += math.log1p(-np.float64(e[i, c]) / (1.0 + r))
+        elif r > TINY:
+            total += math.log(r / (1.0 + r))
+        else:
+            z = np.empty(weights.shape[0])
+            _logits_of_row(x[i], weights, bias, z)
+            total += _log_sum_exp_without(z, c) - _log_sum_exp(z)
     return total
 
 
@@ -103,7 +111,7 @@ def bag_likelihood(
     `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`; `room` is (3, padded classes) to work in.
     """
     zero, one = e.dtype.type(0), e.dtype.type(1)
-    tiny = e.dtype.type(1e-30)
+    tiny = e.dtype.type(TINY)
     rows, columns = e.shape
     absent, present, factor = room[0], room[1], room[2]
     bag_presence(e, rest, absent, present)
@@ -122,7 +130,7 @@ def bag_likelihood(
         else:
             factor[c] = -one
             if absent[c] < tiny:
-                total += _log_absent(x, weights, bias, c)
+                total += _log_absent(e, rest, x, weights, bias, c)
             else:
                 total += _log_of(np.float64(absent[c]), np.float64(present[c]))
     for i in range(rows):

@@ -40,6 +40,6 @@ def softmax_rows(logits: Array, bias: Array, rest: Array) -> None:
 def argmax_of(e: Array) -> int:
     """Index of the (first) largest logit of a row that went through `softmax_rows`."""
     m = 0
-    while e[m] != 1:
+    while m < e.shape[0] - 1 and e[m] != 1:
         m += 1
     return m

@@ -1,6 +1,7 @@
 """MIMLClassifier: the model of the paper as a scikit-learn estimator over bags."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances
+from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
 from bagwise.metrics import bag_accuracy
 from bagwise.model import persistence, solvers
@@ -110,9 +112,10 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         if labels.n_known:
             objective = self.objective_of(self.instances(bags), labels)
             known_bags, known_classes = np.nonzero(labels.known)
-            state = solvers.get(self.solver).update(
-                objective, State(self.weights_, self.n_steps_), known_bags, known_classes, self.settings()
-            )
+            with single_threaded_blas():
+                state = solvers.get(self.solver).update(
+                    objective, State(self.weights_, self.n_steps_), known_bags, known_classes, self.settings()
+                )
             self.set_state(state)
         return self
 
@@ -125,6 +128,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         self.n_classes_ = n_classes
         self.n_features_in_ = bags.n_features
+        self.has_intercept_ = bool(self.fit_intercept)
         self.transformer_ = fit_transformer(self.transformer, bags)
         width = self.instances(bags.select([0])).width
         self.log_likelihood_: Array = np.empty(0)
@@ -136,9 +140,10 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         def record(weights: Array, value: float | None) -> None:
             history.append(objective.log_likelihood(weights, value))
 
-        weights = solvers.get(self.solver).fit(objective, self.weights_, self.settings(), record)
+        with single_threaded_blas():
+            state = solvers.get(self.solver).fit(objective, self.weights_, self.settings(), record)
         self.log_likelihood_ = np.array(history)
-        self.set_state(State(weights, self.n_steps_))
+        self.set_state(state)
 
     def settings(self) -> Settings:
         """The parameters a solver looks at."""
@@ -160,13 +165,13 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     def coef_(self) -> Array:
         """(classes [+ 1], features)."""
         check_is_fitted(self, "weights_")
-        return self.weights_[:, :-1] if self.fit_intercept else self.weights_
+        return self.weights_[:, :-1] if self.has_intercept_ else self.weights_
 
     @property
     def intercept_(self) -> Array:
         """(classes [+ 1],)."""
         check_is_fitted(self, "weights_")
-        return self.weights_[:, -1] if self.fit_intercept else np.zeros(len(self.weights_))
+        return self.weights_[:, -1] if self.has_intercept_ else np.zeros(len(self.weights_))
 
     @classmethod
     def from_weights(cls, weights: npt.ArrayLike) -> "MIMLClassifier":
@@ -220,7 +225,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError(
                 f"The bags have {bags.n_features} features but the model was fitted with {self.n_features_in_}."
             )
-        return instances_of(bags, self.transformer_, self.fit_intercept)
+        return instances_of(bags, self.transformer_, self.has_intercept_)
 
     def scorer(self, instances: Instances) -> Scorer:
         """The present weights on these instances."""
@@ -262,8 +267,12 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError("Both prior and penalty are given: they are two ways to say the same thing, give one.")
         for name in ("prior", "penalty", "step_size", "tol"):
             value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise BagwiseError(f"{name}={value!r} must not be negative.")
+            if value is not None and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
+                raise BagwiseError(f"{name}={value!r} must be a number, not negative and not infinite.")
+        if self.max_iter is not None and not (isinstance(self.max_iter, Integral) and self.max_iter >= 1):
+            raise BagwiseError(f"max_iter={self.max_iter!r} must be a whole number, at least 1, or None.")
+        if self.random_state is not None and not (isinstance(self.random_state, Integral) and self.random_state >= 0):
+            raise BagwiseError(f"random_state={self.random_state!r} must be a whole number, not negative, or None.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")

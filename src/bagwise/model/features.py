@@ -34,11 +34,24 @@ def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
     x = bags.instances
     if fitted is not None and not isinstance(fitted, StandardScaler):
         x = _dense(fitted.transform(x), x.dtype)
+        _refuse_unusable(x, bags)
         fitted = None
     width, dtype = x.shape[1], x.dtype
     shift = np.zeros(width) if fitted is None or fitted.mean_ is None else fitted.mean_
     scale = np.ones(width) if fitted is None or fitted.scale_ is None else fitted.scale_
     return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept)
+
+
+def _refuse_unusable(x: Array, bags: Bags) -> None:
+    if x.ndim != 2 or len(x) != len(bags.instances):
+        raise BagwiseError(f"The transformer made {x.shape} of {len(bags.instances)} instances: it must keep them all.")
+    if not np.isfinite(x).all():
+        row, column = np.argwhere(~np.isfinite(x))[0]
+        bag = int(np.searchsorted(bags.offsets, row, side="right")) - 1
+        raise BagwiseError(
+            f"The transformer makes a value of bag {bags.ids[bag]} missing or infinite (its column {column}): "
+            "choose another, or mend the features."
+        )
 
 
 def _dense(transformed: Any, dtype: Any) -> Array:

@@ -36,7 +36,7 @@ def read(path: str | Path) -> dict[str, Any]:
         description = json.loads(str(arrays.pop("description")))
     except FileNotFoundError:
         raise BagwiseError(f"There is no model at {path}.") from None
-    except (BadZipFile, KeyError, ValueError, OSError):
+    except (BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError):
         raise BagwiseError(f"{path} is not a Bagwise model.") from None
     if description.get("format") != FORMAT:
         raise BagwiseError(f"{path} is not a Bagwise model.")

@@ -1,6 +1,5 @@
 """Solvers: ONE FILE = ONE SOLVER, found by its name. Each has the same two functions:
-
-fit(objective, weights, settings, record) -> weights         from scratch; record(weights, F) after every epoch
+    fit(objective, weights, settings, record) -> State           from scratch; record(weights, F) after every epoch
 update(objective, state, bags, classes, settings) -> State   after these pairs became known
 """
 
@@ -45,7 +44,7 @@ Record = Callable[[Array, float | None], None]
 class Solver(Protocol):
     """The two functions of a solver's file."""
 
-    def fit(self, objective: Objective, weights: Array, settings: Settings, record: Record) -> Array:
+    def fit(self, objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
         """Learn everything known, from `weights`."""
         ...
 

@@ -37,7 +37,7 @@ def epochs(
     settings: Settings,
     record: Record,
     targets_of: Callable[[Objective], Targets],
-) -> Array:
+) -> State:
     """Visit every target once an epoch, each epoch in another random order."""
     rng = settings.rng or np.random.default_rng(0)
     bags, classes = targets_of(objective)
@@ -46,4 +46,4 @@ def epochs(
         order = rng.permutation(len(bags))
         state = take(objective, state, (bags[order], classes[order]), settings)
         record(state.weights, None)
-    return state.weights
+    return state

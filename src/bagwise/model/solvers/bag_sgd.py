@@ -16,7 +16,7 @@ def _labelled_bags(objective: Objective) -> Targets:
     return _whole(np.flatnonzero(objective.labels.known.any(axis=1)))
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> Array:
+def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
     """Epochs over the labelled bags."""
     return epochs(objective, weights, settings, record, _labelled_bags)
 

@@ -16,7 +16,7 @@ SUFFICIENT = 1e-4
 SMALLEST_STEP = 1e-12
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> Array:
+def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
     """Descend until the gradient is below the tolerance, no step helps, or the epochs are used up."""
     value, gradient = objective(weights)
     step = 1.0
@@ -35,10 +35,10 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
             break
         weights, value, gradient = candidate, candidate_value, candidate_gradient
         record(weights, value)
-    return weights
+    return State(weights)
 
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
     """A few more steps from where it stands, on everything known."""
     few = Settings(max_iter=EPOCHS_AFTER_AN_ANSWER, tolerance=settings.tolerance)
-    return state.advanced(fit(objective, state.weights, few, lambda *_: None), 1)
+    return state.advanced(fit(objective, state.weights, few, lambda *_: None).weights, 1)

@@ -20,7 +20,7 @@ MEMORY = 20
 FIRST_PENALTY, FIRST_TOLERANCE = 10.0, 1e-4
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> Array:
+def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
     """Minimise F until the largest entry of the gradient is below the tolerance."""
     first = objective.strengthened(FIRST_PENALTY)
     extra = (first.penalty - objective.penalty) / 2
@@ -29,9 +29,11 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
         record(point, None if value is None else value - extra * float(np.vdot(point, point)))
 
     iterations = settings.max_iter or ITERATIONS
-    rough = replace(settings, max_iter=max(1, iterations // 2), tolerance=max(FIRST_TOLERANCE, settings.tolerance))
-    start, used = _minimise(first, weights, rough, record_first)
-    return _minimise(objective, start, replace(settings, max_iter=max(1, iterations - used)), record)[0]
+    used = 0
+    if iterations > 1:
+        rough = replace(settings, max_iter=iterations // 2, tolerance=max(FIRST_TOLERANCE, settings.tolerance))
+        weights, used = _minimise(first, weights, rough, record_first)
+    return State(_minimise(objective, weights, replace(settings, max_iter=iterations - used), record)[0])
 
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:

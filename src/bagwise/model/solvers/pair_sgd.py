@@ -13,7 +13,7 @@ def _known_pairs(objective: Objective) -> Targets:
     return bags, classes
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> Array:
+def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
     """Epochs over the known pairs."""
     return epochs(objective, weights, settings, record, _known_pairs)
 
