@@ -72,6 +72,17 @@ def test_float32_is_close_to_float64(small):
     np.testing.assert_allclose(probability, MIMLClassifier().fit(bags, labels).predict_proba(bags), atol=1e-3)
 
 
+@pytest.mark.parametrize("mean", [0.0, 1e2, 1e4])
+def test_float32_features_far_from_zero(small, mean):
+    bags, labels = small
+    single = Bags((bags.instances + mean).astype(np.float32), bags.offsets)
+    double = Bags(single.instances.astype(float), bags.offsets)
+    model = MIMLClassifier().fit(double, labels)
+    np.testing.assert_allclose(model.predict_proba(single), model.predict_proba(double), rtol=1e-4)
+    fitted = MIMLClassifier().fit(single, labels)
+    np.testing.assert_allclose(fitted.predict_proba(single), model.predict_proba(double), atol=5e-3)
+
+
 def test_prior_and_penalty_are_two_words_for_one_thing(small):
     bags, labels = small
     by_prior = MIMLClassifier(prior=2.0).fit(bags, labels)

@@ -179,10 +179,9 @@ def test_gram_and_gradient_forms_agree_on_a_bag_of_5000(rng, monkeypatch):
     from bagwise.kernels import gradient_length
 
     x, offsets, weights, bias = make(rng, [5000], features=4, classes=5)
-    monkeypatch.setattr(gradient_length, "LARGEST_GRAM", 10_000)
-    monkeypatch.setattr(gradient_length, "_gram_is_cheaper", lambda *_: True)
+    monkeypatch.setattr(gradient_length, "_gram_is_cheaper", lambda *_: np.array([True]))
     by_gram = gradient_lengths(plain(x, offsets), weights, bias, 5)[0]
-    monkeypatch.setattr(gradient_length, "_gram_is_cheaper", lambda *_: False)
+    monkeypatch.setattr(gradient_length, "_gram_is_cheaper", lambda *_: np.array([False]))
     by_gradient = gradient_lengths(plain(x, offsets), weights, bias, 5)[0]
     np.testing.assert_allclose(by_gram, by_gradient, rtol=1e-9)
 

@@ -97,6 +97,9 @@ def simulate(
         float, typer.Option(min=0, help="Bags labelled at the start: a share below 1, or a number.")
     ] = 0.05,
     every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
+    classes_per_query: Annotated[
+        int, typer.Option(min=1, help="Classes of a whole bag that a person answers at the price of one query.")
+    ] = 1,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
     runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run [default: all].")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
@@ -108,7 +111,7 @@ def simulate(
     simulations = [
         Simulation(
             dataset, one, unit, update, background, prior, penalty, step_size, audit, queries, initial, every,
-            folds=folds, fold=fold, seed=seed,
+            classes_per_query=classes_per_query, folds=folds, fold=fold, seed=seed,
         )
         for one in criterion or ("balanced_uncertainty", "random")
         for unit in granularity or ("pair",)

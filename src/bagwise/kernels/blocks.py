@@ -131,7 +131,7 @@ def padded(columns: int) -> int:
 
 
 def logits_of(x: Array, weights: Array, bias: Array) -> tuple[Array, Array, Array]:
-    """X @ weights.T in padded scratch, the bias padded to match, and room for one number per row."""
+    """x @ weights.T in padded scratch, the bias padded to match, and room for one number per row."""
     columns = len(weights)
     logits = scratch("logits", (len(x), padded(columns)), x.dtype)
     logits[:, columns:] = 0

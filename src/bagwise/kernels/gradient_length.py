@@ -29,8 +29,9 @@ from bagwise.kernels.softmax import argmax_of, softmax_rows
 LARGEST_GRAM = 2048
 
 
-def _gram_is_cheaper(n: int, classes: int, width: int) -> bool:
-    return n <= LARGEST_GRAM and n * (6 * classes + 2 * width) <= 2 * classes**2 * width
+def _gram_is_cheaper(sizes: Array, classes: int, width: int) -> Array:
+    """Which of the bags of these sizes a Gram matrix serves better than the gradients themselves."""
+    return (sizes <= LARGEST_GRAM) & (sizes * (6 * classes + 2 * width) <= 2 * classes**2 * width)
 
 
 @kernel
@@ -101,6 +102,16 @@ def gradient_factors(p: Array, q: Array, u: Array, top: Array, c: int, factors: 
 
 
 @kernel
+def _gram_of(seen: Array, gram: Array) -> None:
+    for i in range(seen.shape[0]):
+        for j in range(i + 1):
+            product = seen.dtype.type(0)
+            for k in range(seen.shape[1]):
+                product += seen[i, k] * seen[j, k]
+            gram[i, j] = product
+
+
+@kernel
 def _length_block(
     e: Array,
     rest: Array,
@@ -109,31 +120,42 @@ def _length_block(
     last: int,
     gram_entries: Array,
     gram_offsets: Array,
+    fresh: Array,
+    seen: Array,
     lengths: Array,
     absent: Array,
 ) -> None:
-    """Everything of the bags in the block whose Gram matrix is kept; `absent` of all."""
+    """Lengths of the bags in the block by kept Gram matrices and by `fresh` ones made from `seen`; `absent` of all."""
     columns, classes = e.shape[1], lengths.shape[1]
     base = offsets[first]
-    largest = 0
+    largest, largest_fresh = 0, 0
     for b in range(first, last):
-        largest = max(largest, offsets[b + 1] - offsets[b])
+        n = offsets[b + 1] - offsets[b]
+        largest = max(largest, n)
+        if fresh[b]:
+            largest_fresh = max(largest_fresh, n)
     room = np.empty((3, columns), e.dtype)
     rows_room = np.empty((3, largest, columns), e.dtype)
     top_room = np.empty(largest, np.int64)
+    gram_room = np.empty((largest_fresh, largest_fresh), e.dtype)
     for b in range(first, last):
         n = offsets[b + 1] - offsets[b]
         rows = slice(offsets[b] - base, offsets[b + 1] - base)
         bag_presence(e[rows], rest[rows], room[0], room[1])
         for c in range(classes):
             absent[b, c] = room[0, c]
-        if gram_offsets[b + 1] > gram_offsets[b]:
-            gram = gram_entries[gram_offsets[b] : gram_offsets[b + 1]].reshape(n, n)
-            p, q, u, top = rows_room[0, :n], rows_room[1, :n], rows_room[2, :n], top_room[:n]
-            _fill_rows(e[rows], rest[rows], p, q, u, top)
-            _squared_lengths(gram, p, q, u, top, room[2])
-            for c in range(classes):
-                lengths[b, c] = math.sqrt(max(room[2, c], e.dtype.type(0)))
+        kept = gram_offsets[b + 1] > gram_offsets[b]
+        if not kept and not fresh[b]:
+            continue
+        p, q, u, top = rows_room[0, :n], rows_room[1, :n], rows_room[2, :n], top_room[:n]
+        _fill_rows(e[rows], rest[rows], p, q, u, top)
+        if kept:
+            _squared_lengths(gram_entries[gram_offsets[b] : gram_offsets[b + 1]].reshape(n, n), p, q, u, top, room[2])
+        else:
+            _gram_of(seen[rows], gram_room)
+            _squared_lengths(gram_room, p, q, u, top, room[2])
+        for c in range(classes):
+            lengths[b, c] = math.sqrt(max(room[2, c], e.dtype.type(0)))
 
 
 def _rows_of(e: Array, rest: Array) -> tuple[Array, Array, Array, Array]:
@@ -143,18 +165,14 @@ def _rows_of(e: Array, rest: Array) -> tuple[Array, Array, Array, Array]:
     return p, q, u, top
 
 
-def _lengths_of_bag(e: Array, rest: Array, columns: int, x: Array, classes: int) -> Array:
-    """One bag whose Gram matrix is not kept: by a fresh Gram matrix or by its gradients, whichever is cheaper."""
+def _lengths_by_gradient(e: Array, rest: Array, columns: int, seen: Array, classes: int) -> Array:
+    """The lengths of one bag of very many instances, by forming its gradients."""
     p, q, u, top = _rows_of(e, rest)
-    if _gram_is_cheaper(len(x), columns, x.shape[1]):
-        squared = np.empty(e.shape[1], e.dtype)
-        _squared_lengths(x @ x.T, p, q, u, top, squared)
-        return np.sqrt(np.maximum(squared[:classes], 0))
     lengths = np.empty(classes, e.dtype)
     factors = np.empty_like(e)
     for c in range(classes):
         gradient_factors(p, q, u, top, c, factors)
-        lengths[c] = np.linalg.norm(factors[:, :columns].T @ x)
+        lengths[c] = np.linalg.norm(factors[:, :columns].T @ seen)
     return lengths
 
 
@@ -163,24 +181,27 @@ def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes:
     x, offsets, grams = instances.x, instances.offsets, instances.grams
     shape = (len(offsets) - 1, classes)
     lengths, absent = np.empty(shape, x.dtype), np.empty(shape, x.dtype)
-    without_gram = np.diff(grams.offsets) == 0
+    kept = np.diff(grams.offsets) > 0
+    fresh = ~kept & _gram_is_cheaper(np.diff(offsets), len(weights), instances.width)
+    by_gradient = ~kept & ~fresh
 
     def block(first: int, last: int) -> None:
         start = offsets[first]
         logits, padded_bias, rest = logits_of(x[start : offsets[last]], weights, bias)
         softmax_rows(logits, padded_bias, rest)
-        _length_block(logits, rest, offsets, first, last, grams.entries, grams.offsets, lengths, absent)
-        for b in first + np.flatnonzero(without_gram[first:last]):
+        seen = instances.transformed(start, offsets[last] if fresh[first:last].any() else start)
+        _length_block(logits, rest, offsets, first, last, grams.entries, grams.offsets, fresh, seen, lengths, absent)
+        for b in first + np.flatnonzero(by_gradient[first:last]):
             rows = slice(offsets[b] - start, offsets[b + 1] - start)
-            seen = instances.transformed(offsets[b], offsets[b + 1])
-            lengths[b] = _lengths_of_bag(logits[rows], rest[rows], len(weights), seen, classes)
+            bag = instances.transformed(offsets[b], offsets[b + 1])
+            lengths[b] = _lengths_by_gradient(logits[rows], rest[rows], len(weights), bag, classes)
 
     each_block(offsets, len(weights), block)
     return lengths, absent
 
 
 def absent_gradients(x: Array, seen: Array, weights: Array, bias: Array, classes: int) -> Array:
-    """D log P(absent)/d weights of one bag, explicitly: (classes, K, columns of `seen`)."""
+    """d log P(absent)/d weights of one bag, explicitly: (classes, K, columns of `seen`)."""
     logits, padded_bias, rest = logits_of(x, weights, bias)
     softmax_rows(logits, padded_bias, rest)
     p, q, u, top = _rows_of(logits, rest)

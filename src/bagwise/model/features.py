@@ -11,6 +11,8 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances
 
 STANDARDISE = "standardise"
+FAR_FROM_ZERO = 30
+"""Means this many deviations from 0 cost float32 products too many digits: such features are centred in a copy."""
 
 
 def fit_transformer(transformer: Any, bags: Bags) -> Any:
@@ -39,6 +41,10 @@ def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
     width, dtype = x.shape[1], x.dtype
     shift = np.zeros(width) if fitted is None or fitted.mean_ is None else fitted.mean_
     scale = np.ones(width) if fitted is None or fitted.scale_ is None else fitted.scale_
+    if not (np.isfinite(shift).all() and np.isfinite(scale).all()):
+        raise BagwiseError("Some features are so large that their variance overflows: scale them first.")
+    if dtype == np.float32 and np.abs(shift / scale).max() > FAR_FROM_ZERO:
+        x, shift = (x - shift).astype(dtype), np.zeros(width)
     return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept)
 
 

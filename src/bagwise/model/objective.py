@@ -91,7 +91,7 @@ class Objective:
             )
 
     def log_likelihood_and_gradient(self, weights: Array) -> tuple[float, Array]:
-        """Sum log P over the known labels, and its gradient by the weights."""
+        """sum log P over the known labels, and its gradient by the weights."""
         instances, labels = self._labelled
         total, by_weight, by_bias = log_likelihood_and_gradient(
             instances.x, instances.offsets, *instances.fold(weights), labels.value, labels.known, self._together
