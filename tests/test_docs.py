@@ -30,3 +30,13 @@ def test_every_criterion_granularity_update_and_data_set_is_documented():
     families = (criteria.available(), granularity.GRANULARITIES, solvers.available(), datasets.available())
     for name in (name for family in families for name in family):
         assert f"`{name}`" in text, name
+
+
+def test_the_readme_tells_what_was_measured(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import readme
+
+    monkeypatch.setattr(readme, "DEMO_ROWS", ROOT / "nowhere")
+    text = (ROOT / "README.md").read_text()
+    assert readme.with_figures(text) == text
+    assert "| hja | with background (default) |" in text

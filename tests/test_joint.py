@@ -37,6 +37,33 @@ def test_equal_to_enumeration(rng, background):
     assert checked > 80
 
 
+def test_equal_to_enumeration_in_logarithms(rng):
+    """A shift of 900 in one class makes its probabilities underflow; shifting all logits of the oracle undoes that."""
+    for _ in range(60):
+        n = int(rng.integers(2, 5))
+        logits = 2 * rng.normal(size=(n, 4))
+        known = np.array([1.0, rng.choice([1.0, 0.0, np.nan]), np.nan])
+        logits[:, 0] -= 900
+        total, derivative = joint(logits, known)
+        # P(E) is first order in exp(-900): exactly one instance has class 0.
+        log_p0 = logits[:, 0] - np.log(np.exp(logits[:, 1:]).sum(axis=1))
+        expected = -np.inf
+        for i in range(n):
+            others = np.delete(logits[:, 1:], i, axis=0)
+            log_rest, _ = joint_by_enumeration(others, known[1:])
+            expected = np.logaddexp(expected, log_p0[i] + log_rest)
+        assert total == pytest.approx(expected, rel=1e-10)
+        assert np.isfinite(derivative).all()
+        np.testing.assert_allclose(derivative.sum(axis=1), 0, atol=1e-9)
+        assert derivative[:, 0].sum() == pytest.approx(1)
+
+
+def test_improbable_labels_stay_finite():
+    total, derivative = joint([[800.0, 0, 0], [800.0, 0, 0]], [np.nan, 1.0, 1.0])
+    assert total == pytest.approx(np.log(2) - 1600)
+    np.testing.assert_allclose(derivative, [[-1, 0.5, 0.5]] * 2, atol=1e-12)
+
+
 def test_one_known_label_is_the_marginal_likelihood(rng):
     x, offsets, weights = rng.normal(size=(9, 3)), np.array([0, 4, 9]), rng.normal(size=(4, 3))
     for c in range(4):

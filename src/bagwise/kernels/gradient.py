@@ -34,7 +34,7 @@ def _likelihood_block(
     for b in range(first, last):
         rows = slice(offsets[b] - base, offsets[b + 1] - base)
         if joint[b]:
-            total += bag_joint_likelihood(logits[rows], rest[rows], value[b], known[b], weights.shape[0])
+            total += bag_joint_likelihood(logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias)
         else:
             total += bag_likelihood(logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias, room)
     return total

@@ -24,7 +24,8 @@ TINY = 1e-30
 
 
 @kernel
-def _logits_of_row(x: Array, weights: Array, bias: Array, logits: Array) -> None:
+def logits_of_row(x: Array, weights: Array, bias: Array, logits: Array) -> None:
+    """Logits of one instance in double precision."""
     for c in range(logits.shape[0]):
         z = np.float64(bias[c])
         for j in range(x.shape[0]):
@@ -33,7 +34,8 @@ def _logits_of_row(x: Array, weights: Array, bias: Array, logits: Array) -> None
 
 
 @kernel
-def _log_sum_exp(z: Array) -> float:
+def log_sum_exp(z: Array) -> float:
+    """log sum exp z without overflow."""
     largest = np.float64(z[0])
     for c in range(z.shape[0]):
         largest = max(largest, z[c])
@@ -47,7 +49,7 @@ def _log_sum_exp(z: Array) -> float:
 def _log_sum_exp_without(z: Array, left_out: int) -> float:
     held = z[left_out]
     z[left_out] = -1e300
-    result = _log_sum_exp(z)
+    result = log_sum_exp(z)
     z[left_out] = held
     return result
 
@@ -64,8 +66,8 @@ def _log_absent(e: Array, rest: Array, x: Array, weights: Array, bias: Array, c:
             total += math.log(r / (1.0 + r))
         else:
             z = np.empty(weights.shape[0])
-            _logits_of_row(x[i], weights, bias, z)
-            total += _log_sum_exp_without(z, c) - _log_sum_exp(z)
+            logits_of_row(x[i], weights, bias, z)
+            total += _log_sum_exp_without(z, c) - log_sum_exp(z)
     return total
 
 
@@ -75,9 +77,9 @@ def _improbable_presence(x: Array, weights: Array, bias: Array, c: int, derivati
     rows, columns = x.shape[0], weights.shape[0]
     log_p = np.empty((rows, columns))
     for i in range(rows):
-        _logits_of_row(x[i], weights, bias, log_p[i])
-        log_p[i] -= _log_sum_exp(log_p[i])
-    log_present = _log_sum_exp(log_p[:, c].copy())
+        logits_of_row(x[i], weights, bias, log_p[i])
+        log_p[i] -= log_sum_exp(log_p[i])
+    log_present = log_sum_exp(log_p[:, c].copy())
     for i in range(rows):
         share = math.exp(log_p[i, c] - log_present)
         for t in range(columns):
@@ -90,7 +92,7 @@ def _improbable_presence(x: Array, weights: Array, bias: Array, c: int, derivati
 def _share_the_rest(x: Array, weights: Array, bias: Array, m: int, push: float, derivative: Array) -> None:
     """Derivative -= push * u where `rest` underflows."""
     z = np.empty(weights.shape[0])
-    _logits_of_row(x, weights, bias, z)
+    logits_of_row(x, weights, bias, z)
     log_rest = _log_sum_exp_without(z, m)
     for c in range(z.shape[0]):
         if c != m:

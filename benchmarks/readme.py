@@ -1,0 +1,73 @@
+"""Write the measured figures into the README, from what `make bench`, `make accuracy` and `make demo` left behind.
+
+python benchmarks/readme.py
+"""
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+
+from bagwise.experiments.curves import mean_curves
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+DEMO_ROWS = ROOT / "results" / "demo" / "rows.parquet"
+SHOWN = (0, 100, 200, 300, 400, 500)
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def accuracy():
+    rows = []
+    for one in json.loads((RESULTS / "accuracy.json").read_text()):
+        if one["regularisation"].startswith("penalty"):
+            error = one["standard_error_over_draws"]
+            model = "with background (default)" if one["background"] else "the paper's"
+            value = f"{one['bag_accuracy']:.3f}" + (f" ± {error:.3f}" if error else "")
+            rows.append([one["dataset"], model, value, f"{one['average_precision']:.3f}"])
+    return table(["data set", "model", "bag accuracy", "average precision"], rows)
+
+
+def bench():
+    report = json.loads((RESULTS / "kernels.json").read_text())
+    ratios, milliseconds = report["ratios"], report["milliseconds"]
+    names = {
+        "uncertainty": "uncertainty of all 500,000 pairs",
+        "uncertainty, standardised with background": "the same, standardised, with background class",
+        "EGL": "expected gradient length of all pairs",
+        "tell + ask, bag_sgd": "one `tell` + `ask` with `bag_sgd`",
+        "explicit gradients": "expected gradient length by forming the gradients",
+    }
+    rows = [["bare product", "1", f"{milliseconds['product']:.0f}"]]
+    rows += [[title, f"{ratios[f'{n} / product']:.2f}", f"{milliseconds[n]:.0f}"] for n, title in names.items()]
+    memory = ratios["memory / (1.3 data + 2 score matrices)"]
+    text = f"Peak memory while scoring: {memory:.2f} of (1.3 times the data plus two score matrices)."
+    return table(["", "times the product", "milliseconds"], rows) + "\n\n" + text
+
+
+def demo():
+    kept = RESULTS / "demo.json"
+    if DEMO_ROWS.exists():
+        means = mean_curves(pl.read_parquet(DEMO_ROWS), "bag_accuracy").filter(pl.col("asked").is_in(SHOWN))
+        kept.write_text(json.dumps(means.to_dicts(), indent=2) + "\n")
+    at = {(row["strategy"], row["asked"]): row["mean"] for row in json.loads(kept.read_text())}
+    names = ("balanced_uncertainty · pair", "random · pair")
+    rows = [[str(asked), *(f"{at[name, asked]:.3f}" for name in names)] for asked in SHOWN]
+    return table(["answers", "default", "random"], rows)
+
+
+def with_figures(text):
+    for name, make in (("accuracy", accuracy), ("bench", bench), ("demo", demo)):
+        marked = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
+        text = re.sub(marked, lambda found, make=make: found[1] + make() + found[2], text, flags=re.DOTALL)
+    return text
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(with_figures(readme.read_text()))
