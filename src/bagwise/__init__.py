@@ -1,10 +1,11 @@
 """Bagwise: active learning on bags with several labels, some of them unknown."""
 
 from bagwise import criteria, datasets, metrics
+from bagwise.asking import Answer, NothingToAsk, Question
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
 from bagwise.labels import Labels
-from bagwise.learner import ActiveLearner, Answer, NothingToAsk, Question
+from bagwise.learner import ActiveLearner
 from bagwise.model import MIMLClassifier, Pool
 
 __all__ = [

@@ -15,9 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from bagwise import criteria, datasets, granularity
+from bagwise.discovery import choose
 from bagwise.errors import BagwiseError
-from bagwise.experiments import curves, statistics, systems, tables
-from bagwise.experiments.runner import finished, run_all
+from bagwise.experiments import curves, reproduction, statistics, systems, tables
+from bagwise.experiments.runner import Specification, finished, run_all
 from bagwise.experiments.simulation import REPORTED, Simulation
 from bagwise.model import solvers
 
@@ -188,7 +189,7 @@ def compare(
         print(json.dumps([asdict(one) for one in found], indent=2))
         return
     console.print(tables.final_table(rows))
-    console.print(tables.difference_table(found))
+    console.print(tables.difference_table(found, dataset))
     console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figure[1]}")
 
 
@@ -199,6 +200,34 @@ def _strategy(text: str) -> dict[str, Any]:
     names = dict(zip(("criterion", "granularity", "update"), text.split(":"), strict=False))
     criteria.get(names["criterion"])
     return names | ({"audit": 0.0} if names["criterion"] == "random" else {})
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[str, typer.Option(help=f"One of {', '.join(reproduction.EXPERIMENTS)}.")] = "all",
+    names: Annotated[
+        list[str] | None, typer.Option("--datasets", help="Repeat for several [default: carroll, frost, hja].")
+    ] = None,
+    background: Annotated[bool, typer.Option(help="With the background class; the paper has none.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in a few minutes.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for runs, figures and tables.")] = Path("results/reproduction"),
+) -> None:
+    """Run the paper's experiments anew and draw its figures 3 to 12, with paired differences in a table."""
+    experiments = choose("experiment", experiment, reproduction.EXPERIMENTS)
+    chosen = names or reproduction.available_datasets()
+    if not names and "hja" not in chosen:
+        console.print("hja.npz is not there (see `bagwise datasets`): birds is run in its place.")
+    size = reproduction.QUICK if quick else reproduction.FULL
+    for one in experiments:
+        rows = _run(reproduction.plan(one, chosen, size, background), out, f"{one}.parquet")
+        for figure in (figure for figure in reproduction.FIGURES if figure.experiment == one):
+            title = f"Figure {figure.number}: {curves.TITLES[figure.metric]}"
+            chart = curves.panels(rows, figure.metric, title, figure.x_title)
+            curves.save_figure(chart, out / f"figure-{figure.number}-{figure.metric}")
+        differences = reproduction.paired_differences(one, rows)
+        (out / f"{one}.json").write_text(json.dumps([asdict(found) for found in differences], indent=2) + "\n")
+        console.print(tables.difference_table(differences, one))
+    console.print(f"Figures and rows: {out}")
 
 
 @app.command()
@@ -234,13 +263,15 @@ def demo(
     console.print(f"Figure: {figures[1]}   in the browser: {figures[2]}")
 
 
-def _run(simulations: Sequence[Simulation], folder: Path, quiet: bool = False) -> pl.DataFrame:
-    """All simulations behind one progress bar, those finished before left out; all rows go to FOLDER/rows.parquet."""
+def _run(
+    simulations: Sequence[Specification], folder: Path, name: str = "rows.parquet", quiet: bool = False
+) -> pl.DataFrame:
+    """All runs behind one progress bar, those finished before left out; all rows go to FOLDER/NAME."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("answers"),
+        TextColumn("steps"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -254,7 +285,7 @@ def _run(simulations: Sequence[Simulation], folder: Path, quiet: bool = False) -
         bar.advance(task, sum(one.steps for one in simulations if finished(one, runs)))
         rows = run_all(simulations, runs, lambda steps: bar.advance(task, steps))
         bar.update(task, completed=bar.tasks[0].total)
-    rows.write_parquet(folder / "rows.parquet")
+    rows.write_parquet(folder / name)
     return rows
 
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from bagwise import granularity
+from bagwise.asking import Answer, Learner, Question
 from bagwise.bags import Bags
 from bagwise.baselines._mimlfast_kernel import NO_KEY
 from bagwise.baselines.mimlfast import MIMLfast, as_predictions
 from bagwise.discovery import choose
 from bagwise.kernels import Array
-from bagwise.learner import Answer, Learner, Question
 from bagwise.model.pool import Pool
 
 FIRST_PASSES = {"ours": 40, "published": 2}

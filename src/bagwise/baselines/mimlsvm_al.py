@@ -13,13 +13,13 @@ from scipy.special import entr, expit
 from sklearn.base import clone
 
 from bagwise import granularity
+from bagwise.asking import Answer, Learner, Question
 from bagwise.bags import Bags
 from bagwise.baselines.mimlsvm import MIMLSVM
 from bagwise.criteria.random import random
 from bagwise.discovery import choose
 from bagwise.kernels import Array
 from bagwise.labels import Labels
-from bagwise.learner import Answer, Learner, Question
 from bagwise.model.pool import Pool
 
 

@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
+from bagwise import datasets
+from bagwise.errors import BagwiseError
 from bagwise.experiments.runner import Specification
 from bagwise.experiments.simulation import Simulation
+from bagwise.experiments.statistics import Difference, differences
 from bagwise.experiments.training import Training
 
 DATASETS = ("carroll", "frost", "hja")
-UPDATES = ("gd", "bag_sgd", "pair_sgd")
+UPDATES = ("bag_sgd", "pair_sgd", "gd")
 PAIRS = (("expected_gradient_length", "pair"), ("uncertainty", "pair"))
 OTHERS = (("uncertainty", "bag"), ("uncertainty", "bag_then_class"), ("random", "pair"))
 WHOLE_BAG = 1000
@@ -57,8 +62,24 @@ FIGURES = (
 EXPERIMENTS = {"1": ("E1",), "2": ("E2",), "3": ("E3a", "E3b"), "all": ("E1", "E2", "E3a", "E3b")}
 
 
+def available_datasets() -> list[str]:
+    """The paper's data sets; `birds` in place of `hja` where its file is not there."""
+    try:
+        datasets.load("hja")
+    except BagwiseError:
+        return ["carroll", "frost", "birds"]
+    return list(DATASETS)
+
+
+def paired_differences(experiment: str, rows: pl.DataFrame) -> list[Difference]:
+    """Everything an experiment compares, against what it is compared with, for each of its figures."""
+    last = rows["strategy"].unique(maintain_order=True)[-1]
+    metrics = [figure.metric for figure in FIGURES if figure.experiment == experiment]
+    return [one for metric in metrics for one in differences(rows, metric, last)]
+
+
 def plan(experiment: str, names: Sequence[str], size: Size, background: bool, seed: int = 0) -> list[Specification]:
-    """Everything that E1, E2, E3a or E3b runs on these data sets; `full` is the model on all labels."""
+    """Everything that E1, E2, E3a or E3b runs on these data sets; what all are compared with comes last."""
     folds = range(size.of_folds)
 
     def training(solver: str, epochs: int) -> list[Specification]:
@@ -90,8 +111,6 @@ def plan(experiment: str, names: Sequence[str], size: Size, background: bool, se
     def by_pair(criterion: str, granularity: str) -> list[Specification]:
         return simulation(size.pair_queries, size.pair_grid, criterion=criterion, granularity=granularity)
 
-    if experiment == "full":
-        return training("lbfgs", 500)
     if experiment == "E1":
         return [one for solver in UPDATES for one in training(solver, size.epochs)]
     if experiment == "E2":

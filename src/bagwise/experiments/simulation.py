@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from bagwise import datasets
+from bagwise.asking import Learner
 from bagwise.datasets import Dataset
 from bagwise.errors import BagwiseError
 from bagwise.experiments import systems
 from bagwise.kernels import Array
 from bagwise.labels import Labels
-from bagwise.learner import Learner
 from bagwise.metrics import average_precision, bag_accuracy, hamming_loss, one_error
 
 ROWS_VERSION = 1

@@ -16,6 +16,7 @@ LOSSES = {"hamming_loss", "one_error"}
 class Difference:
     """Mean of (first - second) over paired runs with its 95 % interval; `p` is corrected for all that were compared."""
 
+    dataset: str
     first: str
     second: str
     metric: str
@@ -60,15 +61,17 @@ def queries_to(rows: pl.DataFrame, metric: str, level: float) -> dict[str, int |
 
 
 def differences(rows: pl.DataFrame, metric: str, baseline: str) -> list[Difference]:
-    """Every other strategy against `baseline`, by the area under the curve, run by run."""
+    """Every other strategy against `baseline` on every data set, by the area under the curve, run by run."""
     table = areas(rows, metric).pivot("strategy", index=["dataset", "seed", "fold"], values="area")
     found = []
-    for name in rows["strategy"].unique(maintain_order=True):
-        if name != baseline:
-            paired = table.select(name, baseline).drop_nulls().to_numpy()
-            gaps = paired[:, 0] - paired[:, 1]
-            interval = bootstrap_interval(gaps)
-            found.append(Difference(name, baseline, metric, len(gaps), float(gaps.mean()), *interval, _p_value(gaps)))
+    for dataset in rows["dataset"].unique(maintain_order=True):
+        for name in rows["strategy"].unique(maintain_order=True):
+            if name != baseline:
+                paired = table.filter(pl.col("dataset") == dataset).select(name, baseline).drop_nulls().to_numpy()
+                gaps = paired[:, 0] - paired[:, 1]
+                low, high = bootstrap_interval(gaps)
+                mean, p = float(gaps.mean()), _p_value(gaps)
+                found.append(Difference(dataset, name, baseline, metric, len(gaps), mean, low, high, p))
     corrected = holm([one.p for one in found])
     return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
 

@@ -10,13 +10,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from bagwise.asking import Learner
 from bagwise.bags import Bags
 from bagwise.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
 from bagwise.datasets import Dataset
 from bagwise.discovery import choose
 from bagwise.kernels import Array
 from bagwise.labels import Labels
-from bagwise.learner import ActiveLearner, Learner
+from bagwise.learner import ActiveLearner
 from bagwise.metrics import average_precision
 from bagwise.model import MIMLClassifier
 

@@ -31,16 +31,15 @@ def final_table(rows: pl.DataFrame) -> Table:
     return table
 
 
-def difference_table(differences: Sequence[Difference]) -> Table:
+def difference_table(differences: Sequence[Difference], title: str) -> Table:
     """Paired differences in the area under the curve, with what they are worth."""
-    title = f"area under the curve against {differences[0].second}, {differences[0].runs} paired runs"
-    table = Table(
-        Column("strategy", no_wrap=True), "metric", "difference", "95 % interval", "p (Holm)", "", title=title
-    )
+    title += f": area under the curve against {differences[0].second}, {differences[0].runs} paired runs"
+    middle = ["data set", "metric", "difference", "95 % interval", "p (Holm)"]
+    table = Table(Column("strategy", no_wrap=True), *middle, Column(no_wrap=True), title=title)
     for one in differences:
         verdict = "better" if one.better else "worse" if one.worse else "unclear"
         interval = f"{one.low:+.3f} {one.high:+.3f}"
-        table.add_row(one.first, TITLES[one.metric], f"{one.mean:+.3f}", interval, f"{one.p:.3f}", verdict)
+        table.add_row(one.first, one.dataset, TITLES[one.metric], f"{one.mean:+.3f}", interval, f"{one.p:.3f}", verdict)
     return table
 
 

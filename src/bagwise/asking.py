@@ -1,0 +1,202 @@
+"""Asking and telling: what every learner does alike, whatever model it has inside.
+
+It keeps the labels and the answers, refuses what makes no sense, and takes an answer in whole or not at all.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from bagwise.bags import Bags
+from bagwise.errors import BagwiseError
+from bagwise.kernels import Array
+from bagwise.kernels.blocks import single_threaded_blas
+from bagwise.labels import Labels
+
+Present = bool | None
+
+
+class NothingToAsk(BagwiseError):
+    """Every pair has been answered."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """*Are these classes in this bag?* Usually one class; a whole-bag query has several.
+
+    `evidence` names, for each class, the instance of the bag that carries most of P(class). An `audit` question was
+    drawn at random from those still open, not chosen.
+    """
+
+    bag: int
+    classes: tuple[int, ...]
+    evidence: tuple[int, ...]
+    score: float = float("nan")
+    audit: bool = False
+
+    def cost(self, classes_per_query: int = 1) -> int:
+        """Pair queries it costs when a person answers `classes_per_query` classes of a bag in one go."""
+        return -(-len(self.classes) // classes_per_query)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was told: present, absent or unsure (None) for each class of a question.
+
+    `key` is an instance that a person pointed at as carrying the class; most learners have no use for it.
+    """
+
+    bag: int
+    classes: tuple[int, ...]
+    present: tuple[Present, ...]
+    audit: bool = False
+    key: int | None = None
+
+
+def _as_present(answer: Any) -> Present:
+    """True, False or None from what people write for them; nothing is guessed."""
+    if answer is None or (isinstance(answer, bool | np.bool_ | int | np.integer) and answer in (0, 1)):
+        return None if answer is None else bool(answer)
+    raise BagwiseError(f"The answer {answer!r} is not known: say True (present), False (absent) or None (unsure).")
+
+
+class Learner(ABC):
+    """What every learner does alike: keep the labels and the answers, refuse what makes no sense."""
+
+    wants_key = False
+    """Whether a positive answer should come with the instance that carries the class."""
+
+    def __init__(
+        self,
+        bags: Bags | Sequence[npt.ArrayLike],
+        classes: Sequence[str],
+        labels: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.bags = Bags.of(bags)
+        self.classes = list(classes) if isinstance(classes, list | tuple | np.ndarray) else []
+        self._refuse_bad_classes()
+        if not isinstance(random_state, int | np.integer):
+            raise BagwiseError(f"random_state={random_state!r} must be a whole number: questions are keyed by it.")
+        self.random_state = int(random_state)
+        self.labels = self._initial_labels(labels)
+        self._withdrawn = np.zeros(self.labels.known.shape, bool)
+        self._answers: list[Answer] = []
+
+    @abstractmethod
+    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+        """P(class is in bag), or a score that exceeds a half where the class is predicted."""
+
+    @abstractmethod
+    def _questions(self, count: int) -> list[Question]:
+        """Up to `count` different questions, best first; there is something to ask."""
+
+    @abstractmethod
+    def _update(self, answer: Answer, told: list[int]) -> None:
+        """Learn that the labels of the classes `told` of the answer's bag have become known."""
+
+    @overload
+    def ask(self) -> Question: ...
+    @overload
+    def ask(self, count: int) -> list[Question]: ...
+    def ask(self, count: int | None = None) -> Question | list[Question]:
+        """The next question; with `count`, up to that many different ones, best first.
+
+        Asking changes nothing: without an answer in between, the same question comes again.
+        """
+        if self.exhausted:
+            raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
+        if count is not None and not (isinstance(count, int) and count >= 1):
+            raise BagwiseError(f"ask({count!r}): ask for a whole number of questions, at least 1.")
+        open_pairs = int(np.count_nonzero(~(self.labels.known | self._withdrawn)))
+        questions = self._questions(1 if count is None else min(count, open_pairs))
+        return questions[0] if count is None else questions
+
+    def tell(self, question: Question, answer: Present | Sequence[Present], key: int | None = None) -> None:
+        """Learn that the class is present (True), absent (False) or that nobody can say (None).
+
+        A question about several classes takes one answer for each.
+        """
+        given = list(answer) if isinstance(answer, list | tuple | np.ndarray) and np.ndim(answer) else [answer]
+        present = tuple(_as_present(one) for one in given)
+        self._learn(Answer(question.bag, question.classes, present, question.audit, key))
+
+    def replay(self, answers: Iterable[Answer]) -> None:
+        """Tell all of these, in order."""
+        for answer in answers:
+            self._learn(answer)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Everything told and not undone, in order. Replaying it gives this learner again."""
+        return tuple(self._answers)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left to ask."""
+        return bool((self.labels.known | self._withdrawn).all())
+
+    def _learn(self, answer: Answer) -> None:
+        """Take an answer in, or, if anything goes wrong on the way, be as before."""
+        self._refuse_misfit(answer)
+        self._refuse_answered(answer)
+        self._answers.append(answer)
+        told = []
+        try:
+            for label_class, present in zip(answer.classes, answer.present, strict=True):
+                if present is None:
+                    self._withdrawn[answer.bag, label_class] = True
+                else:
+                    self.labels.record(answer.bag, label_class, present)
+                    told.append(label_class)
+            with single_threaded_blas():
+                self._update(answer, told)
+        except BaseException:
+            self._forget(self._answers.pop())
+            raise
+
+    def _forget(self, answer: Answer) -> None:
+        for label_class in answer.classes:
+            self.labels.forget(answer.bag, label_class)
+            self._withdrawn[answer.bag, label_class] = False
+
+    def _initial_labels(self, labels: Any) -> Labels:
+        if labels is None:
+            return Labels.unknown(len(self.bags), len(self.classes))
+        known = Labels.of(labels, len(self.bags)).copy()
+        if known.n_classes != len(self.classes):
+            raise BagwiseError(f"The labels have {known.n_classes} columns for {len(self.classes)} classes.")
+        return known
+
+    def _refuse_bad_classes(self) -> None:
+        if not self.classes:
+            raise BagwiseError("There are no classes: give a list with at least one name.")
+        repeated = {str(name) for name in self.classes if self.classes.count(name) > 1}
+        if repeated:
+            raise BagwiseError(f"The class {min(repeated)} is named more than once.")
+
+    def _refuse_misfit(self, answer: Answer) -> None:
+        bags, classes = self.labels.known.shape
+        if len(answer.present) != len(answer.classes):
+            raise BagwiseError(
+                f"The question names {len(answer.classes)} classes but {len(answer.present)} answers came."
+            )
+        if not 0 <= answer.bag < bags or not all(0 <= c < classes for c in answer.classes):
+            raise BagwiseError(
+                f"The question names bag {answer.bag} and classes {answer.classes}: there are {bags} bags and "
+                f"{classes} classes, counted from 0."
+            )
+        if len(set(answer.classes)) < len(answer.classes):
+            raise BagwiseError(f"The question names a class twice: {answer.classes}.")
+
+    def _refuse_answered(self, answer: Answer) -> None:
+        for label_class in answer.classes:
+            if self.labels.known[answer.bag, label_class] or self._withdrawn[answer.bag, label_class]:
+                raise BagwiseError(
+                    f"Bag {self.bags.ids[answer.bag]}, class {self.classes[label_class]} has been answered already: "
+                    "undo it first."
+                )
