@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bagwise.criteria.random import random
 from bagwise.discovery import choose
 from bagwise.kernels import Array, keyed_uniform
 from bagwise.model.pool import Pool
@@ -65,8 +66,7 @@ def random_choice(name: str, pool: Pool, count: int) -> list[Choice]:
     """`count` questions of a granularity, each as likely as any other: whole bags, or else pairs."""
     if name == "bag":
         return whole_bag(pool, keyed_uniform(pool.seed, pool.keys, np.array(pool.shape[1])), count)
-    everything = keyed_uniform(pool.seed, pool.keys[:, None], np.arange(pool.shape[1])[None, :])
-    return pair(pool, everything, count)
+    return pair(pool, random(pool), count)
 
 
 def whole_bag(pool: Pool, values: Array, count: int) -> list[Choice]:
@@ -82,7 +82,7 @@ def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
     classes = pool.shape[1]
     predicted = (pool.present > 0.5).sum(axis=1)
     queried = classes - np.count_nonzero(pool.askable, axis=1)
-    surprise = np.abs(predicted - _mean_positives(pool)) / np.maximum(queried, FEWEST_QUERIED)
+    surprise = np.abs(predicted - mean_positives(pool)) / np.maximum(queried, FEWEST_QUERIED)
     choices = []
     for b in _best_bags(pool, surprise, count):
 
@@ -101,7 +101,7 @@ def _best_bags(pool: Pool, values: Array, count: int) -> Array:
     return _best(values, np.any(pool.askable, axis=1), count, priority)
 
 
-def _mean_positives(pool: Pool) -> float:
+def mean_positives(pool: Pool) -> float:
     """Classes per bag, from the completely labelled bags, or else from the share of known pairs that are present."""
     value, known = pool.labels.value, pool.labels.known
     complete = known.all(axis=1)

@@ -83,9 +83,7 @@ class MIMLSVMAL(Learner):
             seed=self.random_state,
         )
         varying = decision[:, ~self.model.constant_]
-        complete = self.labels.known.all(axis=1)
-        expected = float(self.labels.value[complete].sum(axis=1).mean()) if complete.any() else 0.0
-        scores = self._score(varying, expected) if varying.shape[1] else random(pool)[:, 0]
+        scores = self._score(varying, granularity.mean_positives(pool)) if varying.shape[1] else random(pool)[:, 0]
         choices = granularity.whole_bag(pool, scores, count)
         return [Question(c.bag, c.classes, (0,) * len(c.classes), c.score) for c in choices]
 

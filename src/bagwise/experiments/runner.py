@@ -4,6 +4,8 @@ A specification is anything with a `key`; its rows lie in FOLDER/KEY.parquet onc
 where it stopped, and asking twice for the same costs nothing.
 """
 
+import hashlib
+import json
 import multiprocessing
 import queue
 from collections.abc import Callable, Sequence
@@ -16,6 +18,7 @@ import polars as pl
 from bagwise.kernels.blocks import thread_count, use_one_thread
 
 REPORT_EVERY = 5
+ROWS_VERSION = 1
 
 Row = dict[str, Any]
 Progress = Callable[[int], None]
@@ -37,6 +40,12 @@ class Specification(Protocol):
     def run(self, progress: Progress) -> list[Row]:
         """Do it; `progress` is told of steps done."""
         ...
+
+
+def key_from(described: dict[str, Any]) -> str:
+    """A name for rows made from everything that determines them."""
+    text = json.dumps({**described, "rows": ROWS_VERSION}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 _reports: "multiprocessing.Queue[int] | None" = None

@@ -1,10 +1,8 @@
 """A labelling project answered by itself: known labels play the person, a held-out fold plays the exam."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,14 +11,12 @@ from bagwise.asking import Learner
 from bagwise.datasets import Dataset
 from bagwise.errors import BagwiseError
 from bagwise.experiments import systems
+from bagwise.experiments.runner import Row, key_from
 from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.metrics import average_precision, bag_accuracy, hamming_loss, one_error
 
-ROWS_VERSION = 1
 REPORTED = (bag_accuracy, average_precision, hamming_loss, one_error)
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,7 @@ class Simulation:
     @property
     def key(self) -> str:
         """A name made from everything that determines the rows."""
-        described = json.dumps({**asdict(self), "rows": ROWS_VERSION}, sort_keys=True)
-        return hashlib.sha256(described.encode()).hexdigest()[:20]
+        return key_from(asdict(self))
 
     @property
     def steps(self) -> int:

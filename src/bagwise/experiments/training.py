@@ -1,6 +1,5 @@
 """Experiment 1: the updates as batch solvers on fully labelled data, epoch by epoch."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -9,8 +8,8 @@ import numpy as np
 
 from bagwise import datasets
 from bagwise.datasets import Dataset
-from bagwise.experiments.runner import Row
-from bagwise.experiments.simulation import ROWS_VERSION, split
+from bagwise.experiments.runner import Row, key_from
+from bagwise.experiments.simulation import split
 from bagwise.experiments.systems import Parameters
 from bagwise.kernels import Array
 from bagwise.metrics import bag_accuracy
@@ -42,8 +41,7 @@ class Training:
     @property
     def key(self) -> str:
         """A name made from everything that determines the rows."""
-        described = json.dumps({**asdict(self), "rows": ROWS_VERSION, "kind": "training"}, sort_keys=True)
-        return hashlib.sha256(described.encode()).hexdigest()[:20]
+        return key_from({**asdict(self), "kind": "training"})
 
     @property
     def steps(self) -> int:
