@@ -84,6 +84,12 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert run_all(simulations, tmp_path / "elsewhere").equals(rows), "in processes of their own, the same bit for bit"
 
 
+@pytest.mark.parametrize("field", ["criterion", "granularity", "update", "system"])
+def test_a_name_that_does_not_exist_is_refused_before_anything_runs(field):
+    with pytest.raises(BagwiseError, match="'magic': choose one of"):
+        Simulation("digits", **{field: "magic"})
+
+
 def test_every_field_of_a_specification_is_in_its_key():
     one = Simulation("digits")
     others = [replace(one, fold=1), replace(one, seed=1), replace(one, criterion="random"), replace(one, penalty=1.0)]

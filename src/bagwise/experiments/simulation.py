@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from bagwise import datasets
+from bagwise import criteria, datasets, granularity
 from bagwise.asking import Learner
 from bagwise.datasets import Dataset
 from bagwise.errors import BagwiseError
@@ -15,6 +15,7 @@ from bagwise.experiments.runner import Row, key_from
 from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.metrics import average_precision, bag_accuracy, hamming_loss, one_error
+from bagwise.model import solvers
 
 REPORTED = (bag_accuracy, average_precision, hamming_loss, one_error)
 
@@ -41,6 +42,12 @@ class Simulation:
     seed: int = 0
     system: str = "bagwise"
     tuned: bool = False
+
+    def __post_init__(self) -> None:
+        criteria.get(self.criterion)
+        granularity.get(self.granularity)
+        solvers.get(self.update)
+        systems.get(self.system)
 
     @property
     def strategy(self) -> str:
