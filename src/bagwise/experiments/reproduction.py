@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from bagwise import datasets
 from bagwise.errors import BagwiseError
+from bagwise.experiments.full_data import CONTENDERS, FullData
 from bagwise.experiments.runner import Specification
 from bagwise.experiments.simulation import Simulation
 from bagwise.experiments.statistics import Difference, differences
@@ -16,6 +18,8 @@ DATASETS = ("carroll", "frost", "hja")
 UPDATES = ("bag_sgd", "pair_sgd", "gd")
 PAIRS = (("expected_gradient_length", "pair"), ("uncertainty", "pair"))
 OTHERS = (("uncertainty", "bag"), ("uncertainty", "bag_then_class"), ("random", "pair"))
+LIKELIHOODS = ("marginal", "joint")
+"""The models that can have a background class."""
 WHOLE_BAG = 1000
 """More classes than any bag has: a whole bag then costs one query."""
 
@@ -31,10 +35,11 @@ class Size:
     bag_queries: int = 100
     pair_grid: int = 50
     bag_grid: int = 5
+    draws: int = 3
 
 
 FULL = Size()
-QUICK = Size(of_folds=2, epochs=120, pair_queries=300, bag_queries=30, pair_grid=50, bag_grid=5)
+QUICK = Size(of_folds=2, epochs=120, pair_queries=300, bag_queries=30, pair_grid=50, bag_grid=5, draws=1)
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ def plan(experiment: str, names: Sequence[str], size: Size, background: bool, se
             for fold in folds
         ]
 
-    def simulation(queries: int, grid: int, classes_per_query: int = 1, **how: str) -> list[Specification]:
+    def simulation(queries: int, grid: int, classes_per_query: int = 1, **how: Any) -> list[Specification]:
         return [
             Simulation(
                 name,
@@ -102,21 +107,33 @@ def plan(experiment: str, names: Sequence[str], size: Size, background: bool, se
                 fold=fold,
                 seed=seed,
                 tuned=True,
-                **how,  # type: ignore[arg-type]
+                **how,
             )
             for name in names
+            for fold in folds
+        ]
+
+    def full_data(model: str) -> list[Specification]:
+        return [
+            FullData(name, model, background, folds=size.folds, fold=fold, seed=seed + draw)
+            for name in names
+            for draw in range(size.draws)
             for fold in folds
         ]
 
     def by_pair(criterion: str, granularity: str) -> list[Specification]:
         return simulation(size.pair_queries, size.pair_grid, criterion=criterion, granularity=granularity)
 
+    if experiment == "full data":
+        models = LIKELIHOODS if background else CONTENDERS
+        return [one for model in models for one in full_data(model)]
     if experiment == "E1":
         return [one for solver in UPDATES for one in training(solver, size.epochs)]
     if experiment == "E2":
         return [one for how in (*PAIRS, *OTHERS) for one in by_pair(*how)]
     if experiment == "E3a":
         ours = [one for how in (*PAIRS, ("uncertainty", "bag_then_class")) for one in by_pair(*how)]
-        return ours + simulation(size.pair_queries, size.pair_grid, system="miml_al")
+        dear = simulation(size.pair_queries, size.pair_grid, system="miml_al", key_cost=1)
+        return ours + dear + simulation(size.pair_queries, size.pair_grid, system="miml_al")
     ours = simulation(size.bag_queries, size.bag_grid, WHOLE_BAG, criterion="uncertainty", granularity="bag")
     return ours + simulation(size.bag_queries, size.bag_grid, WHOLE_BAG, system="mimlsvm_al")

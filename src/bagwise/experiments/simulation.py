@@ -37,6 +37,7 @@ class Simulation:
     initial: float = 0.05
     evaluate_every: int = 25
     classes_per_query: int = 1
+    key_cost: int = 0
     folds: int = 10
     fold: int = 0
     seed: int = 0
@@ -52,7 +53,9 @@ class Simulation:
     @property
     def strategy(self) -> str:
         """What is compared, in words."""
-        return f"{self.criterion} · {self.granularity}" if self.system == "bagwise" else systems.get(self.system).title
+        if self.system == "bagwise":
+            return f"{self.criterion} · {self.granularity}"
+        return systems.get(self.system).title + (f", key instance costs {self.key_cost}" if self.key_cost else "")
 
     @property
     def key(self) -> str:
@@ -154,16 +157,16 @@ def _rows(
     asked = 0
     while not learner.exhausted:
         question = learner.ask()
-        cost = question.cost(simulation.classes_per_query)
+        present = [bool(training.labels.value[question.bag, c]) for c in question.classes]
+        wanted = learner.wants_key and present[0]
+        key = _key_instance(training, question.bag, question.classes[0], rng) if wanted else None
+        cost = question.cost(simulation.classes_per_query) + (0 if key is None else simulation.key_cost)
         # A row tells what was known after at most that many queries, so a dear question counts only once paid.
         while due is not None and due < asked + cost:
             yield row(due)
             due = next(grid, None)
         if asked + cost > simulation.queries or due is None:
             return
-        present = [bool(training.labels.value[question.bag, c]) for c in question.classes]
-        wanted = learner.wants_key and present[0]
-        key = _key_instance(training, question.bag, question.classes[0], rng) if wanted else None
         learner.tell(question, present, key)
         asked += cost
         progress(cost)
