@@ -11,6 +11,7 @@ demo: $(VENV)/installed
 	$(BIN)/bagwise demo --simulate 500
 
 test: $(VENV)/installed-for-tests
+	tools/system-packages.sh
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -116,7 +116,8 @@ def test_paired_differences():
     ]
     rows = pl.DataFrame(
         [
-            {"strategy": s, "dataset": "d", "seed": 0, "fold": f, "asked": asked, "bag_accuracy": value + asked / 100}
+            {"strategy": s, "dataset": "d", "seed": 0, "folds": 10, "fold": f, "asked": asked}
+            | {"bag_accuracy": value + asked / 100}
             for s, f, value in runs
             for asked in (0, 10)
         ]

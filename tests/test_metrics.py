@@ -72,3 +72,51 @@ def test_order_of_bags_and_classes_does_not_matter(metric, predictions, rng):
     truth, score = predictions
     bags, classes = rng.permutation(60), rng.permutation(7)
     assert metric(truth[bags][:, classes], score[bags][:, classes]) == pytest.approx(metric(truth, score), abs=1e-12)
+
+
+@pytest.fixture
+def awkward(rng):
+    """Bags with no class, with all, and with tied scores among ordinary ones."""
+    truth = rng.random((40, 6)) < 0.4
+    truth[0], truth[1] = False, True
+    return truth, np.round(rng.random((40, 6)), 1)
+
+
+def test_convention_of_scikit_learn(awkward):
+    truth, score = awkward
+    expected = {
+        metrics.average_precision: sklearn_metrics.label_ranking_average_precision_score(truth, score),
+        metrics.coverage: sklearn_metrics.coverage_error(truth, score),
+        metrics.ranking_loss: sklearn_metrics.label_ranking_loss(truth, score),
+    }
+    for metric, value in expected.items():
+        assert metric(truth, score, convention="sklearn") == pytest.approx(value, abs=1e-12), metric.__name__
+    with pytest.raises(ValueError, match="no one-error"):
+        metrics.one_error(truth, score, convention="sklearn")
+
+
+def test_convention_of_lamda(awkward):
+    truth, score = awkward
+    precision, wrong_top, depth, loss = [], [], [], []
+    for true, s in zip(truth, score, strict=True):
+        order = sorted(range(len(s)), key=lambda c: (-s[c], c))
+        depth.append(max((int((s >= s[c]).sum()) - 1 for c in np.flatnonzero(true)), default=-1))
+        if true.all() or not true.any():
+            continue
+        found = [order.index(c) + 1 for c in np.flatnonzero(true)]
+        precision.append(np.mean([sum(other <= rank for other in found) / rank for rank in found]))
+        wrong_top.append(not any(true[c] for c in range(len(s)) if s[c] == s.max()))
+        pairs = [(a, b) for a in np.flatnonzero(true) for b in np.flatnonzero(~true)]
+        loss.append(np.mean([s[a] <= s[b] for a, b in pairs]))
+    for metric, values in (
+        (metrics.average_precision, precision),
+        (metrics.one_error, wrong_top),
+        (metrics.coverage, depth),
+        (metrics.ranking_loss, loss),
+    ):
+        assert metric(truth, score, convention="lamda") == pytest.approx(np.mean(values)), metric.__name__
+
+
+def test_unknown_convention_is_refused(awkward):
+    with pytest.raises(ValueError, match="no metric convention mulan"):
+        metrics.ranking_loss(*awkward, convention="mulan")

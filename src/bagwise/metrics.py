@@ -3,6 +3,11 @@
 `truth` is (bags x classes) of 0/1, `probability` the predicted P(present). A label set is what exceeds `THRESHOLD`.
 Ranks count ties against us, r(c) = #{c' : s_c' >= s_c}, as scikit-learn does. Bags for which a ranking metric is not
 defined (no true class, and for the ranking loss all classes) are left out of its mean; NaN if none is left.
+
+The ranking metrics take `convention`, to compare with figures obtained elsewhere. "sklearn": as scikit-learn, a bag
+without a true class, or with all, is perfectly ranked, and coverage counts ranks from 1. "lamda": as the scripts of the
+LAMDA group, such bags are left out (coverage keeps them, an empty one as -1), ties of average precision go to the first
+class, and one true class among tied top classes forgives the others.
 """
 
 import numpy as np
@@ -12,6 +17,7 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
 
 THRESHOLD = 0.5
+CONVENTIONS = ("ours", "sklearn", "lamda")
 
 
 def _pair(truth: npt.ArrayLike, probability: npt.ArrayLike) -> tuple[Array, Array]:
@@ -37,6 +43,21 @@ def _ranks(score: Array) -> Array:
     return np.asarray(score.shape[1] - np.array(below).reshape(score.shape))
 
 
+def _ranks_by_index(score: Array) -> Array:
+    return np.asarray(np.argsort(np.argsort(-score, axis=1, kind="stable"), axis=1) + 1)
+
+
+def _undecided(true: Array) -> Array:
+    """Bags in which every class, or none, is true: there is nothing to rank."""
+    return np.asarray(true.all(axis=1) | ~true.any(axis=1))
+
+
+def _known(convention: str) -> str:
+    if convention not in CONVENTIONS:
+        raise BagwiseError(f"There is no metric convention {convention}: choose one of {', '.join(CONVENTIONS)}.")
+    return convention
+
+
 def bag_accuracy(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
     """Mean Jaccard index of predicted and true set; 1 where both are empty.
 
@@ -59,54 +80,61 @@ def hamming_loss(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
     return float(np.mean(true != (score > THRESHOLD)))
 
 
-def average_precision(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
+def average_precision(truth: npt.ArrayLike, probability: npt.ArrayLike, convention: str = "ours") -> float:
     """Mean over the true classes of the share of true classes among those ranked at least as high.
 
     >>> average_precision([[1, 0, 1]], [[0.9, 0.5, 0.3]])
     0.8333333333333333
     """
     true, score = _pair(truth, probability)
-    kept = true.any(axis=1)
-    true, ranks = true[kept], _ranks(score[kept])
+    ranks = _ranks_by_index(score) if _known(convention) == "lamda" else _ranks(score)
     at_least = (ranks[:, None, :] <= ranks[:, :, None]) & true[:, None, :]
     precision = at_least.sum(axis=2) / ranks
-    return _mean((precision * true).sum(axis=1) / true.sum(axis=1))
+    values = (precision * true).sum(axis=1) / np.maximum(true.sum(axis=1), 1)
+    if convention == "sklearn":
+        return _mean(np.where(_undecided(true), 1.0, values))
+    return _mean(values[true.any(axis=1) if convention == "ours" else ~_undecided(true)])
 
 
-def one_error(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
+def one_error(truth: npt.ArrayLike, probability: npt.ArrayLike, convention: str = "ours") -> float:
     """How often the top class is wrong; among tied top classes, the share of wrong ones.
 
     >>> one_error([[1, 0], [1, 0]], [[0.9, 0.5], [0.5, 0.5]])
     0.25
     """
     true, score = _pair(truth, probability)
+    if _known(convention) == "sklearn":
+        raise BagwiseError("scikit-learn has no one-error: use the convention ours or lamda.")
+    top = score == score.max(axis=1, keepdims=True)
+    if convention == "lamda":
+        return _mean(~(top & true).any(axis=1)[~_undecided(true)])
     kept = true.any(axis=1)
-    top = score[kept] == score[kept].max(axis=1, keepdims=True)
-    return _mean((top & ~true[kept]).sum(axis=1) / top.sum(axis=1))
+    return _mean(((top & ~true).sum(axis=1) / top.sum(axis=1))[kept])
 
 
-def coverage(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
+def coverage(truth: npt.ArrayLike, probability: npt.ArrayLike, convention: str = "ours") -> float:
     """How many steps down the ranking until every true class is found.
 
     >>> coverage([[1, 0, 1]], [[0.9, 0.5, 0.3]])
     2.0
     """
     true, score = _pair(truth, probability)
-    kept = true.any(axis=1)
-    return _mean(np.where(true[kept], _ranks(score[kept]), 0).max(axis=1, initial=0) - 1)
+    deepest = np.where(true, _ranks(score), 0).max(axis=1, initial=0)
+    if _known(convention) == "sklearn":
+        return _mean(deepest)
+    return _mean(deepest[true.any(axis=1)] - 1 if convention == "ours" else deepest - 1)
 
 
-def ranking_loss(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
+def ranking_loss(truth: npt.ArrayLike, probability: npt.ArrayLike, convention: str = "ours") -> float:
     """Share of (true, false) class pairs in the wrong order; a tie is wrong.
 
     >>> ranking_loss([[1, 0, 1]], [[0.9, 0.5, 0.3]])
     0.5
     """
     true, score = _pair(truth, probability)
-    kept = true.any(axis=1) & ~true.all(axis=1)
-    true, score = true[kept], score[kept]
     wrong = (score[:, :, None] <= score[:, None, :]) & true[:, :, None] & ~true[:, None, :]
-    return _mean(wrong.sum(axis=(1, 2)) / (true.sum(axis=1) * (~true).sum(axis=1)))
+    values = wrong.sum(axis=(1, 2)) / np.maximum(true.sum(axis=1) * (~true).sum(axis=1), 1)
+    return _mean(values if _known(convention) == "sklearn" else values[~_undecided(true)])
 
 
 def micro_f1(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:

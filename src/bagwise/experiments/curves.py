@@ -53,6 +53,9 @@ def panels(rows: pl.DataFrame, metric: str, title: str, x_title: str) -> alt.HCo
     return alt.hconcat(*charts, title=title)
 
 
+Chart = alt.LayerChart | alt.HConcatChart
+
+
 def _panel(rows: pl.DataFrame, metric: str, title: str, x_title: str, legend: alt.Legend) -> alt.LayerChart:
     curves = mean_curves(rows, metric)
     strategies = rows["strategy"].unique(maintain_order=True).to_list()
@@ -64,15 +67,16 @@ def _panel(rows: pl.DataFrame, metric: str, title: str, x_title: str, legend: al
     mean = alt.Y("mean:Q", title=name, scale=alt.Scale(zero=False))
     tooltip = ["strategy:N", "asked:Q", alt.Tooltip("mean:Q", format=".3f"), "runs:Q"]
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=name), y2="high:Q")
-    line = base.mark_line(strokeWidth=2.5).encode(y=mean, tooltip=tooltip)
+    line = base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=12)).encode(y=mean, tooltip=tooltip)
     return alt.LayerChart(layer=[band, line])
 
 
-def save_figure(chart: alt.LayerChart | alt.HConcatChart, stem: Path) -> list[Path]:
-    """Write the chart as SVG, PNG and a page that needs no network."""
+def save_figure(chart: Chart, stem: Path, page: bool = True) -> list[Path]:
+    """Write the chart as SVG, PNG and, if wanted, a page of its own that needs no network."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = [stem.with_suffix(suffix) for suffix in (".svg", ".png", ".html")]
+    paths = [stem.parent / f"{stem.name}{suffix}" for suffix in (".svg", ".png", ".html")[: 3 if page else 2]]
     chart.save(paths[0])
     chart.save(paths[1], scale_factor=2)
-    chart.save(paths[2], inline=True)
+    if page:
+        chart.save(paths[2], inline=True)
     return paths

@@ -12,6 +12,7 @@ from bagwise.experiments.full_data import CONTENDERS, FullData
 from bagwise.experiments.runner import Specification
 from bagwise.experiments.simulation import Simulation
 from bagwise.experiments.statistics import Difference, differences
+from bagwise.experiments.timing import FitTime, Growth
 from bagwise.experiments.training import Training
 
 DATASETS = ("carroll", "frost", "hja")
@@ -39,7 +40,7 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(of_folds=2, epochs=120, pair_queries=300, bag_queries=30, pair_grid=50, bag_grid=5, draws=1)
+QUICK = Size(of_folds=2, epochs=50, pair_queries=150, bag_queries=20, pair_grid=25, bag_grid=2, draws=1)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,28 @@ FIGURES = (
     Figure(11, "E3b", "bag_accuracy", "bag queries"),
     Figure(12, "E3b", "hamming_loss", "bag queries"),
 )
-EXPERIMENTS = {"1": ("E1",), "2": ("E2",), "3": ("E3a", "E3b"), "all": ("E1", "E2", "E3a", "E3b")}
+EXPERIMENTS = {
+    "1": ("E1",),
+    "2": ("full data", "E2"),
+    "3": ("E3a", "E3b"),
+    "all": ("full data", "E1", "E2", "E3a", "E3b"),
+}
+MODELS = {"paper": (False,), "background": (True,), "both": (False, True)}
+TITLES = {False: "the paper's model", True: "with a background class"}
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that a reproduction measured: rows by experiment for the model without and with a background class."""
+
+    size: Size
+    rows: dict[bool, dict[str, pl.DataFrame]]
+    growth: Sequence[Growth]
+    fit_times: Sequence[FitTime]
+
+    def of(self, experiment: str) -> dict[bool, pl.DataFrame]:
+        """The rows of one experiment for every model that ran it."""
+        return {background: rows[experiment] for background, rows in self.rows.items() if experiment in rows}
 
 
 def available_datasets() -> list[str]:
@@ -77,10 +99,14 @@ def available_datasets() -> list[str]:
 
 
 def paired_differences(experiment: str, rows: pl.DataFrame) -> list[Difference]:
-    """Everything an experiment compares, against what it is compared with, for each of its figures."""
+    """Everything an experiment compares, against what it is compared with, for each of its figures.
+
+    Epochs are unevenly spaced, so the first experiment compares the last ones; the others the area under the curve.
+    """
     last = rows["strategy"].unique(maintain_order=True)[-1]
+    part = "final" if experiment == "E1" else "area"
     metrics = [figure.metric for figure in FIGURES if figure.experiment == experiment]
-    return [one for metric in metrics for one in differences(rows, metric, last)]
+    return [one for metric in metrics for one in differences(rows, metric, last, part)]
 
 
 def plan(experiment: str, names: Sequence[str], size: Size, background: bool, seed: int = 0) -> list[Specification]:

@@ -1,25 +1,32 @@
 """How sure a difference between strategies is: paired over runs, with bootstrap intervals and Holm's correction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from scipy.stats import wilcoxon
+from scipy.stats import t as student
 
 from bagwise.kernels import Array
 
 RESAMPLES = 10_000
 LOSSES = {"hamming_loss", "one_error"}
+START = 0.1
+RUN = ("strategy", "dataset", "seed", "fold")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Mean of (first - second) over paired runs with its 95 % interval; `p` is corrected for all that were compared."""
+    """Mean of (first - second) over paired runs with its 95 % interval; `p` is corrected for all that were compared.
+
+    `part` says what of a run is compared: the `area` under its curve, its `start` or its `final` value.
+    """
 
     dataset: str
     first: str
     second: str
     metric: str
+    part: str
     runs: int
     mean: float
     low: float
@@ -39,14 +46,15 @@ class Difference:
         return bad and self.p < 0.05
 
 
-def areas(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Mean of the metric over the curve of every run: strategy, dataset, seed, fold, area.
+def run_values(rows: pl.DataFrame, metric: str, part: str = "area") -> pl.DataFrame:
+    """One value for every run: strategy, dataset, seed, fold, value.
 
-    The points are equally spaced, so this is the area under the curve over its length.
+    The `area` is the mean over the points, which are equally spaced; the `start` the mean over the first tenth of the
+    questions; `final` the last point.
     """
-    return rows.group_by("strategy", "dataset", "seed", "fold", maintain_order=True).agg(
-        pl.col(metric).mean().alias("area")
-    )
+    last = pl.col("asked").max().over(RUN)
+    kept = {"area": pl.lit(True), "start": pl.col("asked") <= START * last, "final": pl.col("asked") == last}[part]
+    return rows.filter(kept).group_by(RUN, maintain_order=True).agg(pl.col(metric).mean().alias("value"))
 
 
 def queries_to(rows: pl.DataFrame, metric: str, level: float) -> dict[str, int | None]:
@@ -60,18 +68,26 @@ def queries_to(rows: pl.DataFrame, metric: str, level: float) -> dict[str, int |
     return first
 
 
-def differences(rows: pl.DataFrame, metric: str, baseline: str) -> list[Difference]:
-    """Every other strategy against `baseline` on every data set, by the area under the curve, run by run."""
-    table = areas(rows, metric).pivot("strategy", index=["dataset", "seed", "fold"], values="area")
+def differences(rows: pl.DataFrame, metric: str, baseline: str, part: str = "area") -> list[Difference]:
+    """Every other strategy against `baseline` on every data set, run by run."""
+    others = [name for name in rows["strategy"].unique(maintain_order=True) if name != baseline]
+    return compare_pairs(rows, metric, [(other, baseline) for other in others], part)
+
+
+def compare_pairs(
+    rows: pl.DataFrame, metric: str, pairs: Sequence[tuple[str, str]], part: str = "area"
+) -> list[Difference]:
+    """The first of every pair of strategies against the second on every data set; corrected for all of them."""
+    table = run_values(rows, metric, part).pivot("strategy", index=["dataset", "seed", "fold"], values="value")
+    folds = int(rows["folds"][0])
     found = []
     for dataset in rows["dataset"].unique(maintain_order=True):
-        for name in rows["strategy"].unique(maintain_order=True):
-            if name != baseline:
-                paired = table.filter(pl.col("dataset") == dataset).select(name, baseline).drop_nulls().to_numpy()
-                gaps = paired[:, 0] - paired[:, 1]
-                low, high = bootstrap_interval(gaps)
-                mean, p = float(gaps.mean()), _p_value(gaps)
-                found.append(Difference(dataset, name, baseline, metric, len(gaps), mean, low, high, p))
+        here = table.filter(pl.col("dataset") == dataset)
+        for first, second in pairs:
+            gaps = (here[first] - here[second]).drop_nulls().to_numpy()
+            low, high = bootstrap_interval(gaps)
+            mean, p = float(gaps.mean()), p_value(gaps, folds)
+            found.append(Difference(dataset, first, second, metric, part, len(gaps), mean, low, high, p))
     corrected = holm([one.p for one in found])
     return [replace(one, p=p) for one, p in zip(found, corrected, strict=True)]
 
@@ -83,9 +99,15 @@ def bootstrap_interval(values: Array, seed: int = 0) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _p_value(gaps: Array) -> float:
-    """Wilcoxon's signed-rank test; 1 where nothing differs."""
-    return 1.0 if not gaps.any() or len(gaps) < 2 else float(wilcoxon(gaps).pvalue)
+def p_value(gaps: Array, folds: int) -> float:
+    """Student's paired test, corrected for folds that share their training bags (Nadeau & Bengio 2003).
+
+    The variance of the mean is s^2 (1/n + 1/(folds - 1)) instead of s^2/n. 1 where nothing differs.
+    """
+    if len(gaps) < 2 or not gaps.any():
+        return 1.0
+    deviation = gaps.std(ddof=1) * np.sqrt(1 / len(gaps) + 1 / (folds - 1))
+    return float(2 * student.sf(abs(gaps.mean()) / deviation, len(gaps) - 1)) if deviation > 0 else 0.0
 
 
 def holm(p_values: list[float]) -> list[float]:
