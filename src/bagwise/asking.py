@@ -28,8 +28,8 @@ class NothingToAsk(BagwiseError):
 class Question:
     """*Are these classes in this bag?* Usually one class; a whole-bag query has several.
 
-    `evidence` names, for each class, the instance of the bag that carries most of P(class). An `audit` question was
-    drawn at random from those still open, not chosen.
+    `evidence` names, for each class, the instance of the bag that carries most of P(class), and `belief` is P(class in
+    bag), both by the model that asks. An `audit` question was drawn at random from those still open, not chosen.
     """
 
     bag: int
@@ -37,6 +37,7 @@ class Question:
     evidence: tuple[int, ...]
     score: float = float("nan")
     audit: bool = False
+    belief: tuple[float, ...] = ()
 
     def cost(self, classes_per_query: int = 1) -> int:
         """Pair queries it costs when a person answers `classes_per_query` classes of a bag in one go."""
@@ -85,7 +86,8 @@ class Learner(ABC):
         self.random_state = int(random_state)
         self.labels = self._initial_labels(labels)
         self._withdrawn = np.zeros(self.labels.known.shape, bool)
-        self._answers: list[Answer] = []
+        self._answers: dict[int, Answer] = {}
+        self._told = 0
 
     @abstractmethod
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
@@ -132,8 +134,8 @@ class Learner(ABC):
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Everything told and not undone, in order. Replaying it gives this learner again."""
-        return tuple(self._answers)
+        """Everything told and not taken back, in order; replaying it gives an unrevised learner again."""
+        return tuple(self._answers.values())
 
     @property
     def exhausted(self) -> bool:
@@ -144,7 +146,8 @@ class Learner(ABC):
         """Take an answer in, or, if anything goes wrong on the way, be as before."""
         self._refuse_misfit(answer)
         self._refuse_answered(answer)
-        self._answers.append(answer)
+        self._answers[self._told] = answer
+        self._told += 1
         told = []
         try:
             for label_class, present in zip(answer.classes, answer.present, strict=True):
@@ -156,8 +159,13 @@ class Learner(ABC):
             with single_threaded_blas():
                 self._update(answer, told)
         except BaseException:
-            self._forget(self._answers.pop())
+            self._take_back_last()
             raise
+
+    def _take_back_last(self) -> None:
+        number, answer = self._answers.popitem()
+        self._told = number
+        self._forget(answer)
 
     def _forget(self, answer: Answer) -> None:
         for label_class in answer.classes:

@@ -1,5 +1,25 @@
-"""The one exception that carries a sentence meant for a person."""
+"""The exceptions that carry a sentence meant for a person."""
+
+from pathlib import Path
 
 
 class BagwiseError(ValueError):
     """Input that cannot be used; the message is one sentence that says where and what to do."""
+
+    exit_code = 1
+
+
+class FileError(BagwiseError):
+    """A file that cannot be used: the sentence names the file and, where there is one, line and column."""
+
+    exit_code = 2
+
+    def __init__(
+        self, path: Path, what: str, line: int | None = None, column: str | int | None = None, row: str = "line"
+    ) -> None:
+        place = str(path)
+        if line is not None:
+            place += f", {row} {line}"
+        if column is not None:
+            place += f", column {column}"
+        super().__init__(f"{place}: {what}")

@@ -5,6 +5,7 @@ Its state is a replay of the answers: the same bags, labels, settings and answer
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,22 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from bagwise import criteria, granularity
-from bagwise.asking import Answer, Learner, Question
+from bagwise.asking import Answer, Learner, Present, Question
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, keyed_uniform
+from bagwise.kernels.blocks import single_threaded_blas
+from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State
 
 AUDIT = 0xA0D1
 UNDO_AT_ONCE = 64
+NO_KEY = -1
+SAID: dict[Present, int] = {True: 1, False: 0, None: -1}
+OPEN = "open"
+
+Memory = dict[str, Array]
 
 
 class ActiveLearner(Learner):
@@ -51,6 +59,7 @@ class ActiveLearner(Learner):
         update: str = "lbfgs",
         audit: float = 0.1,
         random_state: int = 0,
+        memory: Memory | None = None,
     ) -> None:
         super().__init__(bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
@@ -59,19 +68,104 @@ class ActiveLearner(Learner):
             raise BagwiseError(f"model={model!r} must be a MIMLClassifier.")
         self._template = MIMLClassifier() if model is None else model
         self._check_parameters()
-        self.model: MIMLClassifier = self._start(clone(self._template))
-        self._first_state = self._state
         self._states: deque[State] = deque(maxlen=UNDO_AT_ONCE)
+        self._revised = False
+        self.model: MIMLClassifier = self._start(clone(self._template), learn=memory is None)
+        self._first_state = self._state
+        if memory is not None:
+            self._remember(memory)
 
     def undo(self) -> None:
         """Take the last answer back; everything is then as if it had not been given."""
         if not self._answers:
             raise BagwiseError("There is no answer to undo.")
-        self._forget(self._answers.pop())
         if self._states:
+            self._take_back_last()
             self._state = self._states.pop()
+        elif self._revised:
+            raise BagwiseError("Answers were revised since: what was told before cannot be undone, only retracted.")
         else:
+            self._take_back_last()
             self._rebuild()
+
+    @property
+    def last_told(self) -> Answer | None:
+        """The answer that `undo` would take back at once and completely, if there is one."""
+        return next(reversed(self._answers.values())) if self._answers and self._states else None
+
+    def revise(self, bag: int, label_class: int, present: Present) -> None:
+        """Correct what was told about a pair. The model learns it now, as something new, and goes on from there."""
+        number, answer = self._answer_about(bag, label_class)
+        place = answer.classes.index(label_class)
+        said = (*answer.present[:place], present, *answer.present[place + 1 :])
+        self._change(number, replace(answer, present=said), bag, label_class, present)
+
+    def retract(self, bag: int, label_class: int) -> None:
+        """Take back what was told about a pair, however long ago: it is unknown and may be asked again.
+
+        The model goes on from where it is: `lbfgs` and `gd` forget the label, the stochastic updates only what later
+        steps wash out. `undo` of the last answer forgets it completely.
+        """
+        number, answer = self._answer_about(bag, label_class)
+        place = answer.classes.index(label_class)
+        classes, said = list(answer.classes), list(answer.present)
+        del classes[place], said[place]
+        rest = replace(answer, classes=tuple(classes), present=tuple(said)) if classes else None
+        self._change(number, rest, bag, label_class, OPEN)
+
+    def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer]:
+        for number, answer in reversed(self._answers.items()):
+            if answer.bag == bag and label_class in answer.classes:
+                return number, answer
+        raise BagwiseError(f"Nothing was told about bag {bag}, class {label_class}.")
+
+    def _change(self, number: int, answer: Answer | None, bag: int, label_class: int, present: Present | str) -> None:
+        if answer is None:
+            del self._answers[number]
+        else:
+            self._answers[number] = answer
+        self.labels.forget(bag, label_class)
+        self._withdrawn[bag, label_class] = present is None
+        told = isinstance(present, bool)
+        if told:
+            self.labels.record(bag, label_class, bool(present))
+        self._states.clear()
+        self._revised = True
+        if self.labels.n_known and (told or not self.update.endswith("sgd")):
+            pairs = np.array([bag] if told else [], int), np.array([label_class] if told else [], int)
+            with single_threaded_blas():
+                self._state = self._updated(*pairs)
+
+    def memory(self) -> Memory:
+        """All that the learner has become, as arrays: a learner made with it goes on as this one would."""
+        rows = [
+            (number, answer.bag, label_class, SAID[present], answer.audit, NO_KEY if answer.key is None else answer.key)
+            for number, answer in self._answers.items()
+            for label_class, present in zip(answer.classes, answer.present, strict=True)
+        ]
+        states = [self._first_state, self._state, *self._states]
+        return {
+            "answers": np.array(rows, np.int64).reshape(-1, 6),
+            "known": self.labels.known,
+            "value": self.labels.value,
+            "withdrawn": self._withdrawn,
+            "weights": np.array([state.weights for state in states]),
+            "counts": np.array([self._told, self._revised, *(state.steps for state in states)], np.int64),
+        }
+
+    def _remember(self, memory: Memory) -> None:
+        self.labels = Labels(memory["value"], memory["known"])
+        self._withdrawn = memory["withdrawn"].astype(bool)
+        self._told, self._revised = int(memory["counts"][0]), bool(memory["counts"][1])
+        states = [State(w, int(n)) for w, n in zip(memory["weights"], memory["counts"][2:], strict=True)]
+        self._first_state, self._state, *undoable = states
+        self._states.extend(undoable)
+        said = {number: present for present, number in SAID.items()}
+        for number, bag, label_class, present, audit, key in memory["answers"].tolist():
+            before = self._answers.get(number)
+            classes = (*(before.classes if before else ()), label_class)
+            told = (*(before.present if before else ()), said[present])
+            self._answers[number] = Answer(bag, classes, told, bool(audit), None if key == NO_KEY else key)
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """P(class is in bag) under the present model."""
@@ -95,8 +189,8 @@ class ActiveLearner(Learner):
     def _state(self, state: State) -> None:
         self.model.set_state(state)
 
-    def _start(self, model: MIMLClassifier) -> MIMLClassifier:
-        if self.labels.n_known:
+    def _start(self, model: MIMLClassifier, learn: bool) -> MIMLClassifier:
+        if self.labels.n_known and learn:
             model.fit(self.bags, self.labels)
         else:
             model.prepare(self.bags, self.labels.n_classes)
@@ -106,18 +200,17 @@ class ActiveLearner(Learner):
     def _update(self, answer: Answer, told: list[int]) -> None:
         state = self._state
         if told:
-            self._state = solvers.get(self.update).update(
-                self.model.objective_of(self._instances, self.labels),
-                state,
-                np.full(len(told), answer.bag),
-                np.array(told),
-                self.model.settings(),
-            )
+            self._state = self._updated(np.full(len(told), answer.bag), np.array(told))
         self._states.append(state)
+
+    def _updated(self, bags: Array, classes: Array) -> State:
+        """The model after these pairs became known."""
+        objective = self.model.objective_of(self._instances, self.labels)
+        return solvers.get(self.update).update(objective, self._state, bags, classes, self.model.settings())
 
     def _rebuild(self) -> None:
         """Replay everything: the last resort of an undo deeper than the kept states."""
-        answers, self._answers = self._answers, []
+        answers, self._answers, self._told = self.answers, {}, 0
         for answer in answers:
             self._forget(answer)
         self._state = self._first_state
@@ -125,7 +218,7 @@ class ActiveLearner(Learner):
 
     def _questions(self, count: int) -> list[Question]:
         pool = self.pool()
-        numbers = np.arange(len(self._answers), len(self._answers) + count, dtype=np.uint64)
+        numbers = np.arange(self._told, self._told + count, dtype=np.uint64)
         audits = keyed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
         drawn = iter(self._choose(pool, "random", count) if audits.any() else [])
         chosen = iter(self._choose(pool, self.criterion, count + int(audits.sum())) if not audits.all() else [])
@@ -144,9 +237,10 @@ class ActiveLearner(Learner):
 
     def _question(self, pool: Pool, choice: granularity.Choice, audit: bool) -> Question:
         rows = slice(*self.bags.offsets[choice.bag : choice.bag + 2])
-        likeliest = pool.scorer.instance_probabilities(rows).argmax(axis=0)
-        evidence = tuple(int(likeliest[c]) for c in choice.classes)
-        return Question(choice.bag, choice.classes, evidence, choice.score, audit)
+        of_instances = pool.scorer.instance_probabilities(rows)[:, list(choice.classes)].astype(float)
+        evidence = tuple(int(instance) for instance in of_instances.argmax(axis=0))
+        belief = tuple(float(p) for p in 1 - np.prod(1 - of_instances, axis=0))
+        return Question(choice.bag, choice.classes, evidence, choice.score, audit, belief)
 
     def _check_parameters(self) -> None:
         criteria.get(self.criterion)

@@ -1,0 +1,79 @@
+"""File formats: ONE FILE = ONE FORMAT, found by its name.
+
+A module has `DESCRIPTION`, `SUFFIXES` and `recognises(path) -> bool`, which looks into the file and not only at its
+name, and any of
+
+    read(path, bag_column) -> Source        instances in bags, with labels where the file has them
+    read_labels(path) -> LabelTable         labels by name
+    write_labels(table, path)               the same back again
+    write_predictions(table, path)
+"""
+
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from bagwise.discovery import choose, discover
+from bagwise.errors import BagwiseError, FileError
+from bagwise.formats._types import LabelTable, PredictionTable, Source, as_labels
+
+__all__ = ["LabelTable", "PredictionTable", "Source", "as_labels", "available", "read", "read_labels", "writer"]
+
+
+@cache
+def available() -> dict[str, ModuleType]:
+    """Every format by name."""
+    return discover(__name__)
+
+
+def able_to(verb: str) -> dict[str, ModuleType]:
+    """The formats that can `read`, `read_labels`, `write_labels` or `write_predictions`."""
+    return {name: module for name, module in available().items() if hasattr(module, verb)}
+
+
+def recognise(path: Path, verb: str) -> ModuleType:
+    """The one format that the file is in, by what is in it."""
+    if path.is_dir():
+        raise FileError(path, "is a folder: give one file.")
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise FileError(path, "there is no such file.") from None
+    except OSError as error:
+        raise FileError(path, f"cannot be read: {error.strerror}.") from None
+    if size == 0:
+        raise FileError(path, "is empty.")
+    found = [module for module in able_to(verb).values() if module.recognises(path)]
+    if not found:
+        known = "; ".join(module.DESCRIPTION for module in able_to(verb).values())
+        what = "instances" if verb == "read" else "labels"
+        raise FileError(path, f"is in no format that {what} can be read from. Known: {known}.")
+    return found[0]
+
+
+def read(path: str | Path, bag_column: str | None = None) -> Source:
+    """The instances of a file; `bag_column` names the column with the bag's id where a table calls it otherwise."""
+    file = Path(path)
+    source: Source = recognise(file, "read").read(file, bag_column)
+    return source
+
+
+def read_labels(path: str | Path) -> LabelTable:
+    """The labels of a file."""
+    file = Path(path)
+    table: LabelTable = recognise(file, "read_labels").read_labels(file)
+    return table
+
+
+def writer(path: str | Path, what: str, name: str | None = None) -> ModuleType:
+    """The format to write `labels` or `predictions` in: the one called `name`, or that of the file's suffix."""
+    verb = f"write_{what}"
+    if name is not None:
+        return choose("format for " + what, name, able_to(verb))
+    suffix = Path(path).suffix.lower()
+    for module in able_to(verb).values():
+        if suffix in module.SUFFIXES:
+            return module
+    raise BagwiseError(
+        f"{path}: no format for {what} has the suffix {suffix!r}. Say which: {', '.join(able_to(verb))}."
+    )

@@ -1,0 +1,91 @@
+"""Matlab files up to version 7: read with SciPy, after a look at how far they would unpack."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from scipy.io import loadmat, whosmat
+
+from bagwise.errors import FileError
+from bagwise.formats._types import ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE, numbered
+from bagwise.kernels import Array
+
+HEADER = 128
+COMPRESSED = 15
+CHUNK = 1 << 20
+
+
+def is_matlab(path: Path) -> bool:
+    """By the text at the beginning; version 7.3 is refused here, because nothing else could read it either."""
+    with path.open("rb") as file:
+        start = file.read(HEADER)
+    if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
+        raise FileError(path, "is a Matlab 7.3 (HDF5) file: save it again with `save -v7`.")
+    return start.startswith(b"MATLAB 5.0")
+
+
+def variables(path: Path) -> set[str]:
+    """The names of what is in it."""
+    try:
+        return {name for name, _, _ in whosmat(path)}
+    except Exception:
+        raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from None
+
+
+def load(path: Path) -> dict[str, Array]:
+    """All variables."""
+    _refuse_bomb(path)
+    try:
+        content: dict[str, Array] = loadmat(path)
+    except Exception:
+        raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from None
+    return {name: value for name, value in content.items() if not name.startswith("__")}
+
+
+def _refuse_bomb(path: Path) -> None:
+    limit = max(ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE * path.stat().st_size)
+    unpacked = 0
+    with path.open("rb") as file:
+        order = "<" if file.read(HEADER)[126:128] == b"IM" else ">"
+        while len(tag := file.read(8)) == 8:
+            kind, size = struct.unpack(f"{order}II", tag)
+            if kind != COMPRESSED:
+                file.seek(size, 1)
+                continue
+            inflater, left = zlib.decompressobj(), size
+            while left > 0 and (packed := file.read(min(CHUNK, left))):
+                left -= len(packed)
+                try:
+                    while packed:
+                        unpacked += len(inflater.decompress(packed, CHUNK))
+                        packed = inflater.unconsumed_tail
+                        if unpacked > limit:
+                            raise FileError(path, "would unpack to far more than arrays do: it is not read.")
+                except zlib.error:
+                    raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from None
+
+
+def cell(path: Path, content: dict[str, Array], name: str, transpose: bool) -> list[Array]:
+    """A cell array of numeric matrices, one per bag."""
+    cells = content[name]
+    if cells.dtype != object:
+        raise FileError(path, f"{name} is no cell array of one matrix per bag.")
+    bags = []
+    for number, one in enumerate(cells.ravel(), start=1):
+        matrix = np.asarray(one)
+        if matrix.ndim != 2 or matrix.dtype.kind not in "fiub" or matrix.size == 0:
+            raise FileError(path, f"cell {number} of {name} is no matrix of numbers.")
+        bags.append(matrix.T.astype(float) if transpose else matrix.astype(float))
+    return bags
+
+
+def class_names(path: Path, content: dict[str, Array], count: int) -> list[str]:
+    """Those in the file, or numbers."""
+    for name in ("class_names", "class_name", "classes"):
+        if name in content:
+            names = [str(np.ravel(one)[0]) if np.size(one) else "" for one in np.ravel(content[name])]
+            if len(names) != count:
+                raise FileError(path, f"{name} has {len(names)} names for {count} classes.")
+            return names
+    return numbered(count)

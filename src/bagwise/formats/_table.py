@@ -1,0 +1,182 @@
+"""Tables with one row per instance or per label: which column is what, whatever the file they come from.
+
+Instances: a column `bag` with the bag's id, columns `label:NAME` with 1, 0 or nothing, the same in every row of a bag,
+and all others features. Labels, wide: `bag` and one column per class. Labels, long: `bag`, `class` and `label`; without
+`label` every row says present.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from bagwise.errors import FileError
+from bagwise.formats._types import LabelTable, PredictionTable, label_value
+from bagwise.kernels import Array
+
+BAG_NAMES = ("bag", "bag_id", "bagid")
+LABEL_PREFIX = "label:"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table of instances are."""
+
+    bag: str
+    labels: Sequence[str]
+    features: Sequence[str]
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes that the label columns name."""
+        return [name.removeprefix(LABEL_PREFIX) for name in self.labels]
+
+
+def bag_column_of(path: Path, columns: Sequence[str], wanted: str | None = None) -> str:
+    """The column with the bag's id."""
+    for name in [wanted] if wanted is not None else BAG_NAMES:
+        if name in columns:
+            return name
+    shown = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
+    hint = "" if wanted is not None else " Say which column holds the bag's id with --bag."
+    raise FileError(path, f"there is no column {wanted or BAG_NAMES[0]} among {shown}.{hint}", 1)
+
+
+def roles_of(path: Path, columns: Sequence[str], bag_column: str | None) -> Roles:
+    """What every column of a table of instances is."""
+    bag = bag_column_of(path, columns, bag_column)
+    labels = [name for name in columns if name.startswith(LABEL_PREFIX)]
+    features = [name for name in columns if name != bag and name not in labels]
+    if not features:
+        raise FileError(path, "there are no features in it: every column besides the bag's id is a label.", 1)
+    if set(features) <= {"class", "label"}:
+        raise FileError(path, "this is a table of labels, not of instances: give it with --labels.", 1)
+    return Roles(bag, labels, features)
+
+
+class BagIds:
+    """Ids in the order in which they first come, and for every row the number of its bag."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._number: dict[str, int] = {}
+        self._codes: list[Array] = []
+        self.rows = 0
+
+    def add(self, names: pl.Series) -> None:
+        """The next rows. Runs of equal ids cost as one."""
+        text = names.cast(pl.String)
+        empty = text.is_null() | (text.str.strip_chars() == "")
+        if empty.any():
+            raise FileError(
+                self.path, "the bag's id is missing.", self.rows + int(empty.arg_max() or 0) + 2, names.name
+            )
+        runs = text.rle().struct.unnest()
+        numbers = [self._number.setdefault(name, len(self._number)) for name in runs["value"]]
+        self._codes.append(np.repeat(np.array(numbers, np.int64), runs["len"].to_numpy()))
+        self.rows += len(text)
+
+    @property
+    def ids(self) -> list[str]:
+        """All ids."""
+        return list(self._number)
+
+    @property
+    def codes(self) -> Array:
+        """The number of every row's bag."""
+        return np.concatenate(self._codes) if self._codes else np.empty(0, np.int64)
+
+
+class ColumnLabels:
+    """Labels that stand beside the instances: the first row of a bag says them, the others must agree."""
+
+    def __init__(self, path: Path, roles: Roles) -> None:
+        self.path, self.roles = path, roles
+        self._said: dict[int, tuple[float, ...]] = {}
+
+    def add(self, codes: Array, cells: Sequence[Sequence[str]], first_line: int) -> None:
+        """`cells` (classes x rows) of the next rows."""
+        columns = list(zip(*cells, strict=True))
+        for offset, (code, row) in enumerate(zip(codes.tolist(), columns, strict=True)):
+            line = first_line + offset
+            values = tuple(
+                label_value(text or "", self.path, line, name)
+                for text, name in zip(row, self.roles.labels, strict=True)
+            )
+            before = self._said.setdefault(code, values)
+            if not np.array_equal(before, values, equal_nan=True):
+                column = next(
+                    i for i, pair in enumerate(zip(before, values, strict=True)) if repr(pair[0]) != repr(pair[1])
+                )
+                what = "the label differs from that of the bag's first row: a label is of the whole bag."
+                raise FileError(self.path, what, line, self.roles.labels[column])
+
+    def table(self, ids: Sequence[str]) -> LabelTable | None:
+        """All labels, or None where the table has no label column."""
+        if not self.roles.labels:
+            return None
+        return LabelTable(ids, self.roles.classes, np.array([self._said[code] for code in range(len(ids))]))
+
+
+def labels_from_rows(
+    path: Path, columns: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]], row_name: str = "line"
+) -> LabelTable:
+    """A long or wide table of labels."""
+    bag = columns.index(bag_column_of(path, columns))
+    triples: list[tuple[str, str, float]] = []
+    lines: list[int] = []
+    long = "class" in columns
+    if long:
+        name, label = columns.index("class"), columns.index("label") if "label" in columns else None
+    classes = [] if long else [c.removeprefix(LABEL_PREFIX) for i, c in enumerate(columns) if i != bag]
+    bags_seen: dict[str, None] = {}
+    for line, cells in rows:
+        if not cells[bag].strip():
+            raise FileError(path, "the bag's id is missing.", line, columns[bag], row_name)
+        if long:
+            if not cells[name].strip():
+                raise FileError(path, "the class has no name.", line, "class", row_name)
+            value = 1.0 if label is None else label_value(cells[label], path, line, "label")
+            triples.append((cells[bag], cells[name], value))
+        else:
+            if cells[bag] in bags_seen:
+                raise FileError(path, f"bag {cells[bag]} is there twice.", line, columns[bag], row_name)
+            values = [text for i, text in enumerate(cells) if i != bag]
+            triples += [
+                (cells[bag], class_name, label_value(text, path, line, class_name))
+                for class_name, text in zip(classes, values, strict=True)
+            ]
+        bags_seen[cells[bag]] = None
+        lines += [line] * (len(triples) - len(lines))
+    if not triples:
+        raise FileError(path, "there are no labels in it.")
+    return LabelTable.from_triples(path, triples, lines)
+
+
+def labels_as_frame(table: LabelTable) -> pl.DataFrame:
+    """Long: bag, class, label (1, 0, or nothing where somebody was unsure)."""
+    triples = list(table.triples())
+    value = {"present": 1, "absent": 0, "unsure": None}
+    return pl.DataFrame(
+        {
+            "bag": [bag for bag, _, _ in triples],
+            "class": [name for _, name, _ in triples],
+            "label": [value[said] for _, _, said in triples],
+        },
+        schema={"bag": pl.String, "class": pl.String, "label": pl.Int8},
+    )
+
+
+def predictions_as_frame(table: PredictionTable) -> pl.DataFrame:
+    """Long: bag, class, probability, evidence (the instance, counted from 0)."""
+    bags, classes = len(table.ids), len(table.classes)
+    return pl.DataFrame(
+        {
+            "bag": np.repeat(np.array(table.ids, dtype=object), classes).tolist(),
+            "class": list(table.classes) * bags,
+            "probability": table.probability.ravel(),
+            "evidence": table.evidence.ravel().astype(np.int64),
+        }
+    )

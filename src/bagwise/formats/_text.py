@@ -1,0 +1,122 @@
+"""Text tables (CSV, TSV): fast where they are fine, exact about the line where they are not."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from bagwise.errors import FileError
+from bagwise.formats._types import MOST_COLUMNS, refuse_repeated
+
+LONGEST_HEADER = 1 << 23
+DELIMITERS = ("\t", ";", ",")
+ROWS_AT_ONCE = 50_000
+csv.field_size_limit(1 << 24)
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A text table whose header has been read."""
+
+    path: Path
+    delimiter: str
+    columns: Sequence[str]
+
+    @classmethod
+    def open(cls, path: Path) -> "TextTable":
+        """Read the header; refuse what cannot be a table."""
+        with path.open("rb") as file:
+            first = file.readline(LONGEST_HEADER)
+        if len(first) >= LONGEST_HEADER:
+            raise FileError(path, f"is longer than {LONGEST_HEADER >> 20} MB: this is not a table.", 1)
+        try:
+            header = first.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise FileError(path, "is not UTF-8 text: save it as UTF-8.", 1, error.start + 1) from None
+        if "\0" in header:
+            raise FileError(path, "has a zero byte: this is not a text table.", 1)
+        delimiter = max(DELIMITERS, key=header.count)
+        columns = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+        if len(columns) > MOST_COLUMNS:
+            raise FileError(path, f"has {len(columns)} columns; at most {MOST_COLUMNS} are allowed.", 1)
+        refuse_repeated(path, "column", columns)
+        return cls(path, delimiter, columns)
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """All rows as text, some at a time; no row is shorter or longer than the header."""
+        scan = pl.scan_csv(
+            self.path,
+            separator=self.delimiter,
+            infer_schema=False,
+            new_columns=list(self.columns),
+        ).with_columns(pl.all().fill_null(""))
+        widths_known = False
+        try:
+            for batch in scan.collect_batches(chunk_size=ROWS_AT_ONCE):
+                # A row that ends too early reads as one whose last cells are empty.
+                if not widths_known and (batch[:, -1] == "").any():
+                    self._explain()
+                    widths_known = True
+                yield batch
+        except (pl.exceptions.PolarsError, OSError) as error:
+            self._explain()
+            raise FileError(self.path, f"cannot be read as a table ({str(error).splitlines()[0]}).") from None
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """(line, cells) one by one: slower, but it knows the line; refuses rows of another width."""
+        with self.path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+            line = 1
+            try:
+                for number, cells in enumerate(reader):
+                    line = reader.line_num
+                    if number == 0 or not cells:
+                        continue
+                    if len(cells) != len(self.columns):
+                        what = f"has {len(cells)} columns where the header has {len(self.columns)}."
+                        raise FileError(self.path, what, line)
+                    yield line, cells
+            except UnicodeDecodeError:
+                raise FileError(self.path, "is not UTF-8 text: save it as UTF-8.", self._undecodable()) from None
+            except csv.Error as error:
+                raise FileError(self.path, f"cannot be read as a table ({error}).", line + 1) from None
+
+    def line_of(self, row: int) -> int:
+        """The line of a data row, counted from 0; they differ where cells hold line breaks."""
+        for number, (line, _) in enumerate(self.rows()):
+            if number == row:
+                return line
+        return row + 2
+
+    def _explain(self) -> None:
+        """Raise for the first line that is wrong, if one is."""
+        for _ in self.rows():
+            pass
+
+    def _undecodable(self) -> int:
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    line.decode("utf-8-sig")
+                except UnicodeDecodeError:
+                    return number
+        return 1
+
+
+def looks_like_text(path: Path) -> bool:
+    """Whether the first bytes are those of a text."""
+    with path.open("rb") as file:
+        start = file.read(4096)
+    return b"\0" not in start and not start.startswith((b"PK\x03\x04", b"PAR1"))
+
+
+def header_of(path: Path) -> list[str]:
+    """The columns of a text table; none where it is not one."""
+    if not looks_like_text(path):
+        return []
+    try:
+        return list(TextTable.open(path).columns)
+    except FileError:
+        return []

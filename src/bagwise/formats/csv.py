@@ -1,0 +1,90 @@
+"""CSV: comma, semicolon or tab; 1 present, 0 absent, nothing unknown, -1 refused. Columns as in `_table`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from bagwise.errors import FileError
+from bagwise.formats import perch, raven
+from bagwise.formats._table import (
+    BAG_NAMES,
+    BagIds,
+    ColumnLabels,
+    Roles,
+    labels_as_frame,
+    labels_from_rows,
+    predictions_as_frame,
+    roles_of,
+)
+from bagwise.formats._text import TextTable, header_of
+from bagwise.formats._types import LabelTable, PredictionTable, Source
+from bagwise.kernels import Array
+
+DESCRIPTION = "CSV with one row per instance or per label (.csv, .tsv)"
+SUFFIXES = (".csv", ".tsv")
+
+
+def recognises(path: Path) -> bool:
+    """By its header where that names a bag; else by its suffix, unless the header is that of another format."""
+    if perch.recognises(path) or raven.recognises(path):
+        return False
+    columns = header_of(path)
+    return path.suffix.lower() in SUFFIXES or any(name in columns for name in BAG_NAMES)
+
+
+def read(path: Path, bag_column: str | None = None) -> Source:
+    """Two passes: ids and labels now, features when they are asked for."""
+    table = TextTable.open(path)
+    roles = roles_of(path, table.columns, bag_column)
+    ids, labels = BagIds(path), ColumnLabels(path, roles)
+    for batch in table.batches():
+        before = ids.rows
+        ids.add(batch[roles.bag])
+        if roles.labels:
+            labels.add(ids.codes[before:], [batch[name].to_list() for name in roles.labels], before + 2)
+    if ids.rows == 0:
+        raise FileError(path, "there are no rows below the header.", 2)
+    return Source(
+        path,
+        ids.ids,
+        ids.codes,
+        len(roles.features),
+        np.dtype(np.float64),
+        lambda: _features(table, roles),
+        labels.table(ids.ids),
+        row_name="line",
+        first_row=2,
+        features=roles.features,
+    )
+
+
+def _features(table: TextTable, roles: Roles) -> Iterator[Array]:
+    done = 0
+    for batch in table.batches():
+        numbers = batch.select(pl.col(roles.features).str.strip_chars().cast(pl.Float64, strict=False))
+        if numbers.null_count().sum_horizontal()[0]:
+            for name in roles.features:
+                if numbers[name].null_count():
+                    row = int(numbers[name].is_null().arg_max() or 0)
+                    what = f"{batch[name][row]!r} is not a number."
+                    raise FileError(table.path, what, table.line_of(done + row), name)
+        done += len(batch)
+        yield numbers.to_numpy()
+
+
+def read_labels(path: Path) -> LabelTable:
+    """Long or wide."""
+    table = TextTable.open(path)
+    return labels_from_rows(path, table.columns, table.rows())
+
+
+def write_labels(table: LabelTable, path: Path) -> None:
+    """Long."""
+    labels_as_frame(table).write_csv(path)
+
+
+def write_predictions(table: PredictionTable, path: Path) -> None:
+    """Long."""
+    predictions_as_frame(table).write_csv(path)

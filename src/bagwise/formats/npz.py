@@ -1,0 +1,151 @@
+"""NumPy .npz: `instances` (or `X`), `offsets` or `bag` (of every row), and, where there are any, `ids`, `labels` (or
+`Y`; 1, 0 and NaN) and `classes` (or `class_names`). Nothing pickled is ever loaded.
+"""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.errors import FileError
+from bagwise.formats._types import (
+    ALWAYS_ALLOWED,
+    MOST_BYTES_PER_BYTE,
+    LabelTable,
+    Source,
+    label_matrix,
+    numbered,
+    refuse_not_numbers,
+    refuse_repeated,
+)
+from bagwise.kernels import Array
+
+DESCRIPTION = "NumPy arrays (.npz)"
+SUFFIXES = (".npz",)
+
+
+def recognises(path: Path) -> bool:
+    """A zip file whose members are .npy arrays."""
+    if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            return path.suffix.lower() == ".npz" or file.read(4) == b"PK\x03\x04"
+    with zipfile.ZipFile(path) as archive:
+        return all(name.endswith(".npy") for name in archive.namelist())
+
+
+def read(path: Path, bag_column: str | None = None) -> Source:
+    """Arrays of the file; `bag_column` may name the one with the bag of every row."""
+    arrays = _arrays(path)
+    instances = _one_of(path, arrays, "instances", "X")
+    if instances.ndim != 2:
+        raise FileError(path, f"instances have shape {instances.shape}: they must be (instances x features).")
+    refuse_not_numbers(path, instances.dtype)
+    ids, codes = _bags(path, arrays, len(instances), bag_column)
+    dtype = np.dtype(np.float32 if instances.dtype == np.float32 else np.float64)
+    labels = _labels(path, arrays, ids)
+    return Source(path, ids, codes, instances.shape[1], dtype, lambda: iter([instances]), labels)
+
+
+def read_labels(path: Path) -> LabelTable:
+    """`labels` with their `ids` and `classes`."""
+    arrays = _arrays(path)
+    values = _one_of(path, arrays, "labels", "Y")
+    table = _labels(path, arrays, _ids(path, arrays, len(values)))
+    assert table is not None
+    return table
+
+
+def write_labels(table: LabelTable, path: Path) -> None:
+    """`labels`, `ids` and `classes`."""
+    np.savez_compressed(path, labels=table.values, ids=np.array(table.ids, str), classes=np.array(table.classes, str))
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > max(ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE * path.stat().st_size):
+            raise FileError(path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than arrays do: it is not read.")
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except FileError:
+        raise
+    except ValueError as error:
+        if "pickle" in str(error).lower():
+            raise FileError(path, "holds Python objects (pickle), which are never loaded: save plain arrays.") from None
+        raise FileError(path, "is damaged: its arrays cannot be read.") from None
+    except (
+        zipfile.BadZipFile,
+        OSError,
+        EOFError,
+        KeyError,
+        NotImplementedError,
+        MemoryError,
+        RuntimeError,
+        SyntaxError,
+    ):
+        raise FileError(path, "is damaged or not complete: it cannot be read as .npz.") from None
+    except Exception as error:  # zlib.error and whatever a mutated header provokes
+        raise FileError(path, f"is damaged: it cannot be read as .npz ({type(error).__name__}).") from None
+
+
+def _one_of(path: Path, arrays: dict[str, Array], *names: str) -> Array:
+    for name in names:
+        if name in arrays:
+            return arrays[name]
+    found = ", ".join(arrays) or "nothing"
+    raise FileError(path, f"there is no array {' or '.join(names)} in it, only {found}.")
+
+
+def _bags(path: Path, arrays: dict[str, Array], rows: int, bag_column: str | None) -> tuple[list[str], Array]:
+    if bag_column is None and "offsets" in arrays:
+        offsets = arrays["offsets"]
+        if (
+            offsets.ndim != 1
+            or offsets.dtype.kind not in "iu"
+            or len(offsets) < 2
+            or offsets[0] != 0
+            or offsets[-1] != rows
+        ):
+            raise FileError(path, f"offsets must be whole numbers from 0 to the number of instances, {rows}.")
+        if (np.diff(offsets.astype(np.int64)) < 1).any():
+            raise FileError(path, f"bag {int(np.argmax(np.diff(offsets.astype(np.int64)) < 1)) + 1} is empty.")
+        ids = _ids(path, arrays, len(offsets) - 1)
+        return ids, np.repeat(np.arange(len(ids)), np.diff(offsets).astype(np.int64))
+    of_row = _one_of(path, arrays, bag_column or "bag")
+    if of_row.ndim != 1 or len(of_row) != rows:
+        raise FileError(
+            path, f"the array bag has shape {of_row.shape}: it must name the bag of each of {rows} instances."
+        )
+    names, first, codes = np.unique(of_row, return_index=True, return_inverse=True)
+    if of_row.dtype.kind in "iu":
+        # Numbers are positions of `ids` and of the rows of the labels.
+        if names[0] != 0 or names[-1] != len(names) - 1:
+            what = f"bags are numbered from {names[0]} to {names[-1]} with {len(names)} of them: number them 0, 1, ..."
+            raise FileError(path, what)
+        return _ids(path, arrays, len(names), first=0), codes
+    order = np.argsort(first)
+    rank = np.empty(len(names), np.int64)
+    rank[order] = np.arange(len(names))
+    return [str(names[i]) for i in order], rank[codes]
+
+
+def _ids(path: Path, arrays: dict[str, Array], count: int, first: int = 1) -> list[str]:
+    if "ids" not in arrays:
+        return numbered(count) if first else [str(number) for number in range(count)]
+    ids = [str(name) for name in arrays["ids"].ravel().tolist()]
+    if len(ids) != count:
+        raise FileError(path, f"there are {len(ids)} ids for {count} bags.")
+    refuse_repeated(path, "bag", ids)
+    return ids
+
+
+def _labels(path: Path, arrays: dict[str, Array], ids: list[str]) -> LabelTable | None:
+    values = arrays.get("labels", arrays.get("Y"))
+    if values is None:
+        return None
+    if values.ndim != 2:
+        raise FileError(path, f"labels have shape {values.shape}: they must be (bags x classes).")
+    names = arrays.get("classes", arrays.get("class_names"))
+    classes = numbered(values.shape[1]) if names is None else [str(name) for name in names.ravel().tolist()]
+    return label_matrix(path, ids, classes, values)

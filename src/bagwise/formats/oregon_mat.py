@@ -1,0 +1,30 @@
+"""Oregon State's Matlab files: `X`, a cell of d x n_b matrices, and `Y`, bags x classes of 1 present and 0 absent."""
+
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.errors import FileError
+from bagwise.formats._matlab import cell, class_names, is_matlab, load, variables
+from bagwise.formats._types import Source, label_matrix, numbered
+
+DESCRIPTION = "Oregon State Matlab file with X and Y (.mat)"
+SUFFIXES = (".mat",)
+
+
+def recognises(path: Path) -> bool:
+    """A Matlab file with a variable `X` and no `bags`."""
+    return is_matlab(path) and "X" in variables(path) and "bags" not in variables(path)
+
+
+def read(path: Path, bag_column: str | None = None) -> Source:
+    """Bags and, where there are any, labels."""
+    content = load(path)
+    bags = cell(path, content, "X", transpose=True)
+    ids = numbered(len(bags))
+    if "Y" not in content:
+        return Source.of_bags(path, bags, ids)
+    values = np.asarray(content["Y"])
+    if values.ndim != 2 or len(values) != len(bags):
+        raise FileError(path, f"Y has shape {values.shape}: it must be {len(bags)} bags x classes.")
+    return Source.of_bags(path, bags, ids, label_matrix(path, ids, class_names(path, content, values.shape[1]), values))

@@ -1,0 +1,140 @@
+"""Parquet: one row per instance or per label, read in blocks; columns as in `_table`.
+
+Features are the numeric columns, or one column that holds a list of numbers in every row (an embedding).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bagwise.errors import FileError
+from bagwise.formats._table import (
+    BagIds,
+    ColumnLabels,
+    Roles,
+    labels_as_frame,
+    labels_from_rows,
+    predictions_as_frame,
+    roles_of,
+)
+from bagwise.formats._types import LabelTable, PredictionTable, Source
+from bagwise.kernels import Array
+
+DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
+SUFFIXES = (".parquet", ".pq")
+ROWS_AT_ONCE = 1 << 16
+
+
+def recognises(path: Path) -> bool:
+    """By its first four bytes."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def read(path: Path, bag_column: str | None = None) -> Source:
+    """Ids and labels now, features block by block when they are asked for."""
+    schema = _schema(path)
+    roles = roles_of(path, list(schema), bag_column)
+    nested = [name for name in roles.features if isinstance(schema[name], pl.List | pl.Array)]
+    if nested:
+        roles = Roles(roles.bag, roles.labels, _only_embedding(path, roles, nested))
+    for name in roles.features:
+        if not nested and not schema[name].is_numeric():
+            raise FileError(path, f"the column is of type {schema[name]}: features must be numbers.", None, name)
+    ids, labels = BagIds(path), ColumnLabels(path, roles)
+    for batch in _batches(path, [roles.bag, *roles.labels]):
+        before = ids.rows
+        ids.add(batch[roles.bag])
+        if roles.labels:
+            cells = [batch[name].cast(pl.String).to_list() for name in roles.labels]
+            labels.add(ids.codes[before:], cells, before + 1)
+    if ids.rows == 0:
+        raise FileError(path, "there are no rows in it.")
+    width = _embedding_width(path, nested[0]) if nested else len(roles.features)
+    kinds = {schema[name].inner if nested else schema[name] for name in roles.features}
+    small = kinds <= {pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16}
+    dtype = np.dtype(np.float32 if small else np.float64)
+    return Source(
+        path,
+        ids.ids,
+        ids.codes,
+        width,
+        dtype,
+        lambda: _features(path, list(roles.features), width if nested else None, dtype),
+        labels.table(ids.ids),
+        features=None if nested else roles.features,
+    )
+
+
+def _schema(path: Path) -> dict[str, Any]:
+    try:
+        return dict(pl.read_parquet_schema(path))
+    except (pl.exceptions.PolarsError, OSError):
+        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
+
+
+def _only_embedding(path: Path, roles: Roles, nested: list[str]) -> list[str]:
+    if len(roles.features) > 1:
+        what = f"it is a list beside {len(roles.features) - 1} other columns: features are one or the other."
+        raise FileError(path, what, None, nested[0])
+    return nested
+
+
+def _embedding_width(path: Path, name: str) -> int:
+    first = next(_batches(path, [name]))[name][0]
+    return 0 if first is None else len(first)
+
+
+def _batches(path: Path, columns: list[str]) -> Iterator[pl.DataFrame]:
+    try:
+        yield from pl.scan_parquet(path).select(columns).collect_batches(chunk_size=ROWS_AT_ONCE)
+    except (pl.exceptions.PolarsError, OSError):
+        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
+
+
+def _features(path: Path, columns: list[str], width: int | None, dtype: np.dtype) -> Iterator[Array]:
+    done = 0
+    for batch in _batches(path, columns):
+        nulls = batch.null_count().row(0)
+        if any(nulls):
+            name = columns[next(i for i, count in enumerate(nulls) if count)]
+            row = done + int(batch[name].is_null().arg_max() or 0) + 1
+            raise FileError(path, "a feature is missing: fill or drop it first.", row, name, "row")
+        if width is None:
+            yield batch.to_numpy().astype(dtype, copy=False)
+        else:
+            yield _embeddings(path, batch[columns[0]], width, done, dtype)
+        done += len(batch)
+
+
+def _embeddings(path: Path, column: pl.Series, width: int, done: int, dtype: np.dtype) -> Array:
+    if isinstance(column.dtype, pl.List):
+        other = column.list.len() != width
+        if other.any():
+            row = int(other.arg_max() or 0)
+            what = f"the list has {len(column[row])} numbers where the first has {width}."
+            raise FileError(path, what, done + row + 1, column.name, "row")
+    numbers = column.explode().to_numpy()
+    if numbers.dtype.kind not in "fiu":
+        raise FileError(path, "the lists do not hold numbers.", None, column.name)
+    return np.asarray(numbers, dtype).reshape(len(column), width)
+
+
+def read_labels(path: Path) -> LabelTable:
+    """Long or wide."""
+    columns = list(_schema(path))
+    frame = pl.concat(_batches(path, columns)).select(pl.all().cast(pl.String).fill_null(""))
+    return labels_from_rows(path, columns, ((number, row) for number, row in enumerate(frame.iter_rows(), 1)), "row")
+
+
+def write_labels(table: LabelTable, path: Path) -> None:
+    """Long."""
+    labels_as_frame(table).write_parquet(path)
+
+
+def write_predictions(table: PredictionTable, path: Path) -> None:
+    """Long."""
+    predictions_as_frame(table).write_parquet(path)

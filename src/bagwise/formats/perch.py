@@ -1,0 +1,56 @@
+"""The CSV of perch-hoplite: recording,start_offset_s,end_offset_s,label,label_type (positive, negative, uncertain).
+
+A bag is a recording. Without offsets a row is about all of it. With offsets it is about a window: *positive* there is
+present in the recording, but *negative* there says nothing about the rest and is refused.
+"""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.errors import FileError
+from bagwise.formats._text import TextTable, header_of
+from bagwise.formats._types import LabelTable
+
+DESCRIPTION = "perch-hoplite's CSV of positive, negative and uncertain labels (.csv)"
+SUFFIXES = (".perch.csv",)
+COLUMNS = ("recording", "start_offset_s", "end_offset_s", "label", "label_type")
+TYPES = {"positive": 1.0, "negative": 0.0, "uncertain": float("nan")}
+NAMES = {"present": "positive", "absent": "negative", "unsure": "uncertain"}
+
+
+def recognises(path: Path) -> bool:
+    """By its five columns."""
+    return set(COLUMNS) <= set(header_of(path))
+
+
+def read_labels(path: Path) -> LabelTable:
+    """A recording's labels; a class positive in one window and negative in all is present."""
+    table = TextTable.open(path)
+    place = {name: table.columns.index(name) for name in COLUMNS}
+    triples, lines = [], []
+    for line, cells in table.rows():
+        recording, start, end, label, kind = (cells[place[name]].strip() for name in COLUMNS)
+        if not recording or not label:
+            raise FileError(path, "the recording or the label is missing.", line)
+        if kind.lower() not in TYPES:
+            raise FileError(path, f"{kind!r} is none of {', '.join(TYPES)}.", line, "label_type")
+        value = TYPES[kind.lower()]
+        if value == 0 and (start or end):
+            what = "negative in a window says nothing about the rest of the recording: leave the offsets empty."
+            raise FileError(path, what, line, "label_type")
+        if not np.isnan(value):
+            triples.append((recording, label, value))
+            lines.append(line)
+    if not triples:
+        raise FileError(path, "there are no positive or negative labels in it.")
+    return LabelTable.from_triples(path, triples, lines)
+
+
+def write_labels(table: LabelTable, path: Path) -> None:
+    """One row for every label, about the whole recording."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(COLUMNS)
+        rows.writerows([bag, "", "", name, NAMES[said]] for bag, name, said in table.triples())

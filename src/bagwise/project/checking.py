@@ -1,0 +1,82 @@
+"""`bagwise check`: is everything there, is it consistent, and is the model what a fresh replay of the answers gives?"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import text
+
+from bagwise.project import replay
+from bagwise.project.events import ANSWERS, KINDS
+from bagwise.project.project import Progress, Project, quiet
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that was looked at; `wrong` is empty where all is well."""
+
+    what: str
+    wrong: str = ""
+
+
+def check(project: Project, progress: Progress = quiet) -> list[Found]:
+    """Look at everything."""
+    steps: list[tuple[str, Callable[[], str]]] = [
+        ("the database is intact", lambda: _database(project)),
+        ("answers are numbered without a gap and name bags and classes that exist", lambda: _events(project)),
+        ("every feature is a number", lambda: _features(project)),
+        ("the model equals a fresh replay of all answers, bit for bit", lambda: _replay(project, progress)),
+    ]
+    found = []
+    for what, look in steps:
+        found.append(Found(what, look()))
+        if found[-1].wrong:
+            break
+    return found
+
+
+def _database(project: Project) -> str:
+    if not project.database.is_sqlite:
+        return ""
+    with project.database.reading() as connection:
+        said = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
+        foreign = connection.execute(text("PRAGMA foreign_key_check")).all()
+    if said != ["ok"]:
+        return f"SQLite says: {said[0]}"
+    return f"{len(foreign)} rows refer to something that is not there" if foreign else ""
+
+
+def _events(project: Project) -> str:
+    project.catch_up()
+    bags, classes = project.contents.given.shape
+    at: dict[int, tuple[int, int]] = {}
+    for expected, event in enumerate(project.events, start=1):
+        if event.number != expected:
+            return f"number {expected} is missing"
+        if event.kind not in KINDS or event.answer not in ANSWERS:
+            return f"number {event.number} is of a kind that is not known"
+        if not (0 <= event.bag < bags and 0 <= event.label_class < classes):
+            return f"number {event.number} names a bag or a class that is not there"
+        if (event.kind == "answer") != (event.replaces is None):
+            return f"number {event.number} replaces nothing, or replaces without saying so"
+        if event.replaces is not None and at.get(event.replaces) != event.pair:
+            return f"number {event.number} replaces an answer about something else"
+        at[event.number] = event.pair
+    return ""
+
+
+def _features(project: Project) -> str:
+    for start, rows in project.bags.chunks():
+        if not np.isfinite(rows).all():
+            return f"instance {start + int(np.argwhere(~np.isfinite(rows))[0][0])} has one that is not"
+    return ""
+
+
+def _replay(project: Project, progress: Progress) -> str:
+    live = project.learner.memory()
+    fresh = replay.full(project.contents, project.bags, project.settings, project.events, None, progress).learner
+    assert fresh is not None
+    for name, expected in fresh.memory().items():
+        if not np.array_equal(live[name], expected):
+            return f"{name} differ"
+    return ""

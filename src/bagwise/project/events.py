@@ -1,0 +1,158 @@
+"""Events: what people said, in order. What counts of it is worked out here, the same way live and in a replay."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise.asking import Present
+from bagwise.kernels import key_of, keyed_uniform
+
+ANSWERS = ("present", "absent", "unsure", "skipped")
+VALUE: dict[str, Present] = {"present": True, "absent": False, "unsure": None}
+KINDS = ("answer", "correction", "retraction")
+ASKED_OF_SEVERAL = 1 << 40
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Somebody said something about a pair.
+
+    A `correction` says anew, and a `retraction` takes back, what the event `replaces` said. `asked_after` is the number
+    of the last event that the model knew which asked.
+    """
+
+    number: int
+    key: str
+    kind: str
+    annotator: str
+    at: str
+    bag: int
+    label_class: int
+    answer: str
+    seconds: float | None = None
+    audit: bool = False
+    score: float | None = None
+    belief: float | None = None
+    asked_after: int | None = None
+    replaces: int | None = None
+    shown: str | None = None
+
+    @property
+    def pair(self) -> Pair:
+        """What it is about."""
+        return self.bag, self.label_class
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What counts for a pair: present, absent, or nobody can say; `audit` if the first question about it was one."""
+
+    present: Present
+    audit: bool
+
+
+class Votes:
+    """Everything said about every pair, and what follows from it.
+
+    A pair is decided when as many people answered as are to be asked: by majority; with as many for as against it is
+    open to an adjudicator, whose word counts alone. Where one person is asked, what was said first counts.
+    """
+
+    def __init__(self, people: int, share: float, seed: int, adjudicators: frozenset[str] = frozenset()) -> None:
+        self.people, self.share, self.seed = people, share, seed
+        self.adjudicators = adjudicators
+        self.decisions: dict[Pair, Decision] = {}
+        self._said: dict[Pair, dict[int, Event]] = {}
+        self._voter: dict[int, str] = {}
+        self._effective: dict[int, Event] = {}
+        self._skipped: dict[Pair, set[str]] = {}
+        self._digest = hashlib.sha256()
+
+    def apply(self, event: Event) -> None:
+        """Take the next event in."""
+        self._digest.update(repr(event).encode())
+        said = self._said.setdefault(event.pair, {})
+        voter = event.annotator
+        if event.replaces is not None:
+            replaced = self._effective.pop(event.replaces, None)
+            said.pop(event.replaces, None)
+            voter = self._voter.get(event.replaces, voter)
+            if replaced is not None and replaced.answer == "skipped":
+                self._skipped.get(event.pair, set()).discard(voter)
+        if event.kind != "retraction":
+            self._effective[event.number] = event
+            self._voter[event.number] = voter
+            if event.answer == "skipped":
+                self._skipped.setdefault(event.pair, set()).add(voter)
+            else:
+                said[event.number] = event
+        decision = self._decide(event.pair)
+        if decision is None:
+            self.decisions.pop(event.pair, None)
+        else:
+            self.decisions[event.pair] = decision
+
+    def digest(self) -> str:
+        """A name for everything that was said so far."""
+        return self._digest.copy().hexdigest()
+
+    def effective(self, number: int) -> Event | None:
+        """The event, unless it was replaced."""
+        return self._effective.get(number)
+
+    def last_of(self, annotator: str) -> Event | None:
+        """The last that this person said and did not take back."""
+        return next((event for event in reversed(self._effective.values()) if event.annotator == annotator), None)
+
+    def all_effective(self) -> list[Event]:
+        """Everything said and not replaced."""
+        return list(self._effective.values())
+
+    def people_for(self, pair: Pair) -> int:
+        """How many people are asked about it: several about a share of the pairs, drawn by their place."""
+        if self.people == 1 or self.share >= 1:
+            return self.people
+        bag, label_class = np.array([key_of(pair[0])], np.uint64), np.array([ASKED_OF_SEVERAL + pair[1]])
+        return self.people if keyed_uniform(self.seed, bag, label_class)[0] < self.share else 1
+
+    def wants(self, pair: Pair, annotator: str) -> int:
+        """How many more people a pair is to be asked of; none of whom answered or skipped it."""
+        if pair in self.decisions or annotator in self._skipped.get(pair, ()):
+            return 0
+        said = self._said.get(pair, {})
+        if any(self._voter[number] == annotator for number in said):
+            return 0
+        return self.people_for(pair) - len(said)
+
+    def disagreements(self) -> list[Pair]:
+        """Pairs about which people said both present and absent."""
+        found = []
+        for pair, said in self._said.items():
+            answers = {event.answer for event in said.values() if event.answer != "unsure"}
+            if len(answers) > 1:
+                found.append(pair)
+        return found
+
+    def said_about(self, pair: Pair) -> list[Event]:
+        """What counts of all that was said about a pair."""
+        return list(self._said.get(pair, {}).values())
+
+    def _decide(self, pair: Pair) -> Decision | None:
+        said = self._said[pair]
+        if not said:
+            return None
+        first = next(iter(said.values()))
+        words = [event for event in said.values() if event.annotator in self.adjudicators]
+        if words:
+            return Decision(VALUE[words[-1].answer], first.audit)
+        people = self.people_for(pair)
+        if len(said) < people:
+            return None
+        if people == 1:
+            return Decision(VALUE[first.answer], first.audit)
+        votes = [event.answer for event in said.values()]
+        present, absent = votes.count("present"), votes.count("absent")
+        return Decision(None if present == absent else present > absent, first.audit)

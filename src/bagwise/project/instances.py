@@ -1,0 +1,67 @@
+"""The features of all instances in one file that only grows; how much of it counts is said by the database.
+
+Rows are written behind the end and become part of the project when the database says so. Whatever lies behind the end
+(an import that was interrupted) is overwritten by the next one.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.errors import BagwiseError
+from bagwise.formats import Source
+from bagwise.kernels import Array
+
+FILE = "instances.bin"
+
+
+def open_instances(folder: Path, rows: int, features: int, dtype: str) -> Array:
+    """The first `rows` rows, mapped, not read."""
+    path = folder / FILE
+    needed = rows * features * np.dtype(dtype).itemsize
+    there = path.stat().st_size if path.exists() else 0
+    if there < needed:
+        raise BagwiseError(f"{path} has {there} bytes of {needed}: it is not complete. Restore it from a backup.")
+    return np.memmap(path, dtype=dtype, mode="r", shape=(rows, features))
+
+
+def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> Array:
+    """Write all instances of the source behind row `rows`, those of a bag together; sizes of the bags."""
+    width = source.n_features
+    sizes = np.bincount(source.codes, minlength=len(source.ids))
+    path = folder / FILE
+    start = rows * width * np.dtype(dtype).itemsize
+    together = bool((np.diff(source.codes) >= 0).all())
+    try:
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            file.truncate(start)
+            if together:
+                file.seek(start)
+                for block in source.checked_blocks():
+                    file.write(np.ascontiguousarray(block, dtype=dtype).data)
+                    progress(len(block))
+            else:
+                _scatter(path, rows, source, dtype, progress)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise BagwiseError(f"{path} cannot be written: {error.strerror or error}. The project is as it was.") from None
+    return sizes
+
+
+def _scatter(path: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> None:
+    """Rows of one bag lie apart in the source: each goes to its place."""
+    total = rows + len(source.codes)
+    os.truncate(path, total * source.n_features * np.dtype(dtype).itemsize)
+    target = np.memmap(path, dtype=dtype, mode="r+", shape=(total, source.n_features))
+    order = np.argsort(source.codes, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    done = 0
+    for block in source.checked_blocks():
+        target[rows + place[done : done + len(block)]] = block
+        done += len(block)
+        progress(len(block))
+    target.flush()

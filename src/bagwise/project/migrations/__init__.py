@@ -1,0 +1,1 @@
+"""Steps from every older schema to the present one; `versions/` has one file each."""

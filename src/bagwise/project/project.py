@@ -1,0 +1,613 @@
+"""Project: a labelling project on disk. Ask, answer, undo, correct; whatever was acknowledged is durable.
+
+Several processes may have one project open: questions are leased through the database, and every process learns the
+same events in the same order.
+"""
+
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.asking import NothingToAsk, Question
+from bagwise.bags import Bags
+from bagwise.errors import BagwiseError, FileError
+from bagwise.formats import LabelTable, PredictionTable, Source
+from bagwise.kernels import Array
+from bagwise.labels import Labels
+from bagwise.learner import ActiveLearner
+from bagwise.model import MIMLClassifier
+from bagwise.project import instances, replay, store
+from bagwise.project.database import Database, DatabaseError
+from bagwise.project.events import ANSWERS, Event, Pair, Votes
+from bagwise.project.schema import VERSION
+from bagwise.project.settings import Asking, Data, Learning, Settings
+
+DATABASE = "bagwise.db"
+BACKUPS = "backups"
+SPARE_CANDIDATES = 4
+TRIES = 50
+
+Progress = Callable[[int], None]
+
+
+def quiet(_: int) -> None:
+    """Show nothing."""
+
+
+class AlreadyAnswered(BagwiseError):
+    """Another answer to this question was saved before."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question handed to one person: *is the class in the bag?* `key` answers it."""
+
+    key: str
+    bag: int
+    bag_id: str
+    label_class: int
+    class_name: str
+    evidence: int
+    belief: float
+    score: float
+    audit: bool
+    until: float
+
+
+class Project:
+    """An open project; close it or use it in a `with` statement."""
+
+    def __init__(self, folder: Path, settings: Settings, database: Database) -> None:
+        self.folder, self.settings, self.database = folder, settings, database
+        self._lock = threading.RLock()
+        self._progress: Progress = quiet
+        self._load()
+
+    # Making and opening
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        source: Source,
+        labels: LabelTable | None = None,
+        classes: Sequence[str] = (),
+        learning: Learning | None = None,
+        asking: Asking | None = None,
+        database: str = "",
+        progress: Progress = quiet,
+    ) -> "Project":
+        """A new project in a folder that is not there yet; if anything goes wrong, it still is not."""
+        place = Path(folder)
+        if place.exists() and (not place.is_dir() or any(place.iterdir())):
+            raise BagwiseError(f"{place} is there already: choose another folder, or `bagwise import` into it.")
+        settings = Settings(
+            place.resolve().name,
+            Data(source.n_features, source.dtype.name),
+            learning or Learning(),
+            asking or Asking(),
+            database,
+        )
+        unfinished = place.resolve().with_name(f".{place.resolve().name}.{uuid.uuid4().hex[:8]}.part")
+        try:
+            unfinished.mkdir(parents=True)
+            store_of_answers = _database_of(unfinished, settings)
+            try:
+                _begin(store_of_answers)
+                settings.write(unfinished)
+                _import(unfinished, settings, store_of_answers, source, labels, classes, progress)
+            finally:
+                store_of_answers.close()
+            if place.exists():
+                place.rmdir()
+            unfinished.replace(place)
+        except OSError as error:
+            raise BagwiseError(f"{place} cannot be made: {error.strerror or error}.") from None
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        return cls.open(place)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "Project":
+        """An existing project, upgraded if an older Bagwise made it (after a backup of its database)."""
+        place = Path(folder)
+        settings = Settings.read(place)
+        database = _database_of(place, settings)
+        if not settings.database and not (place / DATABASE).exists():
+            raise BagwiseError(f"{place} has no {DATABASE}: the answers are missing. Restore it from a backup.")
+        try:
+            _upgrade(place, database)
+            return cls(place, settings, database)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Keep what was learned for a fast start, and let go of the database."""
+        if self._replay.learner is not None and self._replay.applied != self._saved:
+            self._snapshots.save(self._replay)
+        self.database.close()
+
+    def __enter__(self) -> "Project":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _load(self) -> None:
+        with self.database.reading() as connection:
+            self.contents = store.contents(connection)
+            events = store.events_after(connection, 0)
+        data = self.settings.data
+        rows = int(self.contents.offsets[-1])
+        features = instances.open_instances(self.folder, rows, data.features, data.dtype)
+        self.bags = Bags.trusted(features, self.contents.offsets, self.contents.ids)
+        self._snapshots = replay.Snapshots(self.folder, self.contents, self.settings)
+        self._events = events
+        self._replay = replay.votes_only(self.contents, self.settings, events)
+        self._saved = -1
+
+    # What there is
+
+    @property
+    def classes(self) -> list[str]:
+        """In the order of their positions."""
+        return self.contents.classes
+
+    @property
+    def votes(self) -> Votes:
+        """What was said."""
+        return self._replay.votes
+
+    @property
+    def events(self) -> list[Event]:
+        """Everything ever said, in order."""
+        return self._events
+
+    @property
+    def learner(self) -> ActiveLearner:
+        """The model, taught everything said so far."""
+        with self._lock:
+            self.catch_up()
+            return self._taught()
+
+    def load(self, progress: Progress = quiet) -> ActiveLearner:
+        """Make the learner now, showing how far the replay is."""
+        self._progress = progress
+        try:
+            return self.learner
+        finally:
+            self._progress = quiet
+
+    def labels(self) -> LabelTable:
+        """What is known: imported, or decided by answers."""
+        with self._lock:
+            self.catch_up()
+            values = self.contents.given.copy()
+            unsure = np.zeros(values.shape, bool)
+            for pair, decision in self.votes.decisions.items():
+                if np.isnan(self.contents.given[pair]):
+                    values[pair] = np.nan if decision.present is None else decision.present
+                    unsure[pair] = decision.present is None
+            return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
+
+    def predictions(self) -> PredictionTable:
+        """What the model believes about every pair."""
+        return predict(self.learner.model, self.bags, self.classes)
+
+    def trained(self) -> MIMLClassifier:
+        """A model fitted from scratch to everything known, which knows the names of its classes."""
+        known = Labels.from_array(self.labels().values)
+        if known.n_known == 0:
+            raise BagwiseError("Nothing is known yet: answer some questions or import labels first.")
+        model = replay.model_of(self.settings.learning).fit(self.bags, known)
+        model.class_names_ = list(self.classes)
+        return model
+
+    # Asking and answering
+
+    def ask(self, annotator: str, count: int = 1) -> list[Asked]:
+        """Up to `count` questions for this person: those still open from before, then the best that nobody has.
+
+        Asking again without answering gives the same questions again. An empty list: nothing is left for this person.
+        """
+        _refuse_bad_name(annotator)
+        with self._lock:
+            for _ in range(TRIES):
+                self.catch_up()
+                with self.database.reading() as connection:
+                    leases = store.leases(connection)
+                mine = [one for one in leases if one.annotator == annotator and self._wants(one.pair, annotator)]
+                if len(mine) >= count:
+                    return [self._asked(one) for one in mine[:count]]
+                candidates, complete = self._candidates(annotator, leases, count - len(mine))
+                granted = self._grant(annotator, candidates, count - len(mine))
+                if len(mine) + len(granted) >= count or complete:
+                    return [self._asked(one) for one in mine + granted]
+            return [self._asked(one) for one in mine + granted]
+
+    def answer(
+        self,
+        key: str,
+        annotator: str,
+        answer: str,
+        seconds: float | None = None,
+        shown: str | None = None,
+        pair: Pair | None = None,
+    ) -> Event:
+        """Save the answer to a question; it is durable when this returns.
+
+        The same answer sent again is the same event. `pair` saves an answer whose question is long forgotten.
+        """
+        _refuse_bad_answer(answer)
+        _refuse_bad_name(annotator)
+        with self._lock:
+            with self.database.writing() as connection:
+                saved = store.event_with(connection, key)
+                if saved is not None:
+                    if (saved.annotator, saved.answer) != (annotator, answer):
+                        raise AlreadyAnswered(
+                            f"This question was answered before, by {saved.annotator}: {saved.answer}."
+                        )
+                    return saved
+                lease = store.lease_with(connection, key)
+                if lease is not None and lease.annotator != annotator:
+                    raise BagwiseError(f"This question was put to {lease.annotator}, not to {annotator}.")
+                if lease is None and pair is None:
+                    raise BagwiseError("This question is not known, or was asked too long ago: ask again.")
+                about = lease.pair if lease is not None else pair
+                assert about is not None
+                self._refuse_unknown(about)
+                store.ensure_annotator(connection, annotator)
+                event = store.add_event(
+                    connection,
+                    key=key,
+                    kind="answer",
+                    annotator=annotator,
+                    bag=about[0],
+                    label_class=about[1],
+                    answer=answer,
+                    seconds=seconds,
+                    audit=lease.audit if lease is not None else False,
+                    score=lease.score if lease is not None else None,
+                    belief=lease.belief if lease is not None else None,
+                    asked_after=lease.asked_after if lease is not None else None,
+                    shown=shown,
+                )
+                store.end_lease(connection, key)
+            self.catch_up()
+            return event
+
+    def undo(self, annotator: str) -> Event:
+        """Take back the last that this person said; the pair is open again."""
+        with self._lock:
+            self.catch_up()
+            last = self.votes.last_of(annotator)
+            if last is None:
+                raise BagwiseError(f"{annotator} has said nothing that could be taken back.")
+            return self._replace(last.number, annotator, "retraction", last.answer)
+
+    def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
+        """Say anew what event `number` said; both stay in the record."""
+        _refuse_bad_answer(answer)
+        with self._lock:
+            return self._replace(number, annotator, "correction", answer, key)
+
+    def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
+        """Decide a pair alone; only an adjudicator may."""
+        with self._lock:
+            self.catch_up()
+            if annotator not in self.contents.adjudicators:
+                raise BagwiseError(
+                    f"{annotator} is no adjudicator: make one with `bagwise annotator NAME --adjudicator`."
+                )
+            before = [event for event in self.votes.said_about(pair) if event.annotator == annotator]
+            if before:
+                return self._replace(before[-1].number, annotator, "correction", answer)
+            return self.answer(uuid.uuid4().hex, annotator, answer, pair=pair)
+
+    def set_role(self, annotator: str, role: str) -> None:
+        """Make somebody an `annotator` or an `adjudicator`."""
+        _refuse_bad_name(annotator)
+        if role not in ("annotator", "adjudicator"):
+            raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
+        with self._lock, self.database.writing() as connection:
+            store.ensure_annotator(connection, annotator, role)
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Learn what other processes saved."""
+        with self._lock:
+            with self.database.reading() as connection:
+                current = store.contents_version(connection) == self.contents.version
+                new = store.events_after(connection, self._replay.applied) if current else []
+            if not current:
+                taught = self._replay.learner is not None
+                self._load()
+                if taught:
+                    self._taught()
+                return
+            for event in new:
+                self._events.append(event)
+                self._replay.apply(event)
+            if self._replay.learner is not None and self._replay.applied >= self._saved + replay.EVERY:
+                self._keep()
+
+    def _taught(self) -> ActiveLearner:
+        if self._replay.learner is None:
+            self._replay = replay.full(
+                self.contents, self.bags, self.settings, self._events, self._snapshots, self._progress
+            )
+            self._keep()
+        assert self._replay.learner is not None
+        return self._replay.learner
+
+    def _keep(self) -> None:
+        self._snapshots.save(self._replay)
+        self._saved = self._replay.applied
+
+    def _wants(self, pair: Pair, annotator: str) -> int:
+        return self.votes.wants(pair, annotator) if np.isnan(self.contents.given[pair]) else 0
+
+    def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> tuple[list[Question], bool]:
+        """The best questions that this person may be asked now, and whether these are all there are."""
+        learner = self._taught()
+        taken: dict[Pair, int] = {}
+        for lease in leases:
+            taken[lease.pair] = taken.get(lease.pair, 0) + 1
+        count = wanted + len(leases) + SPARE_CANDIDATES
+        while True:
+            try:
+                asked = learner.ask(count)
+            except NothingToAsk:
+                return [], True
+            free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
+            complete = len(asked) < count
+            if len(free) >= wanted or complete:
+                return free, complete and len(free) <= wanted
+            count *= 2
+
+    def _grant(self, annotator: str, candidates: Sequence[Question], wanted: int) -> list[store.Lease]:
+        """Lease the first of these that are still free."""
+        granted: list[store.Lease] = []
+        if not candidates:
+            return granted
+        with self.database.writing() as connection:
+            newer = {event.pair for event in store.events_after(connection, self._replay.applied)}
+            taken: dict[Pair, int] = {}
+            for lease in store.leases(connection):
+                taken[lease.pair] = taken.get(lease.pair, 0) + 1
+                if lease.annotator == annotator:
+                    newer.add(lease.pair)
+            for question in candidates:
+                pair = _pair(question)
+                if len(granted) == wanted:
+                    break
+                if pair in newer or self._wants(pair, annotator) <= taken.get(pair, 0):
+                    continue
+                lease = store.Lease(
+                    uuid.uuid4().hex,
+                    *pair,
+                    annotator,
+                    time.time() + self.settings.asking.lease_seconds,
+                    question.audit,
+                    float(question.score),
+                    question.belief[0],
+                    question.evidence[0],
+                    self._replay.applied,
+                )
+                store.grant(connection, lease)
+                granted.append(lease)
+        return granted
+
+    def _asked(self, lease: store.Lease) -> Asked:
+        return Asked(
+            lease.key,
+            lease.bag,
+            str(self.contents.ids[lease.bag]),
+            lease.label_class,
+            self.classes[lease.label_class],
+            lease.evidence or 0,
+            float("nan") if lease.belief is None else lease.belief,
+            float("nan") if lease.score is None else lease.score,
+            lease.audit,
+            lease.until,
+        )
+
+    def _replace(self, number: int, annotator: str, kind: str, answer: str, key: str | None = None) -> Event:
+        _refuse_bad_name(annotator)
+        with self.database.writing() as connection:
+            saved = store.event_with(connection, key) if key is not None else None
+            if saved is not None:
+                return saved
+            old = store.event_at(connection, number)
+            if old is None or old.kind == "retraction":
+                raise BagwiseError(f"There is no answer number {number} to replace.")
+            newer = store.replacement_of(connection, number)
+            if newer is not None:
+                raise AlreadyAnswered(f"Answer {number} was replaced by number {newer} before: replace that one.")
+            store.ensure_annotator(connection, annotator)
+            event = store.add_event(
+                connection,
+                key=key or uuid.uuid4().hex,
+                kind=kind,
+                annotator=annotator,
+                bag=old.bag,
+                label_class=old.label_class,
+                answer=answer,
+                audit=old.audit,
+                score=old.score,
+                belief=old.belief,
+                asked_after=old.asked_after,
+                replaces=number,
+            )
+        self.catch_up()
+        return event
+
+    def _refuse_unknown(self, pair: Pair) -> None:
+        bags, classes = self.contents.given.shape
+        if not (0 <= pair[0] < bags and 0 <= pair[1] < classes):
+            raise BagwiseError(f"There is no pair {pair}: the project has {bags} bags and {classes} classes.")
+
+    # Importing and keeping
+
+    def import_(
+        self,
+        source: Source | None,
+        labels: LabelTable | None = None,
+        classes: Sequence[str] = (),
+        progress: Progress = quiet,
+    ) -> None:
+        """More bags, more labels, more classes: all of it or nothing."""
+        with self._lock:
+            _import(self.folder, self.settings, self.database, source, labels, classes, progress)
+            self.catch_up()
+
+    def backup(self, target: str | Path) -> Path:
+        """A complete copy that is a project of its own, its answers in SQLite whatever they are in here."""
+        place = Path(target)
+        if place.exists():
+            raise BagwiseError(f"{place} is there already: a backup never overwrites anything.")
+        unfinished = place.resolve().with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
+        try:
+            unfinished.mkdir(parents=True)
+            self.database.copy_to(unfinished / DATABASE)
+            shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
+            replace(self.settings, database="").write(unfinished)
+            unfinished.replace(place)
+        except OSError as error:
+            raise BagwiseError(f"The backup {place} cannot be written: {error.strerror or error}.") from None
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        return place
+
+
+def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> PredictionTable:
+    """P(class in bag) with the instance that carries most of it."""
+    of_instances = model.predict_instance_proba(bags)
+    evidence = np.empty((len(bags), len(classes)), np.int64)
+    for b in range(len(bags)):
+        evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
+    return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
+
+
+def _pair(question: Question) -> Pair:
+    return question.bag, question.classes[0]
+
+
+def _refuse_bad_answer(answer: str) -> None:
+    if answer not in ANSWERS:
+        raise BagwiseError(f"{answer!r} is no answer: say one of {', '.join(ANSWERS)}.")
+
+
+def _refuse_bad_name(annotator: str) -> None:
+    if not annotator.strip() or len(annotator) > 200 or not annotator.isprintable():
+        raise BagwiseError(f"{annotator[:40]!r} is no name of a person: write up to 200 printable characters.")
+
+
+def _database_of(folder: Path, settings: Settings) -> Database:
+    if settings.database:
+        return Database(settings.database, settings.database.rpartition("@")[2] or settings.database)
+    return Database.in_file(folder / DATABASE)
+
+
+def _begin(database: Database) -> None:
+    if not database.is_empty():
+        raise BagwiseError(f"The database {database.where} is not empty: a project needs one of its own.")
+    database.upgrade()
+    with database.first_writing() as connection:
+        store.begin(connection, str(uuid.uuid4()))
+
+
+def _upgrade(folder: Path, database: Database) -> None:
+    version = database.version()
+    if version is None:
+        raise DatabaseError(f"The database {database.where} holds no Bagwise project.")
+    if database.is_newer():
+        raise BagwiseError(f"{folder} was written by a newer Bagwise (schema {version}): upgrade Bagwise to open it.")
+    if version != VERSION:
+        backups = folder / BACKUPS
+        try:
+            backups.mkdir(exist_ok=True)
+        except OSError as error:
+            raise BagwiseError(
+                f"{backups} cannot be made: {error.strerror}. An older project needs a backup first."
+            ) from None
+        database.copy_to(backups / f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}.db")
+        database.upgrade()
+
+
+def _import(
+    folder: Path,
+    settings: Settings,
+    database: Database,
+    source: Source | None,
+    labels: LabelTable | None,
+    classes: Sequence[str],
+    progress: Progress,
+) -> None:
+    with database.reading() as connection:
+        before = store.contents(connection)
+        events = store.events_after(connection, 0)
+    ids = {name: position for position, name in enumerate(before.ids.tolist())}
+    new_ids: Sequence[str] = []
+    sizes: Array = np.empty(0, np.int64)
+    if source is not None:
+        if source.n_features != settings.data.features:
+            what = f"its instances have {source.n_features} features where the project has {settings.data.features}."
+            raise FileError(source.path, what)
+        new_ids = source.ids
+        for name in new_ids:
+            if name in ids:
+                raise FileError(source.path, f"bag {name} is in the project already.")
+            ids[name] = len(ids)
+    tables = [table for table in (source.labels if source is not None else None, labels) if table is not None]
+    names = dict.fromkeys([*before.classes, *classes, *(name for table in tables for name in table.classes)])
+    if not names:
+        raise BagwiseError("No class is known: give --classes FILE with one name per line, or labels.")
+    positions = {name: position for position, name in enumerate(names)}
+    given = _labels_to_add(tables, ids, positions, before, replay.votes_only(before, settings, events).votes)
+    if source is not None:
+        sizes = instances.append(folder, int(before.offsets[-1]), source, settings.data.dtype, progress)
+    with database.writing() as connection:
+        if store.contents_version(connection) != before.version:
+            raise BagwiseError("Somebody else imported into the project at the same time: try again.")
+        file = source.path.name if source is not None else "labels"
+        store.add_import(connection, file, new_ids, sizes, list(names)[len(before.classes) :], given)
+
+
+def _labels_to_add(
+    tables: Sequence[LabelTable], ids: dict[str, int], classes: dict[str, int], before: store.Contents, votes: Votes
+) -> list[tuple[int, int, bool]]:
+    found: dict[Pair, bool] = {}
+    for table in tables:
+        for name in table.ids:
+            if name not in ids:
+                raise BagwiseError(f"The labels name bag {name}, which is not in the project.")
+        for bag, label_class, present in store.label_positions(table, ids, classes):
+            pair = (bag, label_class)
+            if bag < len(before.ids) and label_class < len(before.classes):
+                known = before.given[pair]
+                decision = votes.decisions.get(pair)
+                if decision is not None and decision.present is not None:
+                    known = float(decision.present)
+                if not np.isnan(known):
+                    if bool(known) != present:
+                        where = f"bag {before.ids[bag]}, class {before.classes[label_class]}"
+                        raise BagwiseError(
+                            f"The labels contradict what is known of {where}: correct one of the two first."
+                        )
+                    continue
+            if found.setdefault(pair, present) != present:
+                raise BagwiseError(f"The labels contradict each other about bag {_name_of(ids, bag)}.")
+    return [(bag, label_class, present) for (bag, label_class), present in found.items()]
+
+
+def _name_of(ids: dict[str, int], position: int) -> str:
+    return next(name for name, place in ids.items() if place == position)

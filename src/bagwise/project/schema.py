@@ -1,0 +1,115 @@
+"""The tables of a project. What an annotator said is only ever added, never changed.
+
+`changes` has one row: taking it for writing puts all writers in a line, so that events are numbered in the order in
+which they become visible, on SQLite and on PostgreSQL alike.
+"""
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+VERSION = "0002"
+
+metadata = MetaData()
+
+identity = Table("identity", metadata, Column("project", String(36), primary_key=True))
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("only", Integer, primary_key=True),
+    Column("last_event", Integer, nullable=False),
+    Column("contents", Integer, nullable=False),
+)
+
+classes = Table(
+    "classes",
+    metadata,
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+imports = Table(
+    "imports",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", String(32), nullable=False),
+    Column("file", Text, nullable=False),
+    Column("bags", Integer, nullable=False),
+    Column("instances", Integer, nullable=False),
+    Column("labels", Integer, nullable=False),
+)
+
+bags = Table(
+    "bags",
+    metadata,
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False, unique=True),
+    Column("instances", Integer, nullable=False),
+    Column("import", Integer, ForeignKey("imports.number"), nullable=False),
+)
+
+given_labels = Table(
+    "given_labels",
+    metadata,
+    Column("bag", Integer, ForeignKey("bags.position"), primary_key=True),
+    Column("class", Integer, ForeignKey("classes.position"), primary_key=True),
+    Column("present", Boolean, nullable=False),
+    Column("import", Integer, ForeignKey("imports.number"), nullable=False),
+)
+
+annotators = Table(
+    "annotators",
+    metadata,
+    Column("name", String(200), primary_key=True),
+    Column("role", String(20), nullable=False, server_default="annotator"),
+    Column("since", String(32), nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("key", String(64), nullable=False, unique=True),
+    Column("kind", String(12), nullable=False),
+    Column("annotator", String(200), ForeignKey("annotators.name"), nullable=False),
+    Column("at", String(32), nullable=False),
+    Column("bag", Integer, ForeignKey("bags.position"), nullable=False),
+    Column("class", Integer, ForeignKey("classes.position"), nullable=False),
+    Column("answer", String(10), nullable=False),
+    Column("seconds", Float),
+    Column("audit", Boolean, nullable=False),
+    Column("score", Float),
+    Column("belief", Float),
+    Column("asked_after", Integer),
+    Column("replaces", Integer, ForeignKey("events.number")),
+    Column("shown", Text),
+    UniqueConstraint("replaces", name="replaced_once"),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("bag", Integer, nullable=False),
+    Column("class", Integer, nullable=False),
+    Column("annotator", String(200), nullable=False),
+    Column("until", Float, nullable=False),
+    Column("audit", Boolean, nullable=False),
+    Column("score", Float),
+    Column("belief", Float),
+    Column("evidence", Integer),
+    Column("asked_after", Integer, nullable=False),
+    UniqueConstraint("bag", "class", "annotator", name="asked_once"),
+    Index("lease_of", "annotator"),
+)

@@ -1,0 +1,105 @@
+"""How far a project is, in numbers."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise.project import store
+from bagwise.project.project import Project
+
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many of so many, with Wilson's 95 % interval."""
+
+    of: int
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def count(cls, hits: int, of: int) -> "Share | None":
+        """None where there is nothing to count."""
+        if of == 0:
+            return None
+        z2, p = NORMAL_95**2, hits / of
+        centre = (p + z2 / (2 * of)) / (1 + z2 / of)
+        half = NORMAL_95 * np.sqrt(p * (1 - p) / of + z2 / (4 * of**2)) / (1 + z2 / of)
+        return cls(of, p, float(max(0.0, centre - half)), float(min(1.0, centre + half)))
+
+
+@dataclass(frozen=True)
+class ClassStatus:
+    """One class: pairs known present and absent, imported or answered, and those still open."""
+
+    name: str
+    present: int
+    absent: int
+    unsure: int
+    open: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """`agreement`: how often an answer to an audit question, drawn at random, was what the model believed before."""
+
+    name: str
+    bags: int
+    instances: int
+    classes: list[ClassStatus]
+    answers: int
+    by_person: dict[str, dict[str, int]]
+    filled: float
+    disagreements: int
+    agreement: Share | None
+    seconds_per_answer: float | None
+    bytes_on_disk: dict[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def status_of(project: Project) -> Status:
+    """Count everything; the model is not needed for it."""
+    labels = project.labels()
+    unsure = labels.unsure if labels.unsure is not None else np.zeros(labels.values.shape, bool)
+    said = project.votes.all_effective()
+    with project.database.reading() as connection:
+        people = store.annotators(connection)
+    by_person = {name: dict(Counter(event.answer for event in said if event.annotator == name)) for name in people}
+    audits = [e for e in said if e.audit and e.answer in ("present", "absent") and e.belief is not None]
+    hits = sum((event.belief > 0.5) == (event.answer == "present") for event in audits if event.belief is not None)
+    times = sorted(event.seconds for event in said if event.seconds is not None)
+    known = ~np.isnan(labels.values)
+    return Status(
+        project.settings.name,
+        len(project.bags),
+        len(project.bags.instances),
+        [
+            ClassStatus(
+                name,
+                int(np.nansum(labels.values[:, c])),
+                int(known[:, c].sum() - np.nansum(labels.values[:, c])),
+                int(unsure[:, c].sum()),
+                int((~known[:, c] & ~unsure[:, c]).sum()),
+            )
+            for c, name in enumerate(project.classes)
+        ],
+        len(said),
+        by_person,
+        float(known.mean()),
+        len(project.votes.disagreements()),
+        Share.count(hits, len(audits)),
+        times[len(times) // 2] if times else None,
+        {path.name: _size(path) for path in sorted(project.folder.iterdir()) if not path.name.startswith(".")},
+    )
+
+
+def _size(path: Any) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())

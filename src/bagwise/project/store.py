@@ -1,0 +1,240 @@
+"""The statements behind a project: what is read and what is added. All writing happens in one transaction each."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from bagwise.formats import LabelTable
+from bagwise.kernels import Array
+from bagwise.project import schema
+from bagwise.project.events import Event, Pair
+
+KEEP_LATE_LEASES = 24 * 3600.0
+ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a project is made of, besides what people said."""
+
+    project: str
+    ids: Array
+    offsets: Array
+    classes: list[str]
+    given: Array
+    version: int
+    adjudicators: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A question handed to one person for a time."""
+
+    key: str
+    bag: int
+    label_class: int
+    annotator: str
+    until: float
+    audit: bool
+    score: float | None
+    belief: float | None
+    evidence: int | None
+    asked_after: int
+
+    @property
+    def pair(self) -> Pair:
+        """What is asked."""
+        return self.bag, self.label_class
+
+
+def now() -> str:
+    """The time as it is written down."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def begin(connection: Connection, project: str) -> None:
+    """The first rows of a new project."""
+    connection.execute(insert(schema.identity).values(project=project))
+    connection.execute(insert(schema.changes).values(only=1, last_event=0, contents=0))
+
+
+def contents(connection: Connection) -> Contents:
+    """Everything but the events."""
+    project = connection.execute(select(schema.identity.c.project)).scalar_one()
+    bags = connection.execute(select(schema.bags.c.id, schema.bags.c.instances).order_by(schema.bags.c.position)).all()
+    names = connection.execute(select(schema.classes.c.name).order_by(schema.classes.c.position)).scalars().all()
+    given = np.full((len(bags), len(names)), np.nan)
+    columns = schema.given_labels.c
+    rows = connection.execute(select(columns.bag, columns["class"], columns.present)).all()
+    if rows:
+        at = np.array(rows, dtype=np.int64)
+        given[at[:, 0], at[:, 1]] = at[:, 2]
+    people = schema.annotators.c
+    adjudicators = connection.execute(select(people.name).where(people.role == "adjudicator")).scalars().all()
+    return Contents(
+        project,
+        np.array([row.id for row in bags], dtype=str),
+        np.concatenate([[0], np.cumsum([row.instances for row in bags], dtype=np.int64)]).astype(np.int64),
+        list(names),
+        given,
+        contents_version(connection),
+        frozenset(adjudicators),
+    )
+
+
+def add_import(
+    connection: Connection,
+    file: str,
+    ids: Sequence[str],
+    sizes: Array,
+    classes: Sequence[str],
+    labels: Sequence[tuple[int, int, bool]],
+) -> None:
+    """New bags, new classes and new labels, by position."""
+    number = connection.execute(select(func.count()).select_from(schema.imports)).scalar_one() + 1
+    row = {
+        "number": number,
+        "at": now(),
+        "file": file,
+        "bags": len(ids),
+        "instances": int(sum(sizes)),
+        "labels": len(labels),
+    }
+    connection.execute(insert(schema.imports), [row])
+    first = connection.execute(select(func.count()).select_from(schema.bags)).scalar_one()
+    known = connection.execute(select(func.count()).select_from(schema.classes)).scalar_one()
+    _insert(
+        connection,
+        schema.bags,
+        (
+            {"position": first + i, "id": name, "instances": int(size), "import": number}
+            for i, (name, size) in enumerate(zip(ids, sizes, strict=True))
+        ),
+    )
+    _insert(connection, schema.classes, ({"position": known + i, "name": name} for i, name in enumerate(classes)))
+    _insert(
+        connection,
+        schema.given_labels,
+        ({"bag": b, "class": c, "present": present, "import": number} for b, c, present in labels),
+    )
+    _contents_changed(connection)
+
+
+def _insert(connection: Connection, table: Any, rows: Iterable[dict[str, Any]]) -> None:
+    batch: list[dict[str, Any]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == ROWS_AT_ONCE:
+            connection.execute(insert(table), batch)
+            batch = []
+    if batch:
+        connection.execute(insert(table), batch)
+
+
+def last_event(connection: Connection) -> int:
+    """The number of the newest event."""
+    return int(connection.execute(select(schema.changes.c.last_event)).scalar_one())
+
+
+def contents_version(connection: Connection) -> int:
+    """Grows whenever anything but the events changes."""
+    return int(connection.execute(select(schema.changes.c.contents)).scalar_one())
+
+
+def _contents_changed(connection: Connection) -> None:
+    connection.execute(update(schema.changes).values(contents=schema.changes.c.contents + 1))
+
+
+def events_after(connection: Connection, number: int) -> list[Event]:
+    """All newer events, in order."""
+    table = schema.events
+    rows = connection.execute(select(table).where(table.c.number > number).order_by(table.c.number))
+    return [Event(*row) for row in rows]
+
+
+def event_with(connection: Connection, key: str) -> Event | None:
+    """The event with this key, if it was saved."""
+    row = connection.execute(select(schema.events).where(schema.events.c.key == key)).first()
+    return None if row is None else Event(*row)
+
+
+def event_at(connection: Connection, number: int) -> Event | None:
+    """The event with this number, if there is one."""
+    row = connection.execute(select(schema.events).where(schema.events.c.number == number)).first()
+    return None if row is None else Event(*row)
+
+
+def replacement_of(connection: Connection, number: int) -> int | None:
+    """The event that replaced this one, if one did."""
+    table = schema.events
+    found: int | None = connection.execute(select(table.c.number).where(table.c.replaces == number)).scalar()
+    return found
+
+
+def add_event(connection: Connection, **said: Any) -> Event:
+    """Number the event and save it."""
+    event = Event(number=last_event(connection) + 1, at=now(), **said)
+    row = {**vars(event), "class": event.label_class}
+    del row["label_class"]
+    connection.execute(insert(schema.events), [row])
+    connection.execute(update(schema.changes).values(last_event=event.number))
+    return event
+
+
+def ensure_annotator(connection: Connection, name: str, role: str | None = None) -> None:
+    """Note the person at the first sight, and a role when one is given."""
+    table = schema.annotators
+    there = connection.execute(select(table.c.role).where(table.c.name == name)).scalar()
+    if there is None:
+        connection.execute(insert(table).values(name=name, role=role or "annotator", since=now()))
+    elif role is not None and role != there:
+        connection.execute(update(table).where(table.c.name == name).values(role=role))
+    if role is not None and role != there:
+        _contents_changed(connection)
+
+
+def annotators(connection: Connection) -> dict[str, str]:
+    """Everybody with their role."""
+    table = schema.annotators
+    return {row.name: row.role for row in connection.execute(select(table.c.name, table.c.role).order_by(table.c.name))}
+
+
+def leases(connection: Connection) -> list[Lease]:
+    """Those that have not run out."""
+    table = schema.leases
+    return [Lease(*row) for row in connection.execute(select(table).where(table.c.until > time.time()))]
+
+
+def lease_with(connection: Connection, key: str) -> Lease | None:
+    """The lease with this key, run out or not."""
+    row = connection.execute(select(schema.leases).where(schema.leases.c.key == key)).first()
+    return None if row is None else Lease(*row)
+
+
+def grant(connection: Connection, lease: Lease) -> None:
+    """Hand a question out; an older one of the same person about the same pair ends."""
+    table = schema.leases
+    same = (table.c.bag == lease.bag) & (table.c["class"] == lease.label_class) & (table.c.annotator == lease.annotator)
+    connection.execute(delete(table).where(same | (table.c.until < time.time() - KEEP_LATE_LEASES)))
+    row = {**vars(lease), "class": lease.label_class}
+    del row["label_class"]
+    connection.execute(insert(table), [row])
+
+
+def end_lease(connection: Connection, key: str) -> None:
+    """The question was answered or given back."""
+    connection.execute(delete(schema.leases).where(schema.leases.c.key == key))
+
+
+def label_positions(table: LabelTable, ids: dict[str, int], classes: dict[str, int]) -> list[tuple[int, int, bool]]:
+    """(bag, class, present) of everything known; all names are known."""
+    rows, columns = np.nonzero(~np.isnan(table.values))
+    return [
+        (ids[table.ids[b]], classes[table.classes[c]], bool(table.values[b, c]))
+        for b, c in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]
