@@ -1,7 +1,6 @@
-"""The command line. Commands are thin: they read options, call the library, and show what came back."""
+"""Commands about data sets and experiments. They are thin: read options, call the library, show what came back."""
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Annotated, Any
 
 import polars as pl
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from bagwise import criteria, datasets, granularity
+from bagwise.cli._app import app, console, progress_bar
 from bagwise.discovery import choose
 from bagwise.errors import BagwiseError
 from bagwise.experiments import claims, curves, report, reproduction, statistics, systems, tables, timing
@@ -26,22 +24,6 @@ DEFAULT_COMPARISON = ("balanced_uncertainty", "uncertainty", "expected_gradient_
 DEMO_FOLDS = 4
 DEMO_INITIAL = 3
 DEMO_LEVEL = 0.92
-
-app = typer.Typer(
-    help="Active learning on bags with several labels, some of them unknown.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-console = Console()
-errors = Console(stderr=True)
-
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
-
-@app.callback()
-def _options(debug: Debug = False) -> None:
-    """Options for every command."""
 
 
 @app.command(name="datasets")
@@ -276,39 +258,12 @@ def _run(
     simulations: Sequence[Specification], folder: Path, name: str = "rows.parquet", quiet: bool = False
 ) -> pl.DataFrame:
     """All runs behind one progress bar, those finished before left out; all rows go to FOLDER/NAME."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("steps"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
     runs = folder / "runs"
     runs.mkdir(parents=True, exist_ok=True)
-    before = sum(finished(one, runs) for one in simulations)
-    description = f"{len(simulations)} runs" + (f", {before} finished before" if before else "")
-    with Progress(*columns, console=errors, disable=quiet) as bar:
-        task = bar.add_task(description, total=sum(one.steps for one in simulations))
-        bar.advance(task, sum(one.steps for one in simulations if finished(one, runs)))
-        rows = run_all(simulations, runs, lambda steps: bar.advance(task, steps))
-        bar.update(task, completed=bar.tasks[0].total)
+    before = [one for one in simulations if finished(one, runs)]
+    description = f"{len(simulations)} runs" + (f", {len(before)} finished before" if before else "")
+    total, done = sum(one.steps for one in simulations), sum(one.steps for one in before)
+    with progress_bar(description, total, "steps", done, quiet) as progress:
+        rows = run_all(simulations, runs, progress)
     rows.write_parquet(folder / name)
     return rows
-
-
-def main() -> None:
-    """Run the command line; an error is one sentence, with --debug also a traceback."""
-    debug = "--debug" in sys.argv
-    try:
-        app([word for word in sys.argv[1:] if word != "--debug"])
-    except (BagwiseError, OSError) as error:
-        if debug:
-            raise
-        errors.print(f"[red]Error:[/] {escape(str(error))}")
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

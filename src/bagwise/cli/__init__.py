@@ -1,0 +1,34 @@
+"""The command line. An error is one sentence; a traceback comes only with --debug."""
+
+import sys
+from importlib.util import find_spec
+
+from rich.markup import escape
+
+from bagwise.cli import experiments
+from bagwise.cli._app import app, errors
+from bagwise.errors import BagwiseError
+
+__all__ = ["app", "experiments", "main"]
+
+if all(find_spec(module) for module in ("sqlalchemy", "alembic")):
+    from bagwise.cli import projects  # noqa: F401
+else:
+    from bagwise.cli import without_projects  # noqa: F401
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line."""
+    debug = "--debug" in sys.argv
+    try:
+        app([word for word in sys.argv[1:] if word != "--debug"])
+    except (BagwiseError, OSError) as error:
+        if debug:
+            raise
+        errors.print(f"[red]Error:[/] {escape(str(error))}", soft_wrap=True)
+        sys.exit(error.exit_code if isinstance(error, BagwiseError) else 1)
+    except KeyboardInterrupt:
+        errors.print("Interrupted. What was saved stays saved.")
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,45 @@
+"""What all commands share: the application, two consoles, and one look for progress."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+app = typer.Typer(
+    help="Active learning on bags with several labels, some of them unknown.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+errors = Console(stderr=True)
+
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+@app.callback()
+def _options(debug: Debug = False) -> None:
+    """Options for every command."""
+
+
+@contextmanager
+def progress_bar(
+    description: str, total: int, unit: str, done: int = 0, quiet: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """A bar with the time left on stderr; yields what advances it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, disable=quiet) as bar:
+        task = bar.add_task(description, total=total, completed=done)
+        yield lambda steps: bar.advance(task, steps)
+        bar.update(task, completed=total)

@@ -1,0 +1,21 @@
+"""The project commands where what they need is not installed: each says so."""
+
+import typer
+
+from bagwise.cli._app import app
+from bagwise.errors import BagwiseError
+
+NAMES = (
+    "init", "import", "status", "answer", "export", "train", "predict", "backup", "check", "annotator", "disagreements",
+    "adjudicate",
+)  # fmt: skip
+ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+def missing(_: typer.Context) -> None:
+    """Needs `pip install 'bagwise[app]'`."""
+    raise BagwiseError("Projects need a database: install it with `pip install 'bagwise[app]'`.")
+
+
+for name in NAMES:
+    app.command(name, context_settings=ANYTHING)(missing)
