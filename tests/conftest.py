@@ -1,10 +1,14 @@
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
 
-from bagwise import Bags, Labels
+from bagwise import Bags, Labels, datasets
+from bagwise.formats import Source
+from bagwise.project import Project
+from tests import postgres
 
 
 @pytest.fixture
@@ -43,3 +47,61 @@ def page(chromium):
     page.on("console", lambda message: page.faults.append(message.text) if message.type == "error" else None)
     yield page
     context.close()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--crashes", type=int, default=8, help="Kills of each crash test (the full size is 200).")
+    parser.addoption("--answers", type=int, default=400, help="Answers of the parallel annotators (full size 5000).")
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    assert postgres.may_start(), "PostgreSQL is missing: `make test` installs it (tools/system-packages.sh)."
+    server = postgres.Server()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request):
+    """The address of an empty database; the empty text stands for a file in the project."""
+    return "" if request.param == "sqlite" else request.getfixturevalue("postgres_server").new_database()
+
+
+@pytest.fixture(scope="session")
+def synthetic():
+    return datasets.load("synthetic").select(range(60))
+
+
+def source_of(data, ids=None):
+    """A data set as if it had been read from a file."""
+    names = [f"bag {i}" for i in range(len(data.bags))] if ids is None else ids
+    return Source.of_bags(Path("synthetic.npz"), [np.array(bag) for bag in data.bags], names)
+
+
+@pytest.fixture
+def make_project(tmp_path, database, synthetic):
+    """Makes projects of sixty small bags; all are closed in the end."""
+    opened = []
+
+    def make(name="project", **options):
+        project = Project.create(
+            tmp_path / name, source_of(synthetic), classes=synthetic.classes, database=database, **options
+        )
+        opened.append(project)
+        return project
+
+    yield make
+    for project in opened:
+        project.close()
+
+
+@pytest.fixture
+def project(make_project):
+    return make_project()
+
+
+@pytest.fixture
+def say(synthetic):
+    """The truth about a question, as an answer."""
+    return lambda asked: "present" if synthetic.labels.value[asked.bag, asked.label_class] else "absent"

@@ -93,12 +93,19 @@ class ActiveLearner(Learner):
         """The answer that `undo` would take back at once and completely, if there is one."""
         return next(reversed(self._answers.values())) if self._answers and self._states else None
 
+    def take_up(self, withdrawn: Array, told: int) -> None:
+        """Go on from a history that is in the labels already: pairs nobody could tell, and how many were told."""
+        self._withdrawn |= withdrawn
+        self._told = told
+
     def revise(self, bag: int, label_class: int, present: Present) -> None:
         """Correct what was told about a pair. The model learns it now, as something new, and goes on from there."""
         number, answer = self._answer_about(bag, label_class)
-        place = answer.classes.index(label_class)
-        said = (*answer.present[:place], present, *answer.present[place + 1 :])
-        self._change(number, replace(answer, present=said), bag, label_class, present)
+        if answer is not None:
+            place = answer.classes.index(label_class)
+            said = (*answer.present[:place], present, *answer.present[place + 1 :])
+            self._answers[number] = replace(answer, present=said)
+        self._change(bag, label_class, present)
 
     def retract(self, bag: int, label_class: int) -> None:
         """Take back what was told about a pair, however long ago: it is unknown and may be asked again.
@@ -107,23 +114,25 @@ class ActiveLearner(Learner):
         steps wash out. `undo` of the last answer forgets it completely.
         """
         number, answer = self._answer_about(bag, label_class)
-        place = answer.classes.index(label_class)
-        classes, said = list(answer.classes), list(answer.present)
-        del classes[place], said[place]
-        rest = replace(answer, classes=tuple(classes), present=tuple(said)) if classes else None
-        self._change(number, rest, bag, label_class, OPEN)
+        if answer is not None:
+            kept = [(c, said) for c, said in zip(answer.classes, answer.present, strict=True) if c != label_class]
+            if kept:
+                classes, said = zip(*kept, strict=True)
+                self._answers[number] = replace(answer, classes=classes, present=said)
+            else:
+                del self._answers[number]
+        self._change(bag, label_class, OPEN)
 
-    def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer]:
+    def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
+        """The answer that told about a pair; None where it was known from the start."""
+        if not (self.labels.known[bag, label_class] or self._withdrawn[bag, label_class]):
+            raise BagwiseError(f"Nothing was told about bag {bag}, class {label_class}.")
         for number, answer in reversed(self._answers.items()):
             if answer.bag == bag and label_class in answer.classes:
                 return number, answer
-        raise BagwiseError(f"Nothing was told about bag {bag}, class {label_class}.")
+        return -1, None
 
-    def _change(self, number: int, answer: Answer | None, bag: int, label_class: int, present: Present | str) -> None:
-        if answer is None:
-            del self._answers[number]
-        else:
-            self._answers[number] = answer
+    def _change(self, bag: int, label_class: int, present: Present | str) -> None:
         self.labels.forget(bag, label_class)
         self._withdrawn[bag, label_class] = present is None
         told = isinstance(present, bool)
@@ -131,7 +140,9 @@ class ActiveLearner(Learner):
             self.labels.record(bag, label_class, bool(present))
         self._states.clear()
         self._revised = True
-        if self.labels.n_known and (told or not self.update.endswith("sgd")):
+        if self.labels.n_known == 0:
+            self._state = State(np.zeros_like(self._state.weights))
+        elif told or not self.update.endswith("sgd"):
             pairs = np.array([bag] if told else [], int), np.array([label_class] if told else [], int)
             with single_threaded_blas():
                 self._state = self._updated(*pairs)

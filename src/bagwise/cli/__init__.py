@@ -19,6 +19,11 @@ else:
 INTERRUPTED = 130
 
 
+def printable(sentence: str) -> str:
+    """With control characters spelled out, so that a name in a file cannot steer the terminal."""
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence))
+
+
 def main() -> None:
     """Run the command line."""
     debug = "--debug" in sys.argv
@@ -27,8 +32,9 @@ def main() -> None:
     except (BagwiseError, OSError) as error:
         if debug:
             raise
-        errors.print(f"[red]Error:[/] {escape(str(error))}", soft_wrap=True)
+        errors.print("[red]Error:[/]", printable(str(error)), soft_wrap=True, markup=True)
         sys.exit(error.exit_code if isinstance(error, BagwiseError) else 1)
-    except KeyboardInterrupt:
-        errors.print("Interrupted. What was saved stays saved.")
-        sys.exit(INTERRUPTED)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            errors.print("Interrupted. What was saved stays saved.")
+        raise

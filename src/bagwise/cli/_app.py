@@ -14,8 +14,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
-errors = Console(stderr=True)
+console = Console(emoji=False)
+errors = Console(stderr=True, emoji=False)
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 

@@ -42,7 +42,7 @@ def _me(name: str | None) -> str:
 
 
 def _read(file: Path, bag_column: str | None) -> Source:
-    with console.status(f"Reading {file.name}"):
+    with console.status(f"Reading {escape(file.name)}"):
         return formats.read(file, bag_column)
 
 
@@ -102,17 +102,17 @@ def init(
     asking = Asking(people=people, share=share)
     read = _read(source, bag)
     known, names = _read_labels(labels), _read_classes(classes)
-    with progress_bar(f"Importing {source.name}", len(read.codes), "instances") as progress:
+    with progress_bar(f"Importing {escape(source.name)}", len(read.codes), "instances") as progress:
         project = Project.create(folder, read, known, names, learning, asking, database, progress)
     with project:
         _say_what_is_there(project)
-        console.print(f"Answer questions with: bagwise answer {folder}")
+        console.print(f"Answer questions with: bagwise answer {escape(str(folder))}")
 
 
 def _say_what_is_there(project: Project) -> None:
     known = int((~np.isnan(project.contents.given)).sum())
     console.print(
-        f"{project.folder}: {len(project.bags)} bags, {len(project.bags.instances)} instances, "
+        f"{escape(str(project.folder))}: {len(project.bags)} bags, {len(project.bags.instances)} instances, "
         f"{project.bags.n_features} features, {len(project.classes)} classes, {known} labels known."
     )
 
@@ -167,7 +167,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     if found.seconds_per_answer is not None:
         console.print(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
     if found.disagreements:
-        console.print(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {folder}).")
+        console.print(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {escape(str(folder))}).")
     console.print("On disk: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in found.bytes_on_disk.items()))
 
 
@@ -242,7 +242,7 @@ def export(
                 _write_answers(project, to)
             case "model":
                 project.trained().save(to)
-    console.print(f"{what}: {to}")
+    console.print(f"{what}: {escape(str(to))}")
 
 
 def _write_answers(project: Project, to: Path) -> None:
@@ -280,7 +280,7 @@ def train(
         known = int((~np.isnan(project.labels().values)).sum())
         model.save(target)
     per_label = model.log_likelihood_[-1] / known
-    console.print(f"{target}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
+    console.print(f"{escape(str(target))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
 
 
 @app.command()
@@ -303,13 +303,16 @@ def predict(
         raise BagwiseError("Say which bags to predict: bagwise predict DIR --from FILE.")
     module = formats.writer(to, "predictions", form) if to is not None else None
     model, classes = _model_of(folder)
-    bags = _read(source, bag).to_bags()
+    read = _read(source, bag)
+    if read.n_features != model.n_features_in_:
+        raise FileError(source, f"its instances have {read.n_features} features, the model {model.n_features_in_}.")
+    bags = read.to_bags()
     table = projects.predict(model, bags, classes)
     if of_instances is not None:
         _write_instances(of_instances, bags.ids, bags.sizes, classes, model.predict_instance_proba(bags))
     if module is not None and to is not None:
         module.write_predictions(table, to)
-        console.print(f"predictions: {to}")
+        console.print(f"predictions: {escape(str(to))}")
         return
     shown = Table("bag", "classes, likeliest first (instance that carries it)")
     for b, name in enumerate(table.ids):
@@ -340,7 +343,7 @@ def _write_instances(
         frame.write_csv(path)
     else:
         raise BagwiseError(f"{path}: predictions of instances are written as .parquet or .csv.")
-    console.print(f"predictions of instances: {path}")
+    console.print(f"predictions of instances: {escape(str(path))}")
 
 
 @app.command()
@@ -354,7 +357,7 @@ def backup(
     dated = folder.resolve().with_name(f"{folder.resolve().name}-{time.strftime('%Y%m%d-%H%M%S')}")
     with Project.open(folder) as project, console.status("Copying"):
         place = project.backup(to if to is not None else dated)
-    console.print(f"Backup: {place}")
+    console.print(f"Backup: {escape(str(place))}")
 
 
 @app.command()
@@ -381,7 +384,7 @@ def annotator(
     """Say who somebody is in this project."""
     with Project.open(folder) as project:
         project.set_role(name, "adjudicator" if adjudicator else "annotator")
-    console.print(f"{name} is {'an adjudicator' if adjudicator else 'an annotator'}.")
+    console.print(f"{escape(name)} is {'an adjudicator' if adjudicator else 'an annotator'}.")
 
 
 @app.command()
@@ -428,4 +431,4 @@ def adjudicate(
         if bag not in places or label_class not in project.classes:
             raise BagwiseError(f"There is no bag {bag} with a class {label_class} in the project.")
         event = project.adjudicate((places[bag], project.classes.index(label_class)), _me(name), said)
-    console.print(f"{label_class} in {bag}: {said}, saved as number {event.number}.")
+    console.print(f"{escape(label_class)} in {escape(bag)}: {said}, saved as number {event.number}.")

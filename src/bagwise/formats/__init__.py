@@ -70,10 +70,8 @@ def writer(path: str | Path, what: str, name: str | None = None) -> ModuleType:
     verb = f"write_{what}"
     if name is not None:
         return choose("format for " + what, name, able_to(verb))
-    suffix = Path(path).suffix.lower()
-    for module in able_to(verb).values():
-        if suffix in module.SUFFIXES:
-            return module
-    raise BagwiseError(
-        f"{path}: no format for {what} has the suffix {suffix!r}. Say which: {', '.join(able_to(verb))}."
-    )
+    endings = {suffix: module for module in able_to(verb).values() for suffix in module.SUFFIXES}
+    for suffix in sorted(endings, key=len, reverse=True):
+        if Path(path).name.lower().endswith(suffix):
+            return endings[suffix]
+    raise BagwiseError(f"{path}: no format for {what} has this suffix. Say which: {', '.join(able_to(verb))}.")

@@ -3,6 +3,7 @@
 import struct
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.io import loadmat, whosmat
@@ -80,11 +81,17 @@ def cell(path: Path, content: dict[str, Array], name: str, transpose: bool) -> l
     return bags
 
 
+def _name(one: Any) -> str:
+    value = np.ravel(one)[0] if np.size(one) else ""
+    # A char matrix pads its rows with spaces; a whole number comes as a float.
+    return f"{value:g}" if isinstance(value, float | np.floating) else str(value).rstrip()
+
+
 def class_names(path: Path, content: dict[str, Array], count: int) -> list[str]:
     """Those in the file, or numbers."""
     for name in ("class_names", "class_name", "classes"):
         if name in content:
-            names = [str(np.ravel(one)[0]) if np.size(one) else "" for one in np.ravel(content[name])]
+            names = [_name(one) for one in np.ravel(content[name])]
             if len(names) != count:
                 raise FileError(path, f"{name} has {len(names)} names for {count} classes.")
             return names

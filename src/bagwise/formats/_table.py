@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.errors import FileError
-from bagwise.formats._types import LabelTable, PredictionTable, label_value
+from bagwise.formats._types import LabelTable, Place, PredictionTable, label_value, refuse_repeated
 from bagwise.kernels import Array
 
 BAG_NAMES = ("bag", "bag_id", "bagid")
@@ -59,20 +59,22 @@ def roles_of(path: Path, columns: Sequence[str], bag_column: str | None) -> Role
 class BagIds:
     """Ids in the order in which they first come, and for every row the number of its bag."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, place: Place) -> None:
+        self.place = place
         self._number: dict[str, int] = {}
         self._codes: list[Array] = []
         self.rows = 0
 
     def add(self, names: pl.Series) -> None:
         """The next rows. Runs of equal ids cost as one."""
+        if not (names.dtype.is_integer() or names.dtype in (pl.String, pl.Categorical, pl.Enum)):
+            raise FileError(
+                self.place.path, f"ids are of type {names.dtype}: text or whole numbers are.", None, names.name
+            )
         text = names.cast(pl.String)
         empty = text.is_null() | (text.str.strip_chars() == "")
         if empty.any():
-            raise FileError(
-                self.path, "the bag's id is missing.", self.rows + int(empty.arg_max() or 0) + 2, names.name
-            )
+            raise self.place.fault("the bag's id is missing.", self.rows + int(empty.arg_max() or 0), names.name)
         runs = text.rle().struct.unnest()
         numbers = [self._number.setdefault(name, len(self._number)) for name in runs["value"]]
         self._codes.append(np.repeat(np.array(numbers, np.int64), runs["len"].to_numpy()))
@@ -92,32 +94,37 @@ class BagIds:
 class ColumnLabels:
     """Labels that stand beside the instances: the first row of a bag says them, the others must agree."""
 
-    def __init__(self, path: Path, roles: Roles) -> None:
-        self.path, self.roles = path, roles
+    def __init__(self, place: Place, roles: Roles) -> None:
+        self.place, self.roles = place, roles
+        refuse_repeated(place.path, "class", roles.classes)
         self._said: dict[int, tuple[float, ...]] = {}
 
-    def add(self, codes: Array, cells: Sequence[Sequence[str]], first_line: int) -> None:
+    def add(self, codes: Array, cells: Sequence[Sequence[str]], first_row: int) -> None:
         """`cells` (classes x rows) of the next rows."""
-        columns = list(zip(*cells, strict=True))
-        for offset, (code, row) in enumerate(zip(codes.tolist(), columns, strict=True)):
-            line = first_line + offset
+        for row, (code, said) in enumerate(zip(codes.tolist(), zip(*cells, strict=True), strict=True), first_row):
             values = tuple(
-                label_value(text or "", self.path, line, name)
-                for text, name in zip(row, self.roles.labels, strict=True)
+                self._value(text or "", row, name) for text, name in zip(said, self.roles.labels, strict=True)
             )
             before = self._said.setdefault(code, values)
-            if not np.array_equal(before, values, equal_nan=True):
-                column = next(
-                    i for i, pair in enumerate(zip(before, values, strict=True)) if repr(pair[0]) != repr(pair[1])
-                )
-                what = "the label differs from that of the bag's first row: a label is of the whole bag."
-                raise FileError(self.path, what, line, self.roles.labels[column])
+            for name, old, new in zip(self.roles.labels, before, values, strict=True):
+                if old != new and not (np.isnan(old) and np.isnan(new)):
+                    what = "the label differs from that of the bag's first row: a label is of the whole bag."
+                    raise self.place.fault(what, row, name)
+
+    def _value(self, text: str, row: int, column: str) -> float:
+        # Where a row begins is worked out only for a fault: it may mean reading the file again.
+        try:
+            return label_value(text, self.place.path)
+        except FileError:
+            return label_value(text, self.place.path, self.place.line_of(row), column, self.place.name)
 
     def table(self, ids: Sequence[str]) -> LabelTable | None:
         """All labels, or None where the table has no label column."""
         if not self.roles.labels:
             return None
-        return LabelTable(ids, self.roles.classes, np.array([self._said[code] for code in range(len(ids))]))
+        return LabelTable(
+            ids, self.roles.classes, np.array([self._said[code] for code in range(len(ids))]), path=self.place.path
+        )
 
 
 def labels_from_rows(
@@ -129,6 +136,10 @@ def labels_from_rows(
     lines: list[int] = []
     long = "class" in columns
     if long:
+        strange = [column for column in columns if column not in (columns[bag], "class", "label")]
+        if strange:
+            what = "a long table of labels has the columns bag, class and label, and no other."
+            raise FileError(path, what, 1, strange[0])
         name, label = columns.index("class"), columns.index("label") if "label" in columns else None
     classes = [] if long else [c.removeprefix(LABEL_PREFIX) for i, c in enumerate(columns) if i != bag]
     bags_seen: dict[str, None] = {}
@@ -138,14 +149,14 @@ def labels_from_rows(
         if long:
             if not cells[name].strip():
                 raise FileError(path, "the class has no name.", line, "class", row_name)
-            value = 1.0 if label is None else label_value(cells[label], path, line, "label")
+            value = 1.0 if label is None else label_value(cells[label], path, line, "label", row_name)
             triples.append((cells[bag], cells[name], value))
         else:
             if cells[bag] in bags_seen:
                 raise FileError(path, f"bag {cells[bag]} is there twice.", line, columns[bag], row_name)
             values = [text for i, text in enumerate(cells) if i != bag]
             triples += [
-                (cells[bag], class_name, label_value(text, path, line, class_name))
+                (cells[bag], class_name, label_value(text, path, line, class_name, row_name))
                 for class_name, text in zip(classes, values, strict=True)
             ]
         bags_seen[cells[bag]] = None

@@ -1,6 +1,7 @@
 """Text tables (CSV, TSV): fast where they are fine, exact about the line where they are not."""
 
 import csv
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,9 @@ class TextTable:
             raise FileError(path, "is not UTF-8 text: save it as UTF-8.", 1, error.start + 1) from None
         if "\0" in header:
             raise FileError(path, "has a zero byte: this is not a text table.", 1)
-        delimiter = max(DELIMITERS, key=header.count)
-        columns = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+        if header.count('"') % 2:
+            raise FileError(path, "a column's name has a line break or a quotation mark that is not closed.", 1)
+        delimiter, columns = _split(path, header)
         if len(columns) > MOST_COLUMNS:
             raise FileError(path, f"has {len(columns)} columns; at most {MOST_COLUMNS} are allowed.", 1)
         refuse_repeated(path, "column", columns)
@@ -51,18 +53,26 @@ class TextTable:
             separator=self.delimiter,
             infer_schema=False,
             new_columns=list(self.columns),
+            glob=False,
         ).with_columns(pl.all().fill_null(""))
-        widths_known = False
+        widths_known, done = False, 0
         try:
             for batch in scan.collect_batches(chunk_size=ROWS_AT_ONCE):
                 # A row that ends too early reads as one whose last cells are empty.
                 if not widths_known and (batch[:, -1] == "").any():
                     self._explain()
                     widths_known = True
-                yield batch
-        except (pl.exceptions.PolarsError, OSError) as error:
-            self._explain()
-            raise FileError(self.path, f"cannot be read as a table ({str(error).splitlines()[0]}).") from None
+                filled = batch.filter(~pl.all_horizontal(pl.all() == ""))
+                done += len(filled)
+                yield filled
+        except (pl.exceptions.PolarsError, OSError):
+            yield from self._batches_row_by_row(done)
+
+    def _batches_row_by_row(self, done: int) -> Iterator[pl.DataFrame]:
+        """What the fast reader cannot read, from row `done` on: either this can, or it says in which line it cannot."""
+        rest = itertools.islice(self.rows(), done, None)
+        while part := list(itertools.islice(rest, ROWS_AT_ONCE)):
+            yield pl.DataFrame([cells for _, cells in part], dict.fromkeys(self.columns, pl.String), orient="row")
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """(line, cells) one by one: slower, but it knows the line; refuses rows of another width."""
@@ -72,7 +82,7 @@ class TextTable:
             try:
                 for number, cells in enumerate(reader):
                     line = reader.line_num
-                    if number == 0 or not cells:
+                    if number == 0 or not any(cells):
                         continue
                     if len(cells) != len(self.columns):
                         what = f"has {len(cells)} columns where the header has {len(self.columns)}."
@@ -103,6 +113,18 @@ class TextTable:
                 except UnicodeDecodeError:
                     return number
         return 1
+
+
+def _split(path: Path, header: str) -> tuple[str, list[str]]:
+    """The delimiter, and the columns: the first delimiter that does not cut through a quoted name."""
+    for delimiter in DELIMITERS:
+        try:
+            columns = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+        except csv.Error as error:
+            raise FileError(path, f"cannot be read as a table ({error}).", 1) from None
+        if len(columns) > 1 and not any(name.count('"') % 2 for name in columns):
+            return delimiter, columns
+    return ",", [header.strip().strip('"')]
 
 
 def looks_like_text(path: Path) -> bool:

@@ -1,20 +1,24 @@
 """What every format reads into and writes from."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from bagwise.bags import Bags
-from bagwise.errors import FileError
+from bagwise.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 from bagwise.labels import Labels
 
 MOST_COLUMNS = 65_536
-MOST_BYTES_PER_BYTE = 2_000
-"""What compressed data may grow by; real tables stay far below, bombs far above."""
+MOST_PAIRS = 200_000_000
+MOST_BYTES_PER_BYTE = 100
+"""What compressed data may grow by, beyond what is always allowed; features stay far below."""
 ALWAYS_ALLOWED = 1 << 28
+NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 PRESENT = {"1", "1.0", "true", "yes", "present", "positive"}
 ABSENT = {"0", "0.0", "false", "no", "absent", "negative"}
@@ -29,6 +33,20 @@ class LabelTable:
     classes: Sequence[str]
     values: Array
     unsure: Array | None = None
+    path: Path | None = None
+    lines: Mapping[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            refuse_bad_names(self.path, "bag", self.ids)
+            refuse_bad_names(self.path, "class", self.classes)
+
+    def fault(self, what: str, bag: str | None = None) -> BagwiseError:
+        """Something wrong with these labels, naming the file and the line where they came from."""
+        if self.path is None:
+            return BagwiseError(f"The labels: {what}")
+        line = self.lines.get(bag) if self.lines is not None and bag is not None else None
+        return FileError(self.path, what, line)
 
     def triples(self) -> Iterator[tuple[str, str, str]]:
         """(bag, class, present | absent | unsure) for all that is not merely unknown."""
@@ -48,6 +66,8 @@ class LabelTable:
         """From (bag, class, value); a pair said twice must be said alike."""
         ids = list(dict.fromkeys(bag for bag, _, _ in triples))
         classes = list(dict.fromkeys(name for _, name, _ in triples))
+        if len(ids) * len(classes) > MOST_PAIRS:
+            raise FileError(path, f"it names {len(ids)} bags and {len(classes)} classes: that is no table of labels.")
         row, column = {b: i for i, b in enumerate(ids)}, {c: i for i, c in enumerate(classes)}
         values = np.full((len(ids), len(classes)), np.nan)
         for number, (bag, name, value) in enumerate(triples):
@@ -56,7 +76,10 @@ class LabelTable:
                 line = lines[number] if lines is not None else None
                 raise FileError(path, f"bag {bag} is both present and absent for class {name}.", line)
             values[row[bag], column[name]] = value
-        return cls(ids, classes, values)
+        places = (
+            {bag: line for (bag, _, _), line in zip(reversed(triples), reversed(lines), strict=True)} if lines else None
+        )
+        return cls(ids, classes, values, path=path, lines=places)
 
 
 @dataclass(frozen=True)
@@ -76,6 +99,19 @@ class PredictionTable:
 
 
 @dataclass(frozen=True)
+class Place:
+    """How to name a row of a file, counted from 0: a text has lines, and a row may begin later than its number says."""
+
+    path: Path
+    name: str = "row"
+    line_of: Callable[[int], int] = field(default=lambda row: row + 1, repr=False)
+
+    def fault(self, what: str, row: int, column: str | int | None = None) -> FileError:
+        """Something wrong in a row."""
+        return FileError(self.path, what, self.line_of(row), column, self.name)
+
+
+@dataclass(frozen=True)
 class Source:
     """Instances in a file, not read yet: `codes` says for every row which of the `ids` it belongs to.
 
@@ -89,8 +125,7 @@ class Source:
     dtype: np.dtype
     blocks: Callable[[], Iterator[Array]] = field(repr=False)
     labels: LabelTable | None = None
-    row_name: str = "row"
-    first_row: int = 1
+    place: "Place | None" = None
     features: Sequence[str] | None = None
 
     @classmethod
@@ -117,18 +152,22 @@ class Source:
             raise FileError(self.path, "there are no features in it: every instance needs at least one number.")
         if self.n_features > MOST_COLUMNS:
             raise FileError(self.path, f"it has {self.n_features} features; at most {MOST_COLUMNS} are allowed.")
+        refuse_bad_names(self.path, "bag", self.ids)
 
-    def checked_blocks(self) -> Iterator[Array]:
-        """The rows, every value finite; the first that is not is named by row and column."""
+    def checked_blocks(self, dtype: npt.DTypeLike | None = None) -> Iterator[Array]:
+        """The rows as `dtype`, every value finite; the first that is not is named by row and column."""
         done = 0
-        for block in self.blocks():
+        for given in self.blocks():
+            with np.errstate(over="ignore", invalid="ignore"):
+                block = np.ascontiguousarray(given, dtype=self.dtype if dtype is None else dtype)
             finite = np.isfinite(block)
             if not finite.all():
                 row, column = np.argwhere(~finite)[0]
-                what = "missing (NaN)" if np.isnan(block[row, column]) else "infinite"
+                value = given[row, column]
+                what = "missing (NaN)" if np.isnan(value) else "infinite" if np.isinf(value) else "too large to be kept"
                 name = self.features[column] if self.features else int(column) + 1
-                line = done + int(row) + self.first_row
-                raise FileError(self.path, f"a feature is {what}: fill or drop it first.", line, name, self.row_name)
+                place = self.place or Place(self.path)
+                raise place.fault(f"a feature is {what}: fill or drop it first.", done + int(row), name)
             done += len(block)
             yield block
         if done != len(self.codes):
@@ -138,7 +177,7 @@ class Source:
         """Everything in memory."""
         sizes = np.bincount(self.codes, minlength=len(self.ids))
         order = np.argsort(self.codes, kind="stable")
-        instances = np.concatenate(list(self.checked_blocks())).astype(self.dtype, copy=False)
+        instances = np.concatenate(list(self.checked_blocks()))
         return Bags(instances[order], np.concatenate([[0], np.cumsum(sizes)]), list(self.ids))
 
 
@@ -152,7 +191,9 @@ def refuse_not_numbers(path: Path, dtype: np.dtype) -> None:
         raise FileError(path, f"its features are of type {dtype}: they must be numbers.")
 
 
-def label_value(text: str, path: Path, line: int | None = None, column: str | int | None = None) -> float:
+def label_value(
+    text: str, path: Path, line: int | None = None, column: str | int | None = None, row: str = "line"
+) -> float:
     """1, 0 or NaN from what people write for present, absent and unknown; -1 means either and is refused."""
     word = text.strip().lower()
     if word in PRESENT:
@@ -163,8 +204,9 @@ def label_value(text: str, path: Path, line: int | None = None, column: str | in
         return float("nan")
     if word in ("-1", "-1.0"):
         what = "-1 means absent to some and unknown to others: write 0 for absent and leave unknown empty."
-        raise FileError(path, what, line, column)
-    raise FileError(path, f"{text!r} is no label: write 1 (present), 0 (absent) or leave it empty.", line, column)
+        raise FileError(path, what, line, column, row)
+    what = f"{text!r} is no label: write 1 (present), 0 (absent) or leave it empty."
+    raise FileError(path, what, line, column, row)
 
 
 def label_matrix(path: Path, ids: Sequence[str], classes: Sequence[str], values: Array) -> LabelTable:
@@ -179,19 +221,27 @@ def label_matrix(path: Path, ids: Sequence[str], classes: Sequence[str], values:
     wrong = ~(np.isnan(values) | (values == 0) | (values == 1))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        label_value(f"{values[row, column]:g}", path, int(row) + 1, classes[int(column)])
-    return LabelTable(ids, classes, values)
+        label_value(f"{values[row, column]:g}", path, int(row) + 1, classes[int(column)], "row")
+    return LabelTable(ids, classes, values, path=path)
 
 
 def refuse_repeated(path: Path, kind: str, names: Sequence[str]) -> None:
     """Names must be unique and not empty."""
+    refuse_bad_names(path, kind, names)
     seen: set[str] = set()
     for name in names:
-        if not name.strip():
-            raise FileError(path, f"a {kind} has no name.")
         if name in seen:
             raise FileError(path, f"the {kind} {name} is there twice.")
         seen.add(name)
+
+
+def refuse_bad_names(path: Path, kind: str, names: Sequence[str]) -> None:
+    """Names must be there and hold no control characters: they go into tables, terminals and pages."""
+    for name in names:
+        if not name.strip():
+            raise FileError(path, f"a {kind} has no name.")
+        if NOT_IN_NAMES.search(name):
+            raise FileError(path, f"the name of the {kind} {name!r} holds a control character or a line break.")
 
 
 def as_labels(table: LabelTable) -> Labels:

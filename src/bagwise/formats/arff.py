@@ -17,8 +17,9 @@ from bagwise.kernels import Array
 DESCRIPTION = "relational MIML ARFF (.arff)"
 SUFFIXES = (".arff",)
 
-ATTRIBUTE = re.compile(r"""(?i)^@attribute\s+(?:'([^']+)'|"([^"]+)"|(\S+))\s+(.+?)\s*$""")
-ROW = re.compile(r"""^\s*([^"']*?|'[^']*'|"[^"]*")\s*,\s*(?:"([^"]*)"|'([^']*)')\s*,\s*(.*?)\s*$""")
+QUOTED = r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\""""
+ATTRIBUTE = re.compile(rf"(?i)^@attribute\s+(?:{QUOTED}|(\S+))\s+(.+?)\s*$")
+ROW = re.compile(rf"^\s*(?:{QUOTED}|([^\"',]*?))\s*,\s*(?:\"([^\"]*)\"|'([^']*)')\s*,\s*(.*?)\s*$")
 
 
 def recognises(path: Path) -> bool:
@@ -38,22 +39,25 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     lines = _lines(path)
     width, classes = _header(path, lines)
     ids: list[str] = []
+    seen: set[str] = set()
     bags: list[Array] = []
     labels: list[list[float]] = []
     for number, line in lines:
         match = ROW.match(line)
         if match is None:
             raise FileError(path, "is not an id, a quoted bag and labels.", number)
-        ids.append(match[1].strip("'\" "))
-        bags.append(_bag(path, number, match[2] or match[3] or "", width))
-        values = [text.strip() for text in match[4].split(",")] if match[4] else []
+        ids.append(_unquoted(match[1], match[2], match[3]))
+        if ids[-1] in seen:
+            raise FileError(path, f"the bag {ids[-1]} is there twice.", number)
+        seen.add(ids[-1])
+        bags.append(_bag(path, number, match[4] or match[5] or "", width))
+        values = [text.strip() for text in match[6].split(",")] if match[6] else []
         if len(values) != len(classes):
             raise FileError(path, f"has {len(values)} labels for {len(classes)} classes.", number)
         labels.append([label_value(text, path, number, name) for text, name in zip(values, classes, strict=True)])
     if not bags:
         raise FileError(path, "there are no rows below @data.")
-    refuse_repeated(path, "bag", ids)
-    return Source.of_bags(path, bags, ids, LabelTable(ids, classes, np.array(labels)))
+    return Source.of_bags(path, bags, ids, LabelTable(ids, classes, np.array(labels), path=path))
 
 
 def read_labels(path: Path) -> LabelTable:
@@ -89,7 +93,7 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str
             match = ATTRIBUTE.match(line)
             if match is None:
                 raise FileError(path, "is not an attribute with a name and a type.", number)
-            name, kind = match[1] or match[2] or match[3], match[4].lower()
+            name, kind = _unquoted(match[1], match[2], match[3]), match[4].lower()
             if kind.startswith("relational") and state == "before":
                 state, relational = "inside", name
             elif state == "before":
@@ -114,6 +118,11 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str
         raise FileError(path, f"it has {inside} features; at most {MOST_COLUMNS} are allowed.")
     refuse_repeated(path, "class", after)
     return inside, after
+
+
+def _unquoted(single: str | None, double: str | None, bare: str | None) -> str:
+    quoted = single if single is not None else double
+    return re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else (bare or "")
 
 
 def _refuse_not_numeric(path: Path, number: int, name: str, kind: str) -> None:

@@ -19,7 +19,7 @@ from bagwise.formats._table import (
     roles_of,
 )
 from bagwise.formats._text import TextTable, header_of
-from bagwise.formats._types import LabelTable, PredictionTable, Source
+from bagwise.formats._types import LabelTable, Place, PredictionTable, Source
 from bagwise.kernels import Array
 
 DESCRIPTION = "CSV with one row per instance or per label (.csv, .tsv)"
@@ -38,12 +38,13 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     """Two passes: ids and labels now, features when they are asked for."""
     table = TextTable.open(path)
     roles = roles_of(path, table.columns, bag_column)
-    ids, labels = BagIds(path), ColumnLabels(path, roles)
+    place = Place(path, "line", table.line_of)
+    ids, labels = BagIds(place), ColumnLabels(place, roles)
     for batch in table.batches():
         before = ids.rows
         ids.add(batch[roles.bag])
         if roles.labels:
-            labels.add(ids.codes[before:], [batch[name].to_list() for name in roles.labels], before + 2)
+            labels.add(ids.codes[before:], [batch[name].to_list() for name in roles.labels], before)
     if ids.rows == 0:
         raise FileError(path, "there are no rows below the header.", 2)
     return Source(
@@ -54,8 +55,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         np.dtype(np.float64),
         lambda: _features(table, roles),
         labels.table(ids.ids),
-        row_name="line",
-        first_row=2,
+        place,
         features=roles.features,
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bagwise.errors import FileError
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import LabelTable, PredictionTable, Source, label_value, refuse_repeated
+from bagwise.formats._types import LabelTable, PredictionTable, Source, label_value
 from bagwise.kernels import Array
 
 DESCRIPTION = "JSON lines with one bag each (.jsonl)"
@@ -30,26 +30,26 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, bag_column: str | None = None) -> Source:
     """Every line with its instances."""
-    ids, bags, said = [], [], []
+    ids: dict[str, None] = {}
+    bags, said = [], []
     for number, one in _objects(path, bag_column or "bag"):
-        ids.append(str(one[bag_column or "bag"]))
+        _add(path, number, str(one[bag_column or "bag"]), ids)
         bags.append(_instances(path, number, one.get("instances")))
         if bags[-1].shape[1] != bags[0].shape[1]:
             what = f"instances have {bags[-1].shape[1]} numbers where those before have {bags[0].shape[1]}."
             raise FileError(path, what, number)
         said.append((number, one.get("labels")))
-    refuse_repeated(path, "bag", ids)
-    return Source.of_bags(path, bags, ids, _labels(path, ids, said))
+    return Source.of_bags(path, bags, list(ids), _labels(path, list(ids), said))
 
 
 def read_labels(path: Path) -> LabelTable:
     """Every line with its labels."""
-    ids, said = [], []
+    ids: dict[str, None] = {}
+    said = []
     for number, one in _objects(path, "bag"):
-        ids.append(str(one["bag"]))
+        _add(path, number, str(one["bag"]), ids)
         said.append((number, one.get("labels")))
-    refuse_repeated(path, "bag", ids)
-    table = _labels(path, ids, said)
+    table = _labels(path, list(ids), said)
     if table is None:
         raise FileError(path, "no line has labels.")
     return table
@@ -89,16 +89,35 @@ def _objects(path: Path, bag_key: str) -> Iterator[tuple[int, dict[str, Any]]]:
             if not raw.strip():
                 continue
             try:
-                one = json.loads(raw.decode("utf-8-sig"))
+                one = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_without_repeats)
             except UnicodeDecodeError as error:
                 raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from None
             except json.JSONDecodeError as error:
                 raise FileError(path, f"is not JSON ({error.msg}).", number, error.colno) from None
             except RecursionError:
                 raise FileError(path, "is nested too deeply.", number) from None
-            if not isinstance(one, dict) or not isinstance(one.get(bag_key), str | int):
+            except ValueError as error:
+                raise FileError(path, f"is not JSON that can be used ({error}).", number) from None
+            if not isinstance(one, dict) or not _is_name(one.get(bag_key)):
                 raise FileError(path, f'is no object with the bag\'s id as "{bag_key}".', number)
             yield number, one
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is there twice")
+    return found
+
+
+def _add(path: Path, number: int, bag: str, ids: dict[str, None]) -> None:
+    if bag in ids:
+        raise FileError(path, f"the bag {bag} is there twice.", number)
+    ids[bag] = None
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _instances(path: Path, number: int, given: Any) -> Array:
@@ -131,4 +150,5 @@ def _labels(path: Path, ids: list[str], said: list[tuple[int, Any]]) -> LabelTab
         for name, value in (labels or {}).items():
             text = "" if value is None else str(value)
             values[row, classes[name]] = label_value(text, path, number, name)
-    return LabelTable(ids, list(classes), values)
+    lines = dict(zip(ids, (number for number, _ in said), strict=True))
+    return LabelTable(ids, list(classes), values, path=path, lines=lines)

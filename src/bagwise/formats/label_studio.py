@@ -32,15 +32,21 @@ def read_labels(path: Path) -> LabelTable:
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise FileError(path, "has no data.", number, row="task")
         bag = task["data"].get("bag", task["data"].get("id"))
-        if not isinstance(bag, str | int):
+        if not isinstance(bag, str | int) or isinstance(bag, bool):
             raise FileError(path, 'its data do not name the bag as "bag".', number, row="task")
-        annotations = task.get("annotations", task.get("completions")) or []
+        annotations = _listed(path, number, task.get("annotations", task.get("completions")))
         kept = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
-        for result in (kept[-1].get("result") or []) if kept else []:
+        for result in _listed(path, number, kept[-1].get("result")) if kept else []:
             triples += _choices(path, number, str(bag), result)
     if not triples:
         raise FileError(path, "no task has an annotation with choices.")
     return LabelTable.from_triples(path, triples)
+
+
+def _listed(path: Path, number: int, value: Any) -> list[Any]:
+    if value is not None and not isinstance(value, list):
+        raise FileError(path, "its annotations or their results are no list.", number, row="task")
+    return value or []
 
 
 def _tasks(path: Path) -> list[Any]:
@@ -52,6 +58,8 @@ def _tasks(path: Path) -> list[Any]:
         raise FileError(path, f"is not JSON ({error.msg}).", error.lineno, error.colno) from None
     except RecursionError:
         raise FileError(path, "is nested too deeply.") from None
+    except ValueError as error:
+        raise FileError(path, f"is not JSON that can be used ({error}).") from None
     if not isinstance(tasks, list):
         raise FileError(path, "is no list of tasks.")
     return tasks

@@ -4,6 +4,7 @@
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +27,12 @@ SUFFIXES = (".npz",)
 
 def recognises(path: Path) -> bool:
     """A zip file whose members are .npy arrays."""
-    if not zipfile.is_zipfile(path):
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return all(name.endswith(".npy") for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         with path.open("rb") as file:
             return path.suffix.lower() == ".npz" or file.read(4) == b"PK\x03\x04"
-    with zipfile.ZipFile(path) as archive:
-        return all(name.endswith(".npy") for name in archive.namelist())
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
@@ -50,14 +52,16 @@ def read_labels(path: Path) -> LabelTable:
     """`labels` with their `ids` and `classes`."""
     arrays = _arrays(path)
     values = _one_of(path, arrays, "labels", "Y")
-    table = _labels(path, arrays, _ids(path, arrays, len(values)))
+    table = _labels(path, arrays, _ids(path, arrays, len(np.atleast_1d(values))))
     assert table is not None
     return table
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
     """`labels`, `ids` and `classes`."""
-    np.savez_compressed(path, labels=table.values, ids=np.array(table.ids, str), classes=np.array(table.classes, str))
+    names = {"ids": np.array(table.ids, str), "classes": np.array(table.classes, str)}
+    with path.open("wb") as file:
+        np.savez_compressed(file, labels=table.values, **names)  # type: ignore[arg-type]
 
 
 def _arrays(path: Path) -> dict[str, Array]:
@@ -66,7 +70,7 @@ def _arrays(path: Path) -> dict[str, Array]:
             unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > max(ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE * path.stat().st_size):
             raise FileError(path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than arrays do: it is not read.")
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except FileError:
         raise
@@ -117,23 +121,43 @@ def _bags(path: Path, arrays: dict[str, Array], rows: int, bag_column: str | Non
         raise FileError(
             path, f"the array bag has shape {of_row.shape}: it must name the bag of each of {rows} instances."
         )
-    names, first, codes = np.unique(of_row, return_index=True, return_inverse=True)
+    if len(of_row) == 0:
+        raise FileError(path, "there are no instances in it.")
+    if of_row.dtype.kind not in "iuUS":
+        raise FileError(path, f"the array bag is of type {of_row.dtype}: text or whole numbers name bags.")
+    names, codes = np.unique(of_row, return_inverse=True)
     if of_row.dtype.kind in "iu":
         # Numbers are positions of `ids` and of the rows of the labels.
         if names[0] != 0 or names[-1] != len(names) - 1:
             what = f"bags are numbered from {names[0]} to {names[-1]} with {len(names)} of them: number them 0, 1, ..."
             raise FileError(path, what)
         return _ids(path, arrays, len(names), first=0), codes
-    order = np.argsort(first)
-    rank = np.empty(len(names), np.int64)
-    rank[order] = np.arange(len(names))
-    return [str(names[i]) for i in order], rank[codes]
+    found = [_text(path, name) for name in names.tolist()]
+    if "ids" in arrays:
+        ids = _ids(path, arrays, len(found))
+        if set(ids) != set(found):
+            raise FileError(path, "the arrays bag and ids do not name the same bags.")
+    elif "labels" in arrays or "Y" in arrays:
+        raise FileError(path, "bags are named in bag, so their labels need an array ids that names their rows.")
+    else:
+        ids = found
+    position = {name: number for number, name in enumerate(ids)}
+    return ids, np.array([position[name] for name in found])[codes]
+
+
+def _text(path: Path, name: Any) -> str:
+    if isinstance(name, bytes):
+        try:
+            return name.decode()
+        except UnicodeDecodeError:
+            raise FileError(path, f"the name {name!r} is not UTF-8 text.") from None
+    return str(name)
 
 
 def _ids(path: Path, arrays: dict[str, Array], count: int, first: int = 1) -> list[str]:
     if "ids" not in arrays:
         return numbered(count) if first else [str(number) for number in range(count)]
-    ids = [str(name) for name in arrays["ids"].ravel().tolist()]
+    ids = [_text(path, name) for name in arrays["ids"].ravel().tolist()]
     if len(ids) != count:
         raise FileError(path, f"there are {len(ids)} ids for {count} bags.")
     refuse_repeated(path, "bag", ids)
@@ -147,5 +171,5 @@ def _labels(path: Path, arrays: dict[str, Array], ids: list[str]) -> LabelTable 
     if values.ndim != 2:
         raise FileError(path, f"labels have shape {values.shape}: they must be (bags x classes).")
     names = arrays.get("classes", arrays.get("class_names"))
-    classes = numbered(values.shape[1]) if names is None else [str(name) for name in names.ravel().tolist()]
+    classes = numbered(values.shape[1]) if names is None else [_text(path, name) for name in names.ravel().tolist()]
     return label_matrix(path, ids, classes, values)

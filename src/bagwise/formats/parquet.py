@@ -20,12 +20,13 @@ from bagwise.formats._table import (
     predictions_as_frame,
     roles_of,
 )
-from bagwise.formats._types import LabelTable, PredictionTable, Source
+from bagwise.formats._types import ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE, LabelTable, Place, PredictionTable, Source
 from bagwise.kernels import Array
 
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
 SUFFIXES = (".parquet", ".pq")
 ROWS_AT_ONCE = 1 << 16
+HUGE = (pl.Int128,)
 
 
 def recognises(path: Path) -> bool:
@@ -42,15 +43,16 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     if nested:
         roles = Roles(roles.bag, roles.labels, _only_embedding(path, roles, nested))
     for name in roles.features:
-        if not nested and not schema[name].is_numeric():
+        if not nested and not (schema[name].is_float() or (schema[name].is_integer() and schema[name] not in HUGE)):
             raise FileError(path, f"the column is of type {schema[name]}: features must be numbers.", None, name)
-    ids, labels = BagIds(path), ColumnLabels(path, roles)
+    _refuse_bomb(path, len(roles.features))
+    place = Place(path)
+    ids, labels = BagIds(place), ColumnLabels(place, roles)
     for batch in _batches(path, [roles.bag, *roles.labels]):
         before = ids.rows
         ids.add(batch[roles.bag])
         if roles.labels:
-            cells = [batch[name].cast(pl.String).to_list() for name in roles.labels]
-            labels.add(ids.codes[before:], cells, before + 1)
+            labels.add(ids.codes[before:], [_as_text(path, batch[name]).to_list() for name in roles.labels], before)
     if ids.rows == 0:
         raise FileError(path, "there are no rows in it.")
     width = _embedding_width(path, nested[0]) if nested else len(roles.features)
@@ -65,6 +67,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         dtype,
         lambda: _features(path, list(roles.features), width if nested else None, dtype),
         labels.table(ids.ids),
+        place,
         features=None if nested else roles.features,
     )
 
@@ -74,6 +77,20 @@ def _schema(path: Path) -> dict[str, Any]:
         return dict(pl.read_parquet_schema(path))
     except (pl.exceptions.PolarsError, OSError):
         raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
+
+
+def _refuse_bomb(path: Path, columns: int) -> None:
+    """A few bytes can stand for many equal rows; features are never that equal."""
+    rows = int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+    unpacked = 4 * rows * columns
+    if unpacked > max(4 * ALWAYS_ALLOWED, 10 * MOST_BYTES_PER_BYTE * path.stat().st_size):
+        raise FileError(path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than features do: it is not read.")
+
+
+def _as_text(path: Path, column: pl.Series) -> pl.Series:
+    if column.dtype.is_nested() or column.dtype == pl.Binary:
+        raise FileError(path, f"the column is of type {column.dtype}: text or numbers are needed.", None, column.name)
+    return column.cast(pl.String)
 
 
 def _only_embedding(path: Path, roles: Roles, nested: list[str]) -> list[str]:
@@ -90,7 +107,7 @@ def _embedding_width(path: Path, name: str) -> int:
 
 def _batches(path: Path, columns: list[str]) -> Iterator[pl.DataFrame]:
     try:
-        yield from pl.scan_parquet(path).select(columns).collect_batches(chunk_size=ROWS_AT_ONCE)
+        yield from pl.scan_parquet(path, glob=False).select(columns).collect_batches(chunk_size=ROWS_AT_ONCE)
     except (pl.exceptions.PolarsError, OSError):
         raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
 
@@ -126,7 +143,11 @@ def _embeddings(path: Path, column: pl.Series, width: int, done: int, dtype: np.
 def read_labels(path: Path) -> LabelTable:
     """Long or wide."""
     columns = list(_schema(path))
-    frame = pl.concat(_batches(path, columns)).select(pl.all().cast(pl.String).fill_null(""))
+    batches = list(_batches(path, columns))
+    if not batches:
+        raise FileError(path, "there are no rows in it.")
+    frame = pl.concat(batches)
+    frame = frame.select([_as_text(path, frame[name]).fill_null("") for name in columns])
     return labels_from_rows(path, columns, ((number, row) for number, row in enumerate(frame.iter_rows(), 1)), "row")
 
 

@@ -31,13 +31,13 @@ def read_labels(path: Path) -> LabelTable:
     place = {name: table.columns.index(name) for name in COLUMNS}
     triples, lines = [], []
     for line, cells in table.rows():
-        recording, start, end, label, kind = (cells[place[name]].strip() for name in COLUMNS)
-        if not recording or not label:
+        recording, start, end, label, kind = (cells[place[name]] for name in COLUMNS)
+        if not recording.strip() or not label.strip():
             raise FileError(path, "the recording or the label is missing.", line)
-        if kind.lower() not in TYPES:
+        if kind.strip().lower() not in TYPES:
             raise FileError(path, f"{kind!r} is none of {', '.join(TYPES)}.", line, "label_type")
-        value = TYPES[kind.lower()]
-        if value == 0 and (start or end):
+        value = TYPES[kind.strip().lower()]
+        if value == 0 and (start.strip() or end.strip()):
             what = "negative in a window says nothing about the rest of the recording: leave the offsets empty."
             raise FileError(path, what, line, "label_type")
         if not np.isnan(value):

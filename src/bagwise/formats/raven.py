@@ -38,9 +38,9 @@ def read_labels(path: Path) -> LabelTable:
     recording_of_table = path.name.split(".")[0]
     triples, lines = [], []
     for line, cells in table.rows():
-        recording = recording_of_table if file_column is None else cells[file_column].strip()
-        name = cells[class_column].strip()
-        if not recording or not name:
+        recording = recording_of_table if file_column is None else cells[file_column]
+        name = cells[class_column]
+        if not recording.strip() or not name.strip():
             raise FileError(path, "the recording or the class is missing.", line)
         kind = "positive" if type_column is None else cells[type_column].strip().lower()
         if kind not in TYPES:

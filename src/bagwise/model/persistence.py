@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from bagwise.errors import BagwiseError
+from bagwise.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 
 FORMAT = "bagwise-model"
@@ -31,17 +31,17 @@ def write(path: str | Path, content: dict[str, Any]) -> None:
 def read(path: str | Path) -> dict[str, Any]:
     """What `write` wrote, or a sentence that says why not."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         description = json.loads(str(arrays.pop("description")))
     except FileNotFoundError:
-        raise BagwiseError(f"There is no model at {path}.") from None
+        raise FileError(Path(path), "there is no model.") from None
     except (BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError):
-        raise BagwiseError(f"{path} is not a Bagwise model.") from None
+        raise FileError(Path(path), "is not a Bagwise model.") from None
     if description.get("format") != FORMAT:
-        raise BagwiseError(f"{path} is not a Bagwise model.")
+        raise FileError(Path(path), "is not a Bagwise model.")
     if description["version"] > VERSION:
-        raise BagwiseError(f"{path} was written by a newer Bagwise: upgrade to read it.")
+        raise FileError(Path(path), "was written by a newer Bagwise: upgrade to read it.")
     content: dict[str, Any] = _decode(description["content"], arrays)
     return content
 

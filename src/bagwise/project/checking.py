@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import text
+from sqlalchemy import select, text
 
-from bagwise.project import replay
+from bagwise.project import instances, replay, schema, store
 from bagwise.project.events import ANSWERS, KINDS
 from bagwise.project.project import Progress, Project, quiet
 
@@ -24,7 +24,7 @@ def check(project: Project, progress: Progress = quiet) -> list[Found]:
     steps: list[tuple[str, Callable[[], str]]] = [
         ("the database is intact", lambda: _database(project)),
         ("answers are numbered without a gap and name bags and classes that exist", lambda: _events(project)),
-        ("every feature is a number", lambda: _features(project)),
+        ("every feature is a number, and the one that was imported", lambda: _features(project)),
         ("the model equals a fresh replay of all answers, bit for bit", lambda: _replay(project, progress)),
     ]
     found = []
@@ -48,6 +48,9 @@ def _database(project: Project) -> str:
 
 def _events(project: Project) -> str:
     project.catch_up()
+    with project.database.reading() as connection:
+        if store.last_event(connection) != len(project.events):
+            return f"{store.last_event(connection)} were saved, {len(project.events)} are there"
     bags, classes = project.contents.given.shape
     at: dict[int, tuple[int, int]] = {}
     for expected, event in enumerate(project.events, start=1):
@@ -66,6 +69,15 @@ def _events(project: Project) -> str:
 
 
 def _features(project: Project) -> str:
+    data, first = project.settings.data, 0
+    with project.database.reading() as connection:
+        made = connection.execute(select(schema.imports).order_by(schema.imports.c.number)).all()
+    for row in made:
+        if instances.checksum(project.folder, first, row.instances, data.features, data.dtype) != row.checksum:
+            return f"those of import {row.number} ({row.file}) are not what was imported"
+        first += row.instances
+    if first != len(project.bags.instances):
+        return f"{first} instances were imported, {len(project.bags.instances)} are there"
     for start, rows in project.bags.chunks():
         if not np.isfinite(rows).all():
             return f"instance {start + int(np.argwhere(~np.isfinite(rows))[0][0])} has one that is not"

@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, update
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select, text, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
@@ -26,16 +26,18 @@ SENTENCES = (
         "is in use by another process that does not let go: close it and try again",
     ),
     (
-        ("disk is full", "disk i/o error", "no space left"),
+        ("disk is full", "no space left"),
         "cannot be written, the disk is full: nothing of this was saved",
     ),
+    (("disk i/o error",), "cannot be read or written: the disk reports an error"),
     (("readonly", "read-only"), "cannot be written: the folder or the file is read-only"),
     (("unable to open",), "cannot be opened: is the folder there, and may you write in it?"),
     (("malformed", "not a database", "file is encrypted"), "is damaged: restore the newest copy from `bagwise backup`"),
+    (("does not exist",), "is not there: create the database and its user first"),
     (("password", "authentication"), "does not accept this user and password"),
     (
         ("connection", "could not connect", "server closed", "terminating", "starting up", "shutting down", "refused"),
-        "cannot be reached: is the server running? Nothing of this was saved; try again",
+        "cannot be reached: is the server running? Try again when it is",
     ),
 )
 
@@ -47,14 +49,12 @@ class DatabaseError(BagwiseError):
 class Database:
     """A connection to the database of a project; `where` is what a person calls it."""
 
-    def __init__(self, url: str, where: str) -> None:
+    def __init__(self, url: str | URL, where: str) -> None:
         self.where = where
         try:
             parsed = make_url(url)
         except ArgumentError:
-            raise BagwiseError(
-                f"{url!r} is no database address: write postgresql://USER:PASSWORD@HOST/DATABASE."
-            ) from None
+            raise BagwiseError("This is no database address: write postgresql://USER:PASSWORD@HOST/DATABASE.") from None
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         if not self.is_sqlite and parsed.get_backend_name() != "postgresql":
             raise BagwiseError(f"Databases are SQLite or PostgreSQL, not {parsed.get_backend_name()}.")
@@ -78,7 +78,7 @@ class Database:
     @classmethod
     def in_file(cls, path: Path) -> "Database":
         """A SQLite database."""
-        return cls(f"sqlite:///{path}", str(path))
+        return cls(URL.create("sqlite", database=str(path)), str(path))
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -117,7 +117,11 @@ class Database:
     def version(self) -> str | None:
         """The schema it has, None if it has none."""
         with self._sentences(), self.engine.connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
+            try:
+                return MigrationContext.configure(connection).get_current_revision()
+            except (KeyError, UnicodeDecodeError):
+                # What a file with bytes in the wrong places provokes inside the libraries.
+                raise DatabaseError(f"The database {self.where} is damaged: restore the newest copy.") from None
 
     def is_newer(self) -> bool:
         """Whether it was written by a Bagwise that knows more."""
@@ -139,6 +143,12 @@ class Database:
         with self._sentences(), self.engine.connect() as connection:
             return not inspect(connection).get_table_names()
 
+    def clear(self) -> None:
+        """Take away all tables of a project that was begun and not finished."""
+        with self.first_writing() as connection:
+            schema.metadata.drop_all(connection)
+            connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
+
     def copy_to(self, path: Path) -> None:
         """Everything as it is at one moment, in a new SQLite file: the same project, whatever database it was in."""
         copy = Database.in_file(path)
@@ -157,9 +167,9 @@ class Database:
 
 
 def _sentence(error: DBAPIError) -> str:
-    text = str(error.orig).lower()
+    said = str(error.orig).lower()
     for words, sentence in SENTENCES:
-        if any(word in text for word in words):
+        if any(word in said for word in words):
             return sentence
     return f"said: {str(error.orig).splitlines()[0]}"
 

@@ -1,6 +1,7 @@
 """Events: what people said, in order. What counts of it is worked out here, the same way live and in a replay."""
 
 import hashlib
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,8 +58,8 @@ class Decision:
 class Votes:
     """Everything said about every pair, and what follows from it.
 
-    A pair is decided when as many people answered as are to be asked: by majority; with as many for as against it is
-    open to an adjudicator, whose word counts alone. Where one person is asked, what was said first counts.
+    A pair is decided when as many people answered as are to be asked: by more than half of them; else it is undecided
+    and waits for an adjudicator, whose word counts alone. What comes later than that is kept and not counted.
     """
 
     def __init__(self, people: int, share: float, seed: int, adjudicators: frozenset[str] = frozenset()) -> None:
@@ -73,27 +74,37 @@ class Votes:
 
     def apply(self, event: Event) -> None:
         """Take the next event in."""
-        self._digest.update(repr(event).encode())
-        said = self._said.setdefault(event.pair, {})
+        self.note(event)
         voter = event.annotator
         if event.replaces is not None:
-            replaced = self._effective.pop(event.replaces, None)
-            said.pop(event.replaces, None)
             voter = self._voter.get(event.replaces, voter)
-            if replaced is not None and replaced.answer == "skipped":
-                self._skipped.get(event.pair, set()).discard(voter)
-        if event.kind != "retraction":
+            self._effective.pop(event.replaces, None)
+            self._skipped.get(event.pair, set()).discard(voter)
+        stands = event.kind != "retraction"
+        counts = stands and event.answer != "skipped"
+        said = self._said.setdefault(event.pair, {})
+        if event.replaces in said:
+            # A correction takes the place of what it replaces.
+            changed = (
+                (event.number, event) if number == event.replaces else (number, old) for number, old in said.items()
+            )
+            self._said[event.pair] = {number: one for number, one in changed if counts or one is not event}
+        elif counts:
+            said[event.number] = event
+        if stands:
             self._effective[event.number] = event
             self._voter[event.number] = voter
-            if event.answer == "skipped":
+            if not counts:
                 self._skipped.setdefault(event.pair, set()).add(voter)
-            else:
-                said[event.number] = event
         decision = self._decide(event.pair)
         if decision is None:
             self.decisions.pop(event.pair, None)
         else:
             self.decisions[event.pair] = decision
+
+    def note(self, event: Event) -> None:
+        """Only remember that it was said."""
+        self._digest.update(repr(event).encode())
 
     def digest(self) -> str:
         """A name for everything that was said so far."""
@@ -122,10 +133,18 @@ class Votes:
         """How many more people a pair is to be asked of; none of whom answered or skipped it."""
         if pair in self.decisions or annotator in self._skipped.get(pair, ()):
             return 0
-        said = self._said.get(pair, {})
-        if any(self._voter[number] == annotator for number in said):
+        if self.has_spoken(pair, annotator):
             return 0
-        return self.people_for(pair) - len(said)
+        return self.people_for(pair) - len(self._said.get(pair, {}))
+
+    def has_spoken(self, pair: Pair, annotator: str) -> bool:
+        """Whether this person said something about the pair that stands."""
+        return any(self._voter[number] == annotator for number in self._said.get(pair, {}))
+
+    @property
+    def half_asked(self) -> int:
+        """Pairs that were put to somebody and are still open: the best questions may all be among them."""
+        return sum(pair not in self.decisions for pair in {*self._said, *self._skipped})
 
     def disagreements(self) -> list[Pair]:
         """Pairs about which people said both present and absent."""
@@ -147,12 +166,10 @@ class Votes:
         first = next(iter(said.values()))
         words = [event for event in said.values() if event.annotator in self.adjudicators]
         if words:
-            return Decision(VALUE[words[-1].answer], first.audit)
+            return Decision(VALUE.get(words[-1].answer), first.audit)
         people = self.people_for(pair)
         if len(said) < people:
             return None
-        if people == 1:
-            return Decision(VALUE[first.answer], first.audit)
-        votes = [event.answer for event in said.values()]
-        present, absent = votes.count("present"), votes.count("absent")
-        return Decision(None if present == absent else present > absent, first.audit)
+        counted = [event.answer for event in itertools.islice(said.values(), people)]
+        majority = next((answer for answer in ("present", "absent") if 2 * counted.count(answer) > people), "unsure")
+        return Decision(VALUE[majority], first.audit)

@@ -5,6 +5,7 @@ Rows are written behind the end and become part of the project when the database
 """
 
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from bagwise.formats import Source
 from bagwise.kernels import Array
 
 FILE = "instances.bin"
+CHUNK = 1 << 24
 
 
 def open_instances(folder: Path, rows: int, features: int, dtype: str) -> Array:
@@ -27,8 +29,8 @@ def open_instances(folder: Path, rows: int, features: int, dtype: str) -> Array:
     return np.memmap(path, dtype=dtype, mode="r", shape=(rows, features))
 
 
-def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> Array:
-    """Write all instances of the source behind row `rows`, those of a bag together; sizes of the bags."""
+def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> tuple[Array, int]:
+    """Write the instances of the source behind row `rows`, those of a bag together: sizes of the bags, a checksum."""
     width = source.n_features
     sizes = np.bincount(source.codes, minlength=len(source.ids))
     path = folder / FILE
@@ -39,8 +41,8 @@ def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callab
             file.truncate(start)
             if together:
                 file.seek(start)
-                for block in source.checked_blocks():
-                    file.write(np.ascontiguousarray(block, dtype=dtype).data)
+                for block in source.checked_blocks(dtype):
+                    file.write(block.data)
                     progress(len(block))
             else:
                 _scatter(path, rows, source, dtype, progress)
@@ -48,7 +50,19 @@ def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callab
             os.fsync(file.fileno())
     except OSError as error:
         raise BagwiseError(f"{path} cannot be written: {error.strerror or error}. The project is as it was.") from None
-    return sizes
+    return sizes, checksum(folder, rows, len(source.codes), width, dtype)
+
+
+def checksum(folder: Path, first: int, rows: int, features: int, dtype: str) -> int:
+    """CRC of some rows, to notice when they are not what was imported."""
+    width = features * np.dtype(dtype).itemsize
+    left, found = rows * width, 0
+    with (folder / FILE).open("rb") as file:
+        file.seek(first * width)
+        while left and (part := file.read(min(CHUNK, left))):
+            found = zlib.crc32(part, found)
+            left -= len(part)
+    return found
 
 
 def _scatter(path: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> None:
@@ -60,7 +74,7 @@ def _scatter(path: Path, rows: int, source: Source, dtype: str, progress: Callab
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     done = 0
-    for block in source.checked_blocks():
+    for block in source.checked_blocks(dtype):
         target[rows + place[done : done + len(block)]] = block
         done += len(block)
         progress(len(block))

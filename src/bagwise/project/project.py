@@ -4,15 +4,18 @@ Several processes may have one project open: questions are leased through the da
 same events in the same order.
 """
 
+import contextlib
+import fcntl
 import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from sqlalchemy import Connection
 
 from bagwise.asking import NothingToAsk, Question
 from bagwise.bags import Bags
@@ -30,6 +33,7 @@ from bagwise.project.settings import Asking, Data, Learning, Settings
 
 DATABASE = "bagwise.db"
 BACKUPS = "backups"
+LOCK = ".lock"
 SPARE_CANDIDATES = 4
 TRIES = 50
 
@@ -97,13 +101,12 @@ class Project:
         unfinished = place.resolve().with_name(f".{place.resolve().name}.{uuid.uuid4().hex[:8]}.part")
         try:
             unfinished.mkdir(parents=True)
-            store_of_answers = _database_of(unfinished, settings)
+            of_answers = _database_of(unfinished, settings)
             try:
-                _begin(store_of_answers)
-                settings.write(unfinished)
-                _import(unfinished, settings, store_of_answers, source, labels, classes, progress)
+                _refuse_full(of_answers)
+                _fill(unfinished, settings, of_answers, source, labels, classes, progress)
             finally:
-                store_of_answers.close()
+                of_answers.close()
             if place.exists():
                 place.rmdir()
             unfinished.replace(place)
@@ -122,7 +125,9 @@ class Project:
         if not settings.database and not (place / DATABASE).exists():
             raise BagwiseError(f"{place} has no {DATABASE}: the answers are missing. Restore it from a backup.")
         try:
-            _upgrade(place, database)
+            if _version(place, database) != VERSION:
+                with _alone(place):
+                    _upgrade(place, database)
             return cls(place, settings, database)
         except BaseException:
             database.close()
@@ -142,15 +147,15 @@ class Project:
 
     def _load(self) -> None:
         with self.database.reading() as connection:
-            self.contents = store.contents(connection)
+            contents = store.contents(connection)
             events = store.events_after(connection, 0)
         data = self.settings.data
-        rows = int(self.contents.offsets[-1])
-        features = instances.open_instances(self.folder, rows, data.features, data.dtype)
-        self.bags = Bags.trusted(features, self.contents.offsets, self.contents.ids)
-        self._snapshots = replay.Snapshots(self.folder, self.contents, self.settings)
-        self._events = events
-        self._replay = replay.votes_only(self.contents, self.settings, events)
+        features = instances.open_instances(self.folder, int(contents.offsets[-1]), data.features, data.dtype)
+        counted = replay.Replay(contents, self.settings)
+        counted.count(events)
+        self.contents, self._events, self._replay = contents, events, counted
+        self.bags = Bags.trusted(features, contents.offsets, contents.ids)
+        self._snapshots = replay.Snapshots(self.folder, contents, self.settings)
         self._saved = -1
 
     # What there is
@@ -189,13 +194,7 @@ class Project:
         """What is known: imported, or decided by answers."""
         with self._lock:
             self.catch_up()
-            values = self.contents.given.copy()
-            unsure = np.zeros(values.shape, bool)
-            for pair, decision in self.votes.decisions.items():
-                if np.isnan(self.contents.given[pair]):
-                    values[pair] = np.nan if decision.present is None else decision.present
-                    unsure[pair] = decision.present is None
-            return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
+            return LabelTable(self.contents.ids.tolist(), self.classes, *self._replay.known())
 
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
@@ -264,6 +263,7 @@ class Project:
                 about = lease.pair if lease is not None else pair
                 assert about is not None
                 self._refuse_unknown(about)
+                self._refuse_second_answer(connection, about, annotator)
                 store.ensure_annotator(connection, annotator)
                 event = store.add_event(
                     connection,
@@ -281,17 +281,20 @@ class Project:
                     shown=shown,
                 )
                 store.end_lease(connection, key)
-            self.catch_up()
+            self._catch_up_later()
             return event
 
-    def undo(self, annotator: str) -> Event:
-        """Take back the last that this person said; the pair is open again."""
+    def undo(self, annotator: str, key: str | None = None) -> Event:
+        """Take back the last that this person said; the pair is open again. With the same key, only once."""
         with self._lock:
             self.catch_up()
             last = self.votes.last_of(annotator)
+            done = next((event for event in reversed(self._events) if event.key == key), None) if key else None
+            if done is not None:
+                return done
             if last is None:
                 raise BagwiseError(f"{annotator} has said nothing that could be taken back.")
-            return self._replace(last.number, annotator, "retraction", last.answer)
+            return self._replace(last.number, annotator, "retraction", last.answer, key)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
         """Say anew what event `number` said; both stay in the record."""
@@ -301,6 +304,9 @@ class Project:
 
     def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
         """Decide a pair alone; only an adjudicator may."""
+        if answer == "skipped":
+            raise BagwiseError("An adjudicator decides: say present, absent or unsure.")
+        _refuse_bad_answer(answer)
         with self._lock:
             self.catch_up()
             if annotator not in self.contents.adjudicators:
@@ -326,18 +332,29 @@ class Project:
         with self._lock:
             with self.database.reading() as connection:
                 current = store.contents_version(connection) == self.contents.version
-                new = store.events_after(connection, self._replay.applied) if current else []
+                new = store.events_after(connection, len(self._events)) if current else []
             if not current:
                 taught = self._replay.learner is not None
                 self._load()
                 if taught:
                     self._taught()
                 return
-            for event in new:
-                self._events.append(event)
-                self._replay.apply(event)
-            if self._replay.learner is not None and self._replay.applied >= self._saved + replay.EVERY:
+            self._events += new
+            try:
+                for event in new:
+                    self._replay.apply(event)
+            except BaseException:
+                # Interrupted in the middle of learning: what is half learned is thrown away and learned again.
+                self._replay = replay.Replay(self.contents, self.settings)
+                self._replay.count(self._events)
+                raise
+            if self._replay.learner is not None and self._replay.applied >= self._saved + replay.SNAPSHOT_EVERY:
                 self._keep()
+
+    def _catch_up_later(self) -> None:
+        """After something was saved: learn it now if the database can be reached, else at the next occasion."""
+        with contextlib.suppress(DatabaseError):
+            self.catch_up()
 
     def _taught(self) -> ActiveLearner:
         if self._replay.learner is None:
@@ -360,8 +377,9 @@ class Project:
         learner = self._taught()
         taken: dict[Pair, int] = {}
         for lease in leases:
-            taken[lease.pair] = taken.get(lease.pair, 0) + 1
-        count = wanted + len(leases) + SPARE_CANDIDATES
+            mine = lease.annotator == annotator
+            taken[lease.pair] = taken.get(lease.pair, 0) + (self.votes.people if mine else 1)
+        count = wanted + len(leases) + self.votes.half_asked + SPARE_CANDIDATES
         while True:
             try:
                 asked = learner.ask(count)
@@ -379,6 +397,7 @@ class Project:
         if not candidates:
             return granted
         with self.database.writing() as connection:
+            until = store.clock(connection) + self.settings.asking.lease_seconds
             newer = {event.pair for event in store.events_after(connection, self._replay.applied)}
             taken: dict[Pair, int] = {}
             for lease in store.leases(connection):
@@ -395,7 +414,7 @@ class Project:
                     uuid.uuid4().hex,
                     *pair,
                     annotator,
-                    time.time() + self.settings.asking.lease_seconds,
+                    until,
                     question.audit,
                     float(question.score),
                     question.belief[0],
@@ -422,9 +441,12 @@ class Project:
 
     def _replace(self, number: int, annotator: str, kind: str, answer: str, key: str | None = None) -> Event:
         _refuse_bad_name(annotator)
+        _refuse_bad_answer(answer)
         with self.database.writing() as connection:
             saved = store.event_with(connection, key) if key is not None else None
             if saved is not None:
+                if (saved.replaces, saved.kind, saved.answer) != (number, kind, answer):
+                    raise AlreadyAnswered(f"This was saved before as something else, number {saved.number}.")
                 return saved
             old = store.event_at(connection, number)
             if old is None or old.kind == "retraction":
@@ -447,8 +469,18 @@ class Project:
                 asked_after=old.asked_after,
                 replaces=number,
             )
-        self.catch_up()
+        self._catch_up_later()
         return event
+
+    def _refuse_second_answer(self, connection: Connection, pair: Pair, annotator: str) -> None:
+        newer = store.events_after(connection, len(self._events))
+        votes = self.votes
+        if newer:
+            counted = replay.Replay(self.contents, self.settings)
+            counted.count([*self._events, *newer])
+            votes = counted.votes
+        if votes.has_spoken(pair, annotator):
+            raise AlreadyAnswered(f"{annotator} has answered this before: correct that answer instead.")
 
     def _refuse_unknown(self, pair: Pair) -> None:
         bags, classes = self.contents.given.shape
@@ -479,6 +511,8 @@ class Project:
             unfinished.mkdir(parents=True)
             self.database.copy_to(unfinished / DATABASE)
             shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
             replace(self.settings, database="").write(unfinished)
             unfinished.replace(place)
         except OSError as error:
@@ -517,30 +551,61 @@ def _database_of(folder: Path, settings: Settings) -> Database:
     return Database.in_file(folder / DATABASE)
 
 
-def _begin(database: Database) -> None:
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else imports into the project or upgrades it meanwhile."""
+    with (folder / LOCK).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _refuse_full(database: Database) -> None:
     if not database.is_empty():
         raise BagwiseError(f"The database {database.where} is not empty: a project needs one of its own.")
-    database.upgrade()
-    with database.first_writing() as connection:
-        store.begin(connection, str(uuid.uuid4()))
 
 
-def _upgrade(folder: Path, database: Database) -> None:
+def _fill(
+    folder: Path,
+    settings: Settings,
+    database: Database,
+    source: Source,
+    labels: LabelTable | None,
+    classes: Sequence[str],
+    progress: Progress,
+) -> None:
+    """Everything a new project begins with; on failure the database is empty again."""
+    try:
+        database.upgrade()
+        with database.first_writing() as connection:
+            store.begin(connection, str(uuid.uuid4()))
+        settings.write(folder)
+        _import(folder, settings, database, source, labels, classes, progress)
+    except BaseException:
+        database.clear()
+        raise
+
+
+def _version(folder: Path, database: Database) -> str:
     version = database.version()
     if version is None:
         raise DatabaseError(f"The database {database.where} holds no Bagwise project.")
     if database.is_newer():
         raise BagwiseError(f"{folder} was written by a newer Bagwise (schema {version}): upgrade Bagwise to open it.")
-    if version != VERSION:
-        backups = folder / BACKUPS
-        try:
-            backups.mkdir(exist_ok=True)
-        except OSError as error:
-            raise BagwiseError(
-                f"{backups} cannot be made: {error.strerror}. An older project needs a backup first."
-            ) from None
-        database.copy_to(backups / f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}.db")
-        database.upgrade()
+    return version
+
+
+def _upgrade(folder: Path, database: Database) -> None:
+    version = _version(folder, database)
+    if version == VERSION:
+        return
+    try:
+        (folder / BACKUPS).mkdir(exist_ok=True)
+    except OSError as error:
+        what = f"{folder / BACKUPS} cannot be made: {error.strerror}. An older project needs a backup first."
+        raise BagwiseError(what) from None
+    name = f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.db"
+    database.copy_to(folder / BACKUPS / name)
+    database.upgrade()
 
 
 def _import(
@@ -552,62 +617,84 @@ def _import(
     classes: Sequence[str],
     progress: Progress,
 ) -> None:
-    with database.reading() as connection:
-        before = store.contents(connection)
-        events = store.events_after(connection, 0)
-    ids = {name: position for position, name in enumerate(before.ids.tolist())}
-    new_ids: Sequence[str] = []
-    sizes: Array = np.empty(0, np.int64)
-    if source is not None:
-        if source.n_features != settings.data.features:
-            what = f"its instances have {source.n_features} features where the project has {settings.data.features}."
+    with _alone(folder):
+        with database.reading() as connection:
+            before = store.contents(connection)
+            events = store.events_after(connection, 0)
+        new = _Names(before, settings, source, labels, classes)
+        new.labels_to_add(events)
+        sizes: Array = np.empty(0, np.int64)
+        checksum = 0
+        if source is not None:
+            rows = int(before.offsets[-1])
+            sizes, checksum = instances.append(folder, rows, source, settings.data.dtype, progress)
+        with database.writing() as connection:
+            # Answers went on meanwhile: what contradicts them now is refused now.
+            given = new.labels_to_add(store.events_after(connection, 0))
+            file = source.path.name if source is not None else "labels"
+            store.add_import(connection, file, new.bags, sizes, new.classes, given, checksum)
+
+
+class _Names:
+    """What an import brings, by name and by position; refuses what does not fit."""
+
+    def __init__(
+        self,
+        before: store.Contents,
+        settings: Settings,
+        source: Source | None,
+        labels: LabelTable | None,
+        classes: Sequence[str],
+    ) -> None:
+        self.before, self.settings = before, settings
+        self.bags: Sequence[str] = [] if source is None else source.ids
+        self.tables = [table for table in (source.labels if source is not None else None, labels) if table is not None]
+        self._ids = {name: position for position, name in enumerate(before.ids.tolist())}
+        if source is not None:
+            self._add_bags(source)
+        self._classes = {name: position for position, name in enumerate(self._all_classes(classes))}
+        self.classes = list(self._classes)[len(before.classes) :]
+        for table in self.tables:
+            for name in table.ids:
+                if name not in self._ids:
+                    raise table.fault(f"there is no bag {name} in the project.", name)
+
+    def _add_bags(self, source: Source) -> None:
+        if source.n_features != self.settings.data.features:
+            what = f"its instances have {source.n_features} features, the project {self.settings.data.features}."
             raise FileError(source.path, what)
-        new_ids = source.ids
-        for name in new_ids:
-            if name in ids:
+        for name in source.ids:
+            if name in self._ids:
                 raise FileError(source.path, f"bag {name} is in the project already.")
-            ids[name] = len(ids)
-    tables = [table for table in (source.labels if source is not None else None, labels) if table is not None]
-    names = dict.fromkeys([*before.classes, *classes, *(name for table in tables for name in table.classes)])
-    if not names:
-        raise BagwiseError("No class is known: give --classes FILE with one name per line, or labels.")
-    positions = {name: position for position, name in enumerate(names)}
-    given = _labels_to_add(tables, ids, positions, before, replay.votes_only(before, settings, events).votes)
-    if source is not None:
-        sizes = instances.append(folder, int(before.offsets[-1]), source, settings.data.dtype, progress)
-    with database.writing() as connection:
-        if store.contents_version(connection) != before.version:
-            raise BagwiseError("Somebody else imported into the project at the same time: try again.")
-        file = source.path.name if source is not None else "labels"
-        store.add_import(connection, file, new_ids, sizes, list(names)[len(before.classes) :], given)
+            self._ids[name] = len(self._ids)
 
+    def _all_classes(self, more: Sequence[str]) -> list[str]:
+        allowed = dict.fromkeys([*self.before.classes, *more])
+        for table in self.tables:
+            unknown = [name for name in table.classes if allowed and name not in allowed]
+            if unknown:
+                what = f"there is no class {unknown[0]} in the project: if it is meant, add it with --classes."
+                raise table.fault(what)
+        names = list(dict.fromkeys([*allowed, *(name for table in self.tables for name in table.classes)]))
+        if not names:
+            raise BagwiseError("No class is known: give --classes FILE with one name per line, or labels.")
+        return names
 
-def _labels_to_add(
-    tables: Sequence[LabelTable], ids: dict[str, int], classes: dict[str, int], before: store.Contents, votes: Votes
-) -> list[tuple[int, int, bool]]:
-    found: dict[Pair, bool] = {}
-    for table in tables:
-        for name in table.ids:
-            if name not in ids:
-                raise BagwiseError(f"The labels name bag {name}, which is not in the project.")
-        for bag, label_class, present in store.label_positions(table, ids, classes):
-            pair = (bag, label_class)
-            if bag < len(before.ids) and label_class < len(before.classes):
-                known = before.given[pair]
-                decision = votes.decisions.get(pair)
-                if decision is not None and decision.present is not None:
-                    known = float(decision.present)
-                if not np.isnan(known):
-                    if bool(known) != present:
-                        where = f"bag {before.ids[bag]}, class {before.classes[label_class]}"
-                        raise BagwiseError(
-                            f"The labels contradict what is known of {where}: correct one of the two first."
-                        )
-                    continue
-            if found.setdefault(pair, present) != present:
-                raise BagwiseError(f"The labels contradict each other about bag {_name_of(ids, bag)}.")
-    return [(bag, label_class, present) for (bag, label_class), present in found.items()]
-
-
-def _name_of(ids: dict[str, int], position: int) -> str:
-    return next(name for name, place in ids.items() if place == position)
+    def labels_to_add(self, events: Sequence[Event]) -> list[tuple[int, int, bool]]:
+        """(bag, class, present) of all that is not known yet."""
+        counted = replay.Replay(self.before, self.settings)
+        counted.count(events)
+        known, _ = counted.known()
+        found: dict[Pair, bool] = {}
+        for table in self.tables:
+            for bag, label_class, present in store.label_positions(table, self._ids, self._classes):
+                pair = (bag, label_class)
+                inside = bag < known.shape[0] and label_class < known.shape[1]
+                already = known[pair] if inside and not np.isnan(known[pair]) else found.get(pair)
+                if already is not None and bool(already) != present:
+                    name = next(name for name, place in self._ids.items() if place == bag)
+                    other = list(self._classes)[label_class]
+                    raise table.fault(f"bag {name}, class {other} contradicts what is known: correct one.", name)
+                if already is None:
+                    found[pair] = present
+        return [(*pair, present) for pair, present in found.items()]

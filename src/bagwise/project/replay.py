@@ -1,17 +1,18 @@
 """The learner of a project is a replay of its events; snapshots only save time.
 
-    learner = ActiveLearner(bags, classes, given labels), then every event in its order
+    learner = fit(everything known at the last turning point), then every later event in its order
 
-A snapshot is taken up only if it was made from the same bags, labels, settings and the very same events; else the
-replay starts earlier. So whatever happened to a snapshot, the learner is the same, bit for bit.
+Turning points are every `REFIT_EVERY`th event and every change of the contents (an import, a new adjudicator): there
+the model is fitted anew to all that is known, so that a replay never has to learn more than a few hundred answers one
+by one. A snapshot is taken up only if it is whole and was made from the same contents, settings and the very same
+events. So whatever happened to a snapshot, the learner is the same, bit for bit.
 """
 
 import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,27 +28,55 @@ from bagwise.project.settings import Learning, Settings
 from bagwise.project.store import Contents
 
 FOLDER = "snapshots"
-EVERY = 200
+SNAPSHOT_EVERY = 100
+REFIT_EVERY = 500
 KEPT = 3
 
 
-@dataclass
 class Replay:
-    """Votes and, where it is wanted, the learner that was taught them; `applied` events are in."""
+    """Votes and, where bags are given, the learner that was taught them; `applied` events are in."""
 
-    votes: Votes
-    given: Array
-    learner: ActiveLearner | None = None
-    applied: int = 0
+    def __init__(self, contents: Contents, settings: Settings, bags: Bags | None = None) -> None:
+        self.contents, self.settings, self.bags = contents, settings, bags
+        self.votes = fresh_votes(contents, settings)
+        self.learner: ActiveLearner | None = None
+        self.applied = 0
+
+    def count(self, events: Sequence[Event]) -> None:
+        """Take events in without learning them."""
+        for event in events:
+            self.votes.apply(event)
+            self.applied = event.number
+
+    def begin(self, memory: Memory | None = None) -> None:
+        """Make the learner here: from what is known now, or as the memory has it."""
+        assert self.bags is not None
+        values, unsure = self.known()
+        self.learner = learner_of(self.bags, self.contents.classes, values, self.settings.learning, memory)
+        if memory is None:
+            self.learner.take_up(unsure, len(self.votes.decisions))
 
     def apply(self, event: Event) -> None:
-        """Take the next event in; the learner learns what it changes."""
+        """Take the next event in and learn what it changes."""
         before = self.votes.decisions.get(event.pair)
-        self.votes.apply(event)
-        self.applied = event.number
-        # What was imported as known is known, whatever people said of it before.
-        if self.learner is not None and np.isnan(self.given[event.pair]):
+        self.count([event])
+        if self.learner is None:
+            return
+        if event.number % REFIT_EVERY == 0:
+            self.begin()
+        # What was imported as known is known, whatever people say of it.
+        elif np.isnan(self.contents.given[event.pair]):
             teach(self.learner, event.pair, before, self.votes.decisions.get(event.pair))
+
+    def known(self) -> tuple[Array, Array]:
+        """1, 0 or NaN for every pair, imported or decided; and where nobody could say."""
+        values = self.contents.given.copy()
+        unsure = np.zeros(values.shape, bool)
+        for pair, decision in self.votes.decisions.items():
+            if np.isnan(self.contents.given[pair]):
+                values[pair] = np.nan if decision.present is None else decision.present
+                unsure[pair] = decision.present is None
+        return values, unsure
 
 
 def teach(learner: ActiveLearner, pair: Pair, before: Decision | None, after: Decision | None) -> None:
@@ -70,13 +99,14 @@ def teach(learner: ActiveLearner, pair: Pair, before: Decision | None, after: De
         learner.retract(bag, label_class)
 
 
-def start(contents: Contents, bags: Bags, settings: Settings, memory: Memory | None = None) -> ActiveLearner:
-    """The learner before the first event, or as the memory has it."""
-    learning = settings.learning
+def learner_of(
+    bags: Bags, classes: Sequence[str], known: Array, learning: Learning, memory: Memory | None
+) -> ActiveLearner:
+    """A learner with the project's settings."""
     return ActiveLearner(
         bags,
-        contents.classes,
-        contents.given,
+        list(classes),
+        known,
         model_of(learning),
         criterion=learning.criterion,
         update=learning.update,
@@ -102,12 +132,9 @@ def fresh_votes(contents: Contents, settings: Settings) -> Votes:
     return Votes(asking.people, asking.share, settings.learning.seed, contents.adjudicators)
 
 
-def votes_only(contents: Contents, settings: Settings, events: Sequence[Event]) -> Replay:
-    """What was said, without a learner."""
-    replay = Replay(fresh_votes(contents, settings), contents.given)
-    for event in events:
-        replay.apply(event)
-    return replay
+def turning_point(contents: Contents, events: int) -> int:
+    """The number of the event after which the learner was last fitted anew."""
+    return max(contents.after, events // REFIT_EVERY * REFIT_EVERY)
 
 
 def full(
@@ -118,11 +145,13 @@ def full(
     snapshots: "Snapshots | None" = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Replay:
-    """Everything, from the newest snapshot that fits, or from the beginning."""
-    found = snapshots.newest(events) if snapshots is not None else None
-    done, memory = found if found is not None else (0, None)
-    replay = votes_only(contents, settings, events[:done])
-    replay.learner = start(contents, bags, settings, memory)
+    """Everything, from the newest snapshot that fits, or from the last turning point."""
+    start = turning_point(contents, len(events))
+    found = snapshots.newest(events, start) if snapshots is not None else None
+    done, memory = found if found is not None else (start, None)
+    replay = Replay(contents, settings, bags)
+    replay.count(events[:done])
+    replay.begin(memory)
     progress(done)
     for event in events[done:]:
         replay.apply(event)
@@ -136,24 +165,14 @@ class Snapshots:
     def __init__(self, folder: Path, contents: Contents, settings: Settings) -> None:
         self.folder = folder / FOLDER
         self.contents, self.settings = contents, settings
-        named = {
-            "project": contents.project,
-            "contents": contents.version,
-            "adjudicators": sorted(contents.adjudicators),
-            "learning": asdict(settings.learning),
-            "people": settings.asking.people,
-            "share": settings.asking.share,
-            "version": version("bagwise"),
-        }
+        asking = settings.asking
+        named = [contents.digest(), asdict(settings.learning), asking.people, asking.share, version("bagwise")]
         self._content = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
-    def newest(self, events: Sequence[Event]) -> tuple[int, Memory] | None:
-        """(number of events, memory) of the newest snapshot that these events led to."""
-        places = sorted((int(path.stem) for path in self.folder.glob("*.npz") if path.stem.isdigit()), reverse=True)
-        possible = [place for place in places if place <= len(events)]
-        if not possible:
-            return None
-        digests = self._digests(events, set(possible))
+    def newest(self, events: Sequence[Event], start: int) -> tuple[int, Memory] | None:
+        """(number of events, memory) of the newest snapshot at or after `start` that these events led to."""
+        possible = [place for place in reversed(self._places()) if start <= place <= len(events)]
+        digests = self._digests(events, set(possible)) if possible else {}
         for place in possible:
             memory = self._read(place, digests[place])
             if memory is not None:
@@ -163,38 +182,47 @@ class Snapshots:
     def save(self, replay: Replay) -> None:
         """Write what the learner has become; only the newest few are kept."""
         assert replay.learner is not None
-        named = self._name(replay.votes.digest())
-        path = self.folder / f"{replay.applied}.npz"
+        memory = replay.learner.memory()
+        name = self._name(replay.votes.digest(), memory)
         unfinished = self.folder / f"{replay.applied}.{os.getpid()}.part"
         try:
             self.folder.mkdir(exist_ok=True)
             with unfinished.open("wb") as file:
-                np.savez(file, name=np.array(named), **replay.learner.memory())  # type: ignore[arg-type]
-            unfinished.replace(path)
-            old = sorted((p for p in self.folder.glob("*.npz") if p.stem.isdigit()), key=lambda p: int(p.stem))[:-KEPT]
-            for one in old:
-                one.unlink(missing_ok=True)
+                np.savez(file, name=np.array(name), **memory)  # type: ignore[arg-type]
+            unfinished.replace(self.folder / f"{replay.applied}.npz")
+            # One with a higher number belongs to a past that was given up when a backup was restored.
+            kept = [place for place in self._places() if place <= replay.applied][-KEPT:]
+            for place in set(self._places()) - set(kept):
+                (self.folder / f"{place}.npz").unlink(missing_ok=True)
         except OSError:
             # A snapshot saves time and nothing else: a full disk must not stop an answer that is saved already.
             unfinished.unlink(missing_ok=True)
+
+    def _places(self) -> list[int]:
+        return sorted(int(path.stem) for path in self.folder.glob("*.npz") if path.stem.isdigit())
 
     def _digests(self, events: Sequence[Event], places: set[int]) -> dict[int, str]:
         votes = fresh_votes(self.contents, self.settings)
         found = {0: votes.digest()}
         for event in events:
-            votes.apply(event)
+            votes.note(event)
             if event.number in places:
                 found[event.number] = votes.digest()
         return found
 
-    def _name(self, digest: str) -> str:
-        return f"{self._content} {digest}"
+    def _name(self, digest: str, memory: Memory) -> str:
+        whole = hashlib.sha256()
+        for key in sorted(memory):
+            whole.update(f"{key} {memory[key].dtype} {memory[key].shape}".encode())
+            whole.update(np.ascontiguousarray(memory[key]).tobytes())
+        return f"{self._content} {digest} {whole.hexdigest()}"
 
     def _read(self, place: int, digest: str) -> Memory | None:
         try:
-            with np.load(self.folder / f"{place}.npz", allow_pickle=False) as file:
+            with (self.folder / f"{place}.npz").open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 memory = {name: file[name] for name in file.files}
-            fits = str(memory.pop("name")) == self._name(digest)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            fits = str(memory.pop("name")) == self._name(digest, memory)
+        except Exception:
+            # Bytes in the wrong place provoke almost anything in a reader; whatever it is, there is no snapshot here.
             return None
         return memory if fits else None

@@ -5,6 +5,7 @@ which they become visible, on SQLite and on PostgreSQL alike.
 """
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -30,6 +31,7 @@ changes = Table(
     Column("only", Integer, primary_key=True),
     Column("last_event", Integer, nullable=False),
     Column("contents", Integer, nullable=False),
+    Column("contents_after", Integer, nullable=False),
 )
 
 classes = Table(
@@ -48,6 +50,7 @@ imports = Table(
     Column("bags", Integer, nullable=False),
     Column("instances", Integer, nullable=False),
     Column("labels", Integer, nullable=False),
+    Column("checksum", BigInteger, nullable=False),
 )
 
 bags = Table(

@@ -1,5 +1,7 @@
 """The statements behind a project: what is read and what is added. All writing happens in one transaction each."""
 
+import hashlib
+import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from bagwise.formats import LabelTable
 from bagwise.kernels import Array
@@ -28,7 +30,18 @@ class Contents:
     classes: list[str]
     given: Array
     version: int
+    after: int
     adjudicators: frozenset[str]
+    checksums: tuple[int, ...]
+
+    def digest(self) -> str:
+        """A name for all of it, features included."""
+        found = hashlib.sha256(self.project.encode())
+        found.update(json.dumps([self.ids.tolist(), self.classes, sorted(self.adjudicators), self.checksums]).encode())
+        found.update(self.offsets.tobytes())
+        found.update(self.given.tobytes())
+        found.update(str(self.after).encode())
+        return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ def now() -> str:
 def begin(connection: Connection, project: str) -> None:
     """The first rows of a new project."""
     connection.execute(insert(schema.identity).values(project=project))
-    connection.execute(insert(schema.changes).values(only=1, last_event=0, contents=0))
+    connection.execute(insert(schema.changes).values(only=1, last_event=0, contents=0, contents_after=0))
 
 
 def contents(connection: Connection) -> Contents:
@@ -83,7 +96,9 @@ def contents(connection: Connection) -> Contents:
         list(names),
         given,
         contents_version(connection),
+        connection.execute(select(schema.changes.c.contents_after)).scalar_one(),
         frozenset(adjudicators),
+        tuple(connection.execute(select(schema.imports.c.checksum).order_by(schema.imports.c.number)).scalars()),
     )
 
 
@@ -94,6 +109,7 @@ def add_import(
     sizes: Array,
     classes: Sequence[str],
     labels: Sequence[tuple[int, int, bool]],
+    checksum: int,
 ) -> None:
     """New bags, new classes and new labels, by position."""
     number = connection.execute(select(func.count()).select_from(schema.imports)).scalar_one() + 1
@@ -104,6 +120,7 @@ def add_import(
         "bags": len(ids),
         "instances": int(sum(sizes)),
         "labels": len(labels),
+        "checksum": checksum,
     }
     connection.execute(insert(schema.imports), [row])
     first = connection.execute(select(func.count()).select_from(schema.bags)).scalar_one()
@@ -147,7 +164,8 @@ def contents_version(connection: Connection) -> int:
 
 
 def _contents_changed(connection: Connection) -> None:
-    connection.execute(update(schema.changes).values(contents=schema.changes.c.contents + 1))
+    table = schema.changes
+    connection.execute(update(table).values(contents=table.c.contents + 1, contents_after=table.c.last_event))
 
 
 def events_after(connection: Connection, number: int) -> list[Event]:
@@ -194,7 +212,7 @@ def ensure_annotator(connection: Connection, name: str, role: str | None = None)
         connection.execute(insert(table).values(name=name, role=role or "annotator", since=now()))
     elif role is not None and role != there:
         connection.execute(update(table).where(table.c.name == name).values(role=role))
-    if role is not None and role != there:
+    if role is not None and role != (there or "annotator"):
         _contents_changed(connection)
 
 
@@ -204,10 +222,17 @@ def annotators(connection: Connection) -> dict[str, str]:
     return {row.name: row.role for row in connection.execute(select(table.c.name, table.c.role).order_by(table.c.name))}
 
 
+def clock(connection: Connection) -> float:
+    """Seconds since 1970 by the clock that all people of the project share: the server's, where there is one."""
+    if connection.dialect.name == "postgresql":
+        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+    return time.time()
+
+
 def leases(connection: Connection) -> list[Lease]:
     """Those that have not run out."""
     table = schema.leases
-    return [Lease(*row) for row in connection.execute(select(table).where(table.c.until > time.time()))]
+    return [Lease(*row) for row in connection.execute(select(table).where(table.c.until > clock(connection)))]
 
 
 def lease_with(connection: Connection, key: str) -> Lease | None:
@@ -220,7 +245,7 @@ def grant(connection: Connection, lease: Lease) -> None:
     """Hand a question out; an older one of the same person about the same pair ends."""
     table = schema.leases
     same = (table.c.bag == lease.bag) & (table.c["class"] == lease.label_class) & (table.c.annotator == lease.annotator)
-    connection.execute(delete(table).where(same | (table.c.until < time.time() - KEEP_LATE_LEASES)))
+    connection.execute(delete(table).where(same | (table.c.until < clock(connection) - KEEP_LATE_LEASES)))
     row = {**vars(lease), "class": lease.label_class}
     del row["label_class"]
     connection.execute(insert(table), [row])

@@ -15,6 +15,7 @@ def upgrade() -> None:
         sa.Column("only", sa.Integer, primary_key=True),
         sa.Column("last_event", sa.Integer, nullable=False),
         sa.Column("contents", sa.Integer, nullable=False),
+        sa.Column("contents_after", sa.Integer, nullable=False),
     )
     op.create_table(
         "classes",
@@ -29,6 +30,7 @@ def upgrade() -> None:
         sa.Column("bags", sa.Integer, nullable=False),
         sa.Column("instances", sa.Integer, nullable=False),
         sa.Column("labels", sa.Integer, nullable=False),
+        sa.Column("checksum", sa.BigInteger, nullable=False),
     )
     op.create_table(
         "bags",

@@ -1,0 +1,65 @@
+"""Killed at random moments, again and again: no acknowledged answer is missing, none is there twice.
+
+python -m pytest tests/crash --crashes 200        the full size, about 15 minutes for both databases
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from bagwise.project import Project
+from tests.project.test_project import all_is_well
+
+WORKER = Path(__file__).parent / "worker.py"
+
+
+def killed_worker(folder, seed, wait):
+    """Start a worker, kill it `wait` seconds after it is ready; what it had acknowledged and what it had tried."""
+    worker = subprocess.Popen(
+        [sys.executable, str(WORKER), str(folder), "ann", str(seed)], stdout=subprocess.PIPE, text=True, bufsize=1
+    )
+    lines = []
+    ready = threading.Event()
+
+    def listen():
+        for line in worker.stdout:
+            lines.append(line.split())
+            ready.set()
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    assert ready.wait(60), "the worker did not start"
+    time.sleep(wait)
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait()
+    listener.join()
+    worker.stdout.close()
+    # A last line may have been cut off in the middle.
+    whole = [line for line in lines if len(line) == 2 and len(line[1]) == 32]
+    return [key for word, key in whole if word == "saved"], [key for word, key in whole if word == "try"]
+
+
+def test_no_acknowledged_answer_is_lost(project, request):
+    crashes = request.config.getoption("--crashes")
+    project.close()
+    rng = random.Random(1)
+    acknowledged, tried = [], []
+    for crash in range(crashes):
+        saved, attempted = killed_worker(project.folder, crash, rng.uniform(0.0, 0.5))
+        acknowledged += saved
+        tried += attempted
+        with Project.open(project.folder) as survivor:
+            keys = Counter(event.key for event in survivor.events)
+            assert max(keys.values(), default=1) == 1, "an answer is there twice"
+            assert set(acknowledged) <= set(keys), "an acknowledged answer is missing"
+            answers = {event.key for event in survivor.events if event.kind == "answer"}
+            assert answers <= set(tried), "an answer is there that nobody gave"
+            if crash % 10 == crashes % 10 or crash == crashes - 1:
+                all_is_well(survivor)
+    assert len(acknowledged) > crashes, "hardly anything was answered: the test says little"

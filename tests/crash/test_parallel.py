@@ -1,0 +1,99 @@
+"""Many annotators at once, in threads and in processes: no pair is handed to two people, no answer is lost.
+
+python -m pytest tests/crash/test_parallel.py --answers 5000        the full size
+"""
+
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+from bagwise import datasets
+from bagwise.project import Asking, Learning, Project
+from tests.conftest import source_of
+from tests.project.test_project import all_is_well
+
+PEOPLE = 20
+PROCESSES = 3
+ANNOTATOR = Path(__file__).parent / "annotator.py"
+
+
+def big_enough(tmp_path, database, answers, **asking):
+    data = datasets.load("synthetic")
+    copies = -(-answers // data.labels.value.size) + 1
+    source = source_of(
+        data.select([i for _ in range(copies) for i in range(300)]), [str(i) for i in range(300 * copies)]
+    )
+    learning = Learning(update="bag_sgd")
+    return Project.create(tmp_path / "p", source, None, data.classes, learning, Asking(**asking), database), data
+
+
+def test_twenty_people_in_one_process(tmp_path, database, request):
+    answers = request.config.getoption("--answers")
+    project, data = big_enough(tmp_path, database, answers)
+    handed, faults = [], []
+
+    def work(name):
+        try:
+            for _ in range(answers // PEOPLE):
+                (asked,) = project.ask(name)
+                handed.append((asked.bag, asked.label_class))
+                truth = data.labels.value[asked.bag % 300, asked.label_class]
+                project.answer(asked.key, name, "present" if truth else "absent")
+        except BaseException as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=work, args=(f"person {i}",)) for i in range(PEOPLE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(600)
+        assert not thread.is_alive(), "deadlock"
+    assert faults == []
+    assert max(Counter(handed).values()) == 1
+    assert len(project.events) == answers // PEOPLE * PEOPLE
+    assert sorted((event.bag, event.label_class) for event in project.events) == sorted(handed)
+    all_is_well(project)
+    project.close()
+
+
+def test_people_in_several_processes(tmp_path, database, request):
+    answers = min(request.config.getoption("--answers"), 1500) // 4
+    project, _ = big_enough(tmp_path, database, 1000)
+    project.close()
+    workers = [
+        subprocess.Popen(
+            [sys.executable, str(ANNOTATOR), str(project.folder), f"person {i}", str(answers // PROCESSES)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(PROCESSES)
+    ]
+    for worker in workers:
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    said = [line.split() for worker in workers for line in worker.communicate(timeout=600)[0].splitlines()]
+    assert all(worker.returncode == 0 for worker in workers)
+    assert len(said) == answers // PROCESSES * PROCESSES
+    assert max(Counter((bag, c) for bag, c, _ in said).values()) == 1
+    with Project.open(project.folder) as after:
+        assert Counter(event.key for event in after.events) == Counter(key for _, _, key in said)
+        all_is_well(after)
+
+
+def test_redundancy_hands_a_pair_to_exactly_so_many(tmp_path, database):
+    project, _ = big_enough(tmp_path, database, 100, people=3)
+    handed = Counter()
+    for turn in range(30):
+        for person in range(5):
+            (asked,) = project.ask(f"person {person}")
+            handed[asked.bag, asked.label_class] += 1
+            project.answer(asked.key, f"person {person}", "present" if turn % 2 else "absent")
+    assert max(handed.values()) == 3
+    assert sum(count == 3 for count in handed.values()) >= 0.8 * len(handed)
+    all_is_well(project)
+    project.close()

@@ -1,0 +1,67 @@
+"""A PostgreSQL server of our own: made, started, stopped and thrown away by the tests."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+SERVER_USER = "postgres"
+
+
+class Server:
+    """In a folder of its own, on a free port of the loopback."""
+
+    def __init__(self):
+        (self.binaries,) = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:]
+        self.folder = Path(tempfile.mkdtemp(prefix="bagwise-postgres-"))
+        self.as_user = []
+        if os.geteuid() == 0:
+            # PostgreSQL refuses to run as root.
+            self.as_user = ["runuser", "-u", SERVER_USER, "--"]
+            shutil.chown(self.folder, SERVER_USER)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._run("initdb", "-D", str(self.folder / "data"), "-U", "bagwise", "-A", "trust", "--no-sync")
+        self.start()
+
+    def start(self):
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"
+        self._run(
+            "pg_ctl", "-D", str(self.folder / "data"), "-w", "-o", options, "-l", str(self.folder / "log"), "start"
+        )
+
+    def stop(self, mode="fast"):
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
+
+    def new_database(self):
+        name = "d" + uuid.uuid4().hex
+        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "bagwise", name)
+        return f"postgresql://bagwise@127.0.0.1:{self.port}/{name}"
+
+    def remove(self):
+        self.stop("immediate")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program, *arguments):
+        command = [*self.as_user, str(self.binaries / program), *arguments]
+        for attempt in range(3):
+            done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False, timeout=120)
+            if done.returncode == 0:
+                return
+            time.sleep(attempt + 1)
+        raise RuntimeError(f"{program}: {done.stdout}{done.stderr}")
+
+
+def may_start():
+    """Whether this user can start a server: root needs the user that Debian's package makes."""
+    if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
+        return False
+    if os.geteuid() != 0:
+        return True
+    return any(user.pw_name == SERVER_USER for user in pwd.getpwall())

@@ -1,0 +1,264 @@
+"""The project commands as a person uses them: through the real command line, to the exit code."""
+
+import getpass
+import io
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+
+import numpy as np
+import polars as pl
+import pytest
+
+from bagwise import MIMLClassifier, formats
+from bagwise.cli import main
+from bagwise.project import Project
+from tests.formats.test_reading import write_csv
+
+
+def bagwise(*arguments, keys=""):
+    """(exit code, stdout, stderr) of a command line."""
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["bagwise", *map(str, arguments)])
+        patch.setattr(sys, "stdin", io.StringIO(keys))
+        patch.setattr(getpass, "getuser", lambda: "tester")
+        patch.setenv("COLUMNS", "160")
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def files(tmp_path, synthetic):
+    """instances.csv, classes.txt and labels.csv of the first ten bags."""
+    codes = np.repeat(np.arange(60), synthetic.bags.sizes)
+    frame = pl.DataFrame({"bag": [f"bag {c}" for c in codes]})
+    frame = frame.hstack(pl.DataFrame(synthetic.bags.instances, schema=[f"f{i}" for i in range(10)]))
+    frame.write_csv(tmp_path / "instances.csv")
+    (tmp_path / "classes.txt").write_text("\n".join(synthetic.classes) + "\n")
+    rows = [
+        f"bag {b},{name},{int(synthetic.labels.value[b, c])}"
+        for b in range(10)
+        for c, name in enumerate(synthetic.classes)
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(["bag,class,label", *rows]) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def started(files):
+    code, out, err = bagwise(
+        "init", files / "p", "--from", files / "instances.csv", "--labels", files / "labels.csv",
+        "--classes", files / "classes.txt",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "60 bags, 299 instances, 10 features, 6 classes, 60 labels known" in out
+    return files
+
+
+def test_from_files_to_a_model_and_back(started):
+    folder = started / "p"
+    code, out, _ = bagwise("answer", folder, keys="ynusyzynq")
+    assert code == 0
+    assert "You are tester" in out
+    assert "Is class" in out
+    assert "present, saved as number 1" in out
+    assert "number 5 taken back" in out
+    code, out, _ = bagwise("status", folder, "--json")
+    found = json.loads(out)
+    assert found["answers"] == 6
+    assert found["by_person"]["tester"] == {"present": 2, "absent": 2, "unsure": 1, "skipped": 1}
+    code, out, _ = bagwise("status", folder)
+    assert "of all pairs known" in out
+    code, out, _ = bagwise("check", folder)
+    assert code == 0
+    assert "All is well: 8 answers replayed" in out
+    for name in ("labels.parquet", "labels.csv", "labels.jsonl", "labels.json", "labels.perch.csv", "labels.txt"):
+        code, _, err = bagwise("export", folder, "--to", started / name)
+        assert code == 0, err
+        table = formats.read_labels(started / name)
+        assert int((~np.isnan(table.values)).sum()) == 60 + 4
+    code, out, _ = bagwise("train", folder)
+    assert "fitted to 64 labels" in out
+    model = MIMLClassifier.load(folder / "model.npz")
+    assert model.class_names_ == [f"class {c}" for c in range(6)]
+    for place in (folder, folder / "model.npz"):
+        code, out, err = bagwise(
+            "predict", place, "--from", started / "instances.csv", "--to", started / "predicted.csv",
+            "--instances", started / "of-instances.parquet",
+        )  # fmt: skip
+        assert code == 0, err
+        predicted = pl.read_csv(started / "predicted.csv")
+        assert predicted.columns == ["bag", "class", "probability", "evidence"]
+        assert len(predicted) == 360
+        assert pl.read_parquet(started / "of-instances.parquet").shape == (299, 8)
+    code, out, _ = bagwise("predict", folder, "--from", started / "instances.csv")
+    assert "bag 59" in out
+    for name in ("answers.csv", "answers.jsonl", "answers.parquet"):
+        assert bagwise("export", folder, "--what", "answers", "--to", started / name)[0] == 0
+    assert len(pl.read_parquet(started / "answers.parquet")) == 8
+    assert bagwise("export", folder, "--what", "predictions", "--to", started / "x.json")[0] == 0
+    assert bagwise("export", folder, "--what", "model", "--to", started / "m.npz")[0] == 0
+    code, out, _ = bagwise("backup", folder, "--to", started / "copy")
+    assert code == 0
+    assert bagwise("check", started / "copy")[0] == 0
+
+
+def test_importing_more_and_predicting_it(started):
+    folder = started / "p"
+    text = (started / "instances.csv").read_text().splitlines()
+    (started / "more.csv").write_text("\n".join([text[0], *(line.replace("bag ", "new ") for line in text[1:20])]))
+    code, out, err = bagwise("import", folder, "--from", started / "more.csv")
+    assert code == 0, err
+    assert "6 classes" in out
+    code, _, err = bagwise("import", folder, "--from", started / "more.csv")
+    assert code == 2
+    assert "more.csv: bag new 0 is in the project already" in err
+    assert bagwise("import", folder)[0] == 1
+    assert bagwise("check", folder)[0] == 0
+
+
+def test_disagreements_and_an_adjudicator(files):
+    folder = files / "p"
+    code, _, err = bagwise(
+        "init", folder, "--from", files / "instances.csv", "--classes", files / "classes.txt", "--people", 2
+    )
+    assert code == 0, err
+    for name, key in (("ann", "y"), ("bob", "n")):
+        assert bagwise("answer", folder, "--as", name, "--count", 1, keys=key)[0] == 0
+    code, out, _ = bagwise("disagreements", folder, "--json")
+    (found,) = json.loads(out)
+    assert found["said"] == {"ann": "present", "bob": "absent"}
+    assert found["decided"] == "undecided"
+    arguments = ["adjudicate", folder, found["bag"], found["class"], "present", "--as", "[/eva]"]
+    assert bagwise(*arguments)[0] == 1
+    assert bagwise("annotator", folder, "[/eva]", "--adjudicator")[0] == 0
+    assert bagwise(*arguments)[0] == 0
+    code, out, _ = bagwise("disagreements", folder)
+    assert "present" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["init", "{0}/q"], 1, "Say where the instances are"),
+        (["init", "{0}/q", "--from", "{0}/nowhere.csv"], 2, "nowhere.csv: there is no such file"),
+        (["init", "{0}/q", "--from", "{0}/instances.csv"], 1, "No class is known"),
+        (["init", "{0}/q", "--from", "{0}/labels.csv"], 2, "table of labels, not of instances"),
+        (["init", "{0}/p", "--from", "{0}/instances.csv"], 1, "there already"),
+        (
+            ["init", "{0}/q", "--from", "{0}/instances.csv", "--labels", "{0}/odd.csv"],
+            2,
+            "odd.csv, line 3: there is no bag nobody",
+        ),
+        (
+            ["init", "{0}/q", "--from", "{0}/instances.csv", "--classes", "{0}/twice.txt"],
+            2,
+            "twice.txt, line 2: the class a",
+        ),
+        (["status", "{0}"], 1, "is no Bagwise project"),
+        (["export", "{0}/p", "--to", "{0}/x.docx"], 1, "no format for labels has this suffix"),
+        (["export", "{0}/p", "--to", "{0}/x.csv", "--what", "nothing"], 1, "no export 'nothing'"),
+        (
+            ["predict", "{0}/p", "--from", "{0}/narrow.csv"],
+            2,
+            "narrow.csv: its instances have 1 features, the model 10",
+        ),
+        (["predict", "{0}/labels.csv", "--from", "{0}/instances.csv"], 2, "labels.csv: is not a Bagwise model"),
+        (["import", "{0}/p", "--labels", "{0}/unknown.csv"], 2, "unknown.csv: there is no class dodo in the project"),
+    ],
+)
+def test_errors_are_one_sentence(started, arguments, code, words):
+    (started / "odd.csv").write_text("bag,class\nbag 1,class 0\nnobody,class 0\n")
+    (started / "unknown.csv").write_text("bag,class\nbag 30,dodo\n")
+    (started / "twice.txt").write_text("a\na\n")
+    (started / "narrow.csv").write_text("bag,x\na,1\n")
+    before = {path: path.read_bytes() for path in (started / "p").iterdir() if path.suffix in (".bin", ".toml")}
+    found, _, err = bagwise(*[str(one).format(started) for one in arguments])
+    assert found == code
+    assert words in err
+    assert "Traceback" not in err
+    assert not (started / "q").exists()
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_names_cannot_steer_the_terminal(files):
+    path = files / "odd.csv"
+    path.write_text("bag,x,label:A:cat:\na,1,-1\n")
+    code, _, err = bagwise("init", files / "p", "--from", path)
+    assert code == 2
+    assert "column label:A:cat:" in err
+
+
+def test_one_key_is_enough_in_a_terminal(started):
+    """A real pseudo-terminal: no Enter, and the terminal is as before afterwards."""
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bagwise", "answer", str(started / "p"), "--as", "ann"],
+        stdin=other, stdout=other, stderr=subprocess.DEVNULL, env=os.environ | {"TERM": "dumb"},
+    )  # fmt: skip
+    os.close(other)
+
+    def read_until(words, limit=120):
+        seen, end = "", time.monotonic() + limit
+        while words not in seen:
+            assert time.monotonic() < end, f"no {words!r} in {seen!r}"
+            if select.select([main], [], [], 1)[0]:
+                seen += os.read(main, 4096).decode()
+        return seen
+
+    read_until("Is ")
+    os.write(main, b"y")
+    read_until("saved as number 1")
+    os.write(main, b"n")
+    read_until("saved as number 2")
+    os.write(main, b"q")
+    read_until("2 answers given")
+    assert process.wait(60) == 0
+    os.close(main)
+    with Project.open(started / "p") as project:
+        assert [event.answer for event in project.events] == ["present", "absent"]
+        assert all(0 < event.seconds < 100 for event in project.events)
+
+
+def test_interrupted_while_answering(started):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bagwise", "answer", str(started / "p")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    process.stdin.write("y")
+    process.stdin.flush()
+    while "saved as number 1" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(2)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "What was saved stays saved" in err
+    assert bagwise("check", started / "p")[0] == 0
+
+
+def test_labels_beside_the_instances(tmp_path):
+    write_csv(tmp_path / "a.csv")
+    code, out, err = bagwise("init", tmp_path / "p", "--from", tmp_path / "a.csv")
+    assert code == 0, err
+    assert "2 classes, 6 labels known" in out
+    code, out, _ = bagwise("answer", tmp_path / "p", keys="")
+    assert "Nothing is left to ask you" in out
+
+
+def test_without_the_extra_the_commands_say_what_to_install(tmp_path):
+    hide = "import sys; sys.modules['sqlalchemy'] = None; from bagwise.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hide, "init", "p", "--from", "x.csv"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install 'bagwise[app]'" in done.stderr
