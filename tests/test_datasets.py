@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from bagwise import BagwiseError, datasets
-from bagwise.datasets import birds
 
 SIZES = {
     "digits": (396, 1797, 64, 10),
@@ -88,16 +87,3 @@ def test_a_missing_source_says_what_to_do(monkeypatch, tmp_path):
         datasets.load("birds")
     with pytest.raises(BagwiseError, match="no data set 'whales': choose one of birds, carroll"):
         datasets.load("whales")
-
-
-def test_relational_arff_is_read_as_written(tmp_path):
-    (tmp_path / "b.arff").write_text(
-        "@relation r\n@attribute id {7,9}\n@attribute bag relational\n@attribute f0 numeric\n@attribute f1 numeric\n"
-        '@end bag\n@attribute A {0,1}\n@attribute B {0,1}\n@data\n7,"1.0,2\\n3,4",1,0\n9,"5,6E-1",0,1\n'
-    )
-    data = birds._read(tmp_path / "b.arff")
-    assert data.classes == ["A", "B"]
-    assert data.bags.ids.tolist() == [7, 9]
-    np.testing.assert_array_equal(data.bags[0], [[1, 2], [3, 4]])
-    np.testing.assert_array_equal(data.bags[1], [[5, 0.6]])
-    assert data.labels.value.tolist() == [[True, False], [False, True]]

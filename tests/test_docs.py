@@ -1,7 +1,13 @@
 import re
+import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
+from typer.testing import CliRunner
+
+from bagwise import formats
+from bagwise.cli import app
 
 ROOT = Path(__file__).parents[1]
 
@@ -14,6 +20,30 @@ def test_the_examples_run_from_top_to_bottom(page, monkeypatch, tmp_path):
     namespace = {}
     for block in blocks:
         exec(block, namespace)
+
+
+def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
+    """Every python block and every console block, from top to bottom; the questions are answered with yes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    namespace = {}
+    text = (ROOT / "docs/projects.md").read_text()
+    for kind, block in re.findall(r"```(python|console)\n(.*?)```", text, flags=re.DOTALL):
+        if kind == "python":
+            exec(block, namespace)
+            continue
+        for line in block.splitlines():
+            command, *arguments = shlex.split(line.removeprefix("$ "))
+            assert command == "bagwise"
+            result = CliRunner().invoke(app, arguments, input="y" * 5, catch_exceptions=False)
+            assert result.exit_code == 0, f"{line}: {result.output}"
+    assert len(pl.read_parquet("predicted.parquet")) == 396 * 10
+
+
+def test_every_format_is_documented():
+    text = (ROOT / "docs/projects.md").read_text()
+    for name in formats.available():
+        assert f"`{name}`" in text, name
 
 
 def test_every_link_leads_somewhere():

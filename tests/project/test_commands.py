@@ -262,3 +262,25 @@ def test_without_the_extra_the_commands_say_what_to_install(tmp_path):
     )
     assert done.returncode == 1
     assert "pip install 'bagwise[app]'" in done.stderr
+
+
+def test_strategies_can_be_compared_on_ones_own_project(files, synthetic):
+    folder = files / "p"
+    rows = [
+        f"bag {b},{name},{int(synthetic.labels.value[b, c])}"
+        for b in range(50)
+        for c, name in enumerate(synthetic.classes)
+    ]
+    (files / "most.csv").write_text("\n".join(["bag,class,label", *rows]) + "\n")
+    code, _, err = bagwise("init", folder, "--from", files / "instances.csv", "--labels", files / "most.csv")
+    assert code == 0, err
+    arguments = ["--queries", 20, "--every", 10, "--folds", 2, "--out", files / "out", "--json"]
+    code, out, err = bagwise("compare", folder, "uncertainty", *arguments)
+    assert code == 0, err
+    found = json.loads(out)
+    assert {one["first"] for one in found} == {"uncertainty · pair"}
+    assert {one["second"] for one in found} == {"random · pair"}
+    assert pl.read_parquet(files / "out" / "rows.parquet")["dataset"].str.contains("p-").all()
+    code, _, err = bagwise("compare", files / "labels.csv", *arguments)
+    assert code == 2
+    assert "table of labels" in err

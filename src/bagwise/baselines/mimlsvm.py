@@ -54,7 +54,8 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     distance : "average", "max", "median" or "min" Hausdorff distance of standardised instances.
-    medoids : their number as a share of the training bags.
+    medoids : their number as a share of the training bags. The published 0.2 costs 0.05 of bag accuracy on letters and
+        nothing on bird song; half of the bags is the choice in favour of this system.
     gamma, cost : of the radial kernel.
     allow_empty : predict no label where no machine says yes. None: only where the training data hold such a bag.
     deal_first : start the medoids as the published code does.
@@ -63,7 +64,7 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         distance: str = "average",
-        medoids: float = 0.2,
+        medoids: float = 0.5,
         gamma: float | str = "scale",
         cost: float = 10.0,
         allow_empty: bool | None = None,
@@ -81,7 +82,7 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def released(cls, **rest: Any) -> "MIMLSVM":
         """The parameters of the published code."""
-        return cls(distance="max", gamma=0.2, cost=1.0, allow_empty=False, deal_first=True, **rest)
+        return cls(distance="max", medoids=0.2, gamma=0.2, cost=1.0, allow_empty=False, deal_first=True, **rest)
 
     def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
         """Find the medoids among all bags, labelled or not, and train on the known labels."""

@@ -17,6 +17,12 @@ app = typer.Typer(
 console = Console(emoji=False)
 errors = Console(stderr=True, emoji=False)
 
+
+def say(sentence: str, end: str = "\n") -> None:
+    """One line, however long: the terminal may wrap it, a path in it stays whole."""
+    console.print(sentence, soft_wrap=True, highlight=False, end=end)
+
+
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 

@@ -1,11 +1,14 @@
 """Commands about data sets and experiments. They are thin: read options, call the library, show what came back."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 import typer
 from rich.markup import escape
@@ -115,7 +118,12 @@ def simulate(
 
 @app.command()
 def compare(
-    dataset: Annotated[str, typer.Argument(help=f"One of {', '.join(datasets.available())}.")],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help=f"The folder of a project, a file with labels, or one of {', '.join(datasets.available())}."
+        ),
+    ],
     strategies: Annotated[
         list[str] | None,
         typer.Argument(
@@ -137,7 +145,14 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="Folder for the results [default: results/compare-DATASET].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
-    """Compare strategies run by run: who is better than random, by how much, and how sure that is."""
+    """Compare strategies run by run: who is better than random, by how much, and how sure that is.
+
+    Of a project or a file, the bags with every label known are used.
+    """
+    folder = out or Path("results") / f"compare-{Path(dataset).stem}"
+    title = dataset
+    if (Path(dataset) / "bagwise.toml").exists():
+        dataset = str(_arrays_of_project(Path(dataset), folder))
     datasets.load(dataset, seed)
     chosen = [_strategy(text) for text in strategies or DEFAULT_COMPARISON]
     if _strategy("random") not in chosen:
@@ -158,9 +173,8 @@ def compare(
         for strategy in chosen
         for fold in range(folds)
     ]
-    folder = out or Path("results") / f"compare-{dataset}"
     rows = _run(simulations, folder, quiet=as_json)
-    figure = curves.save_figure(curves.figure(rows, "bag_accuracy", dataset), folder / "bag_accuracy")
+    figure = curves.save_figure(curves.figure(rows, "bag_accuracy", title), folder / "bag_accuracy")
     baseline = Simulation(dataset, **_strategy("random")).strategy
     found = [
         one
@@ -171,8 +185,24 @@ def compare(
         print(json.dumps([asdict(one) for one in found], indent=2))
         return
     console.print(tables.final_table(rows))
-    console.print(tables.difference_table(found, dataset))
+    console.print(tables.difference_table(found, title))
     console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figure[1]}")
+
+
+def _arrays_of_project(project: Path, folder: Path) -> Path:
+    """What the project knows, as one file whose name changes with its content, so that no old run is taken for new."""
+    if not find_spec("sqlalchemy"):
+        raise BagwiseError("Projects need a database: install it with `pip install 'bagwise[app]'`.")
+    from bagwise.project import Project
+
+    with Project.open(project) as opened:
+        labels, bags = opened.labels(), opened.bags
+        arrays = {"labels": labels.values, "ids": bags.ids, "classes": np.array(labels.classes, str)}
+        name = hashlib.sha256(labels.values.tobytes() + opened.contents.digest().encode()).hexdigest()[:12]
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{project.resolve().name}-{name}.npz"
+        np.savez(path, instances=bags.instances, offsets=bags.offsets, **arrays)  # type: ignore[arg-type]
+    return path
 
 
 def _strategy(text: str) -> dict[str, Any]:
@@ -190,32 +220,34 @@ def reproduce(
     names: Annotated[
         list[str] | None, typer.Option("--datasets", help="Repeat for several [default: carroll, frost, hja].")
     ] = None,
-    model: Annotated[str, typer.Option(help="The paper's model, the one with a background class, or both.")] = "both",
+    model: Annotated[str, typer.Option(help=f"One of {', '.join(reproduction.MODELS)}.")] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in a few minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for runs, figures and report.")] = Path("results/reproduction"),
 ) -> None:
     """Run the paper's experiments anew: figures 3 to 12, tables, and a verdict on each of its claims."""
     experiments = choose("experiment", experiment, reproduction.EXPERIMENTS)
-    backgrounds = choose("model", model, reproduction.MODELS)
+    variants = choose("model", model, reproduction.MODELS)
     chosen = names or reproduction.available_datasets()
     for name in chosen:
         datasets.load(name)
     if not names and "hja" not in chosen:
         console.print("hja.npz is not there (see `bagwise datasets`): birds is run in its place.")
     size = reproduction.QUICK if quick else reproduction.FULL
-    rows: dict[bool, dict[str, pl.DataFrame]] = {}
-    for background in backgrounds:
-        rows[background] = {}
-        for one in experiments:
-            console.print(f"{one}, {reproduction.TITLES[background]}")
-            plan = reproduction.plan(one, chosen, size, background)
-            rows[background][one] = _run(plan, out, f"rows-{one.replace(' ', '-')}-{background}.parquet")
+    rows: dict[reproduction.Variant, dict[str, pl.DataFrame]] = {}
+    for variant in variants:
+        if any(variant.runs(one) for one in experiments):
+            rows[variant] = {}
+        for one in filter(variant.runs, experiments):
+            console.print(f"{one}, {variant.title}")
+            plan = reproduction.plan(one, chosen, size, variant)
+            rows[variant][one] = _run(plan, out, f"rows-{one.replace(' ', '-')}-{variant.name}.parquet")
     console.print("Timing selection and both likelihoods")
+    backgrounds = sorted({variant.background for variant in variants})
     results = reproduction.Results(size, rows, timing.selection_growth(), timing.likelihood_times(chosen, backgrounds))
     page = report.write(results, out)
-    for background, by_experiment in rows.items():
-        table = Table("claim", "verdict", title=reproduction.TITLES[background])
-        for finding in claims.judge(by_experiment, results.growth):
+    for variant, findings in report.judged(results).items():
+        table = Table("claim", "verdict", title=variant.title)
+        for finding in findings:
             table.add_row(f"{finding.number}. {claims.TEXTS[finding.number]}", finding.verdict)
         console.print(table)
     console.print(f"Report: {page}   (the same as text: {out / 'README.md'})")

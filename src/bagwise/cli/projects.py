@@ -16,7 +16,7 @@ from rich.table import Table
 
 from bagwise import formats
 from bagwise import project as projects
-from bagwise.cli._app import app, console, errors, progress_bar
+from bagwise.cli._app import app, console, errors, progress_bar, say
 from bagwise.cli._keys import keys
 from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError, FileError
@@ -106,12 +106,12 @@ def init(
         project = Project.create(folder, read, known, names, learning, asking, database, progress)
     with project:
         _say_what_is_there(project)
-        console.print(f"Answer questions with: bagwise answer {escape(str(folder))}")
+        say(f"Answer questions with: bagwise answer {escape(str(folder))}")
 
 
 def _say_what_is_there(project: Project) -> None:
-    known = int((~np.isnan(project.contents.given)).sum())
-    console.print(
+    known = int((project.contents.given >= 0).sum())
+    say(
         f"{escape(str(project.folder))}: {len(project.bags)} bags, {len(project.bags.instances)} instances, "
         f"{project.bags.n_features} features, {len(project.classes)} classes, {known} labels known."
     )
@@ -144,9 +144,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps(found.as_json(), indent=2))
         return
-    console.print(
-        f"[bold]{escape(found.name)}[/]: {found.bags} bags, {found.instances} instances, {found.answers} answers"
-    )
+    say(f"[bold]{escape(found.name)}[/]: {found.bags} bags, {found.instances} instances, {found.answers} answers")
     table = Table("class", "present", "absent", "unsure", "open", title=f"{found.filled:.1%} of all pairs known")
     for one in found.classes:
         table.add_row(escape(one.name), *(str(n) for n in (one.present, one.absent, one.unsure, one.open)))
@@ -160,14 +158,14 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         console.print("Estimated quality: no audit question was answered yet.")
     else:
         share = found.agreement
-        console.print(
+        say(
             f"Estimated quality: the model was right about {share.value:.0%} of {share.of} pairs drawn at random "
             f"(95 % interval {share.low:.0%} to {share.high:.0%})."
         )
     if found.seconds_per_answer is not None:
-        console.print(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
+        say(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
     if found.disagreements:
-        console.print(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {escape(str(folder))}).")
+        say(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {escape(str(folder))}).")
     console.print("On disk: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in found.bytes_on_disk.items()))
 
 
@@ -180,7 +178,7 @@ def answer(
     """Answer questions in the terminal, one key each."""
     me = _me(name)
     with _open(folder) as project, keys() as pressed:
-        console.print(f"You are {escape(me)}. \\[y]es  \\[n]o  \\[u]nsure  \\[s]kip  \\[z] undo  \\[q]uit")
+        say(f"You are {escape(me)}. \\[y]es  \\[n]o  \\[u]nsure  \\[s]kip  \\[z] undo  \\[q]uit")
         given = 0
         while count is None or given < count:
             questions = project.ask(me)
@@ -197,25 +195,25 @@ def answer(
                 continue
             event = project.answer(question.key, me, KEYS[key], time.monotonic() - start)
             given += 1
-            console.print(f"  {event.answer}, saved as number {event.number}")
-        console.print(f"{given} answers given; the project has {len(project.events)} events.")
+            say(f"  {event.answer}, saved as number {event.number}")
+        say(f"{given} answers given; the project has {len(project.events)} events.")
 
 
 def _show(project: Project, question: projects.Asked) -> None:
     instances = project.bags[question.bag]
     values = ", ".join(f"{value:.3g}" for value in instances[question.evidence][:SHOWN_FEATURES])
     more = ", ..." if instances.shape[1] > SHOWN_FEATURES else ""
-    console.print(f"Is [bold]{escape(question.class_name)}[/] in bag [bold]{escape(question.bag_id)}[/]?", end="  ")
-    console.print(f"[dim]instance {question.evidence + 1} of {len(instances)}: {values}{more}[/]")
+    say(f"Is [bold]{escape(question.class_name)}[/] in bag [bold]{escape(question.bag_id)}[/]?", end="  ")
+    say(f"[dim]instance {question.evidence + 1} of {len(instances)}: {values}{more}[/]")
 
 
 def _undo(project: Project, me: str) -> None:
     try:
         event = project.undo(me)
     except BagwiseError as error:
-        console.print(f"  {escape(str(error))}")
+        say(f"  {escape(str(error))}")
     else:
-        console.print(f"  number {event.replaces} taken back")
+        say(f"  number {event.replaces} taken back")
 
 
 @app.command()
@@ -242,7 +240,7 @@ def export(
                 _write_answers(project, to)
             case "model":
                 project.trained().save(to)
-    console.print(f"{what}: {escape(str(to))}")
+    say(f"{what}: {escape(str(to))}")
 
 
 def _write_answers(project: Project, to: Path) -> None:
@@ -280,7 +278,7 @@ def train(
         known = int((~np.isnan(project.labels().values)).sum())
         model.save(target)
     per_label = model.log_likelihood_[-1] / known
-    console.print(f"{escape(str(target))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
+    say(f"{escape(str(target))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
 
 
 @app.command()
@@ -312,7 +310,7 @@ def predict(
         _write_instances(of_instances, bags.ids, bags.sizes, classes, model.predict_instance_proba(bags))
     if module is not None and to is not None:
         module.write_predictions(table, to)
-        console.print(f"predictions: {escape(str(to))}")
+        say(f"predictions: {escape(str(to))}")
         return
     shown = Table("bag", "classes, likeliest first (instance that carries it)")
     for b, name in enumerate(table.ids):
@@ -343,7 +341,7 @@ def _write_instances(
         frame.write_csv(path)
     else:
         raise BagwiseError(f"{path}: predictions of instances are written as .parquet or .csv.")
-    console.print(f"predictions of instances: {escape(str(path))}")
+    say(f"predictions of instances: {escape(str(path))}")
 
 
 @app.command()
@@ -357,7 +355,7 @@ def backup(
     dated = folder.resolve().with_name(f"{folder.resolve().name}-{time.strftime('%Y%m%d-%H%M%S')}")
     with Project.open(folder) as project, console.status("Copying"):
         place = project.backup(to if to is not None else dated)
-    console.print(f"Backup: {escape(str(place))}")
+    say(f"Backup: {escape(str(place))}")
 
 
 @app.command()
@@ -368,11 +366,11 @@ def check(folder: Folder) -> None:
             found = projects.check(project, progress)
         answers = len(project.events)
     for one in found:
-        console.print(f"[red]✗[/] {one.what}: {escape(one.wrong)}" if one.wrong else f"[green]✓[/] {one.what}")
+        say(f"[red]✗[/] {one.what}: {escape(one.wrong)}" if one.wrong else f"[green]✓[/] {one.what}")
     if any(one.wrong for one in found):
         errors.print("The project is not in order: restore a backup, or send this to somebody who can help.")
         raise typer.Exit(1)
-    console.print(f"All is well: {answers} answers replayed.")
+    say(f"All is well: {answers} answers replayed.")
 
 
 @app.command()
@@ -384,7 +382,7 @@ def annotator(
     """Say who somebody is in this project."""
     with Project.open(folder) as project:
         project.set_role(name, "adjudicator" if adjudicator else "annotator")
-    console.print(f"{escape(name)} is {'an adjudicator' if adjudicator else 'an annotator'}.")
+    say(f"{escape(name)} is {'an adjudicator' if adjudicator else 'an annotator'}.")
 
 
 @app.command()
@@ -431,4 +429,4 @@ def adjudicate(
         if bag not in places or label_class not in project.classes:
             raise BagwiseError(f"There is no bag {bag} with a class {label_class} in the project.")
         event = project.adjudicate((places[bag], project.classes.index(label_class)), _me(name), said)
-    console.print(f"{escape(label_class)} in {escape(bag)}: {said}, saved as number {event.number}.")
+    say(f"{escape(label_class)} in {escape(bag)}: {said}, saved as number {event.number}.")

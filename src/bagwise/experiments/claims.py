@@ -23,6 +23,7 @@ MARGINAL = "Bagwise, marginal likelihood"
 E2_METRICS = ("bag_accuracy", "average_precision", "hamming_loss", "one_error")
 E3_METRICS = ("bag_accuracy", "hamming_loss")
 
+OF_SELECTION = (2, 3)
 CONVERGED = 0.01
 COMPARABLE = 0.03
 LEVELS = (0.90, 0.95)

@@ -13,7 +13,7 @@ import polars as pl
 from bagwise.experiments import claims, curves
 from bagwise.experiments.claims import LEVELS, Finding
 from bagwise.experiments.pages import Block, Heading, Paragraph, Picture, Rows, write_markdown, write_page
-from bagwise.experiments.reproduction import FIGURES, TITLES, Figure, Results, paired_differences
+from bagwise.experiments.reproduction import FIGURES, FIXED, Figure, Results, Variant, paired_differences
 from bagwise.experiments.statistics import Difference, queries_to
 
 TITLE = "Active Learning in Incomplete Label MIML Learning, measured anew"
@@ -23,7 +23,7 @@ FULL_DATA_METRICS = ("bag_accuracy", "average_precision", "hamming_loss")
 def write(results: Results, folder: Path) -> Path:
     """Write report.html, README.md, figures, results.json and the checksums of the rows; the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    findings = {background: claims.judge(rows, results.growth) for background, rows in results.rows.items()}
+    findings = judged(results)
     sums = checksums(results)
     blocks = list(_blocks(results, findings, sums))
     page = folder / "report.html"
@@ -34,16 +34,26 @@ def write(results: Results, folder: Path) -> Path:
     return page
 
 
+def judged(results: Results) -> dict[Variant, list[Finding]]:
+    """The claims that each model was run for."""
+    return {
+        variant: [
+            one for one in claims.judge(rows, results.growth) if variant != FIXED or one.number in claims.OF_SELECTION
+        ]
+        for variant, rows in results.rows.items()
+    }
+
+
 def checksums(results: Results) -> dict[str, str]:
     """SHA-256 of the rows of every experiment, written as text, so that another run can be held against this one."""
     return {
-        f"{experiment}, {TITLES[background]}": hashlib.sha256(rows.write_csv().encode()).hexdigest()
-        for background, by_experiment in results.rows.items()
+        f"{experiment}, {variant.title}": hashlib.sha256(rows.write_csv().encode()).hexdigest()
+        for variant, by_experiment in results.rows.items()
         for experiment, rows in by_experiment.items()
     }
 
 
-def _blocks(results: Results, findings: dict[bool, list[Finding]], sums: dict[str, str]) -> Iterable[Block]:
+def _blocks(results: Results, findings: dict[Variant, list[Finding]], sums: dict[str, str]) -> Iterable[Block]:
     yield Paragraph(_what_was_run(results))
     yield Heading("Verdicts")
     yield _verdicts(findings)
@@ -80,7 +90,7 @@ def _what_was_run(results: Results) -> str:
     return (
         f"Data sets: {', '.join(names)}{stand_in}; {folds}; {size.epochs} epochs; {size.pair_queries} pair queries; "
         f"{size.bag_queries} bag queries; 5 % of the training bags labelled at the start; models: "
-        f"{' and '.join(TITLES[background] for background in results.rows)}. Refits by warm L-BFGS after every answer. "
+        f"{' and '.join(variant.title for variant in results.rows)}. Refits by warm L-BFGS after every answer. "
         "Penalties and the compared systems' parameters are chosen among four candidates each, by cross validation "
         "inside the bags labelled at the start; step sizes by the likelihood of the training fold. No test fold is "
         f"looked at.{few} Bagwise {version('bagwise')}, Python {platform.python_version()}, "
@@ -88,25 +98,28 @@ def _what_was_run(results: Results) -> str:
     )
 
 
-def _verdicts(findings: dict[bool, list[Finding]]) -> Rows:
+def _verdicts(findings: dict[Variant, list[Finding]]) -> Rows:
     numbers = sorted({one.number for found in findings.values() for one in found})
     columns = [
         "claim",
-        *(title for background in findings for title in (TITLES[background], "for / against / unclear")),
+        *(title for variant in findings for title in (variant.title, "for / against / unclear")),
     ]
     rows = []
     for number in numbers:
         cells = [f"{number}. {claims.TEXTS[number]}"]
         for found in findings.values():
-            one = next(one for one in found if one.number == number)
-            cells += [one.verdict, " / ".join(str(one.count(speaks)) for speaks in ("for", "against", "unclear"))]
+            one = next((one for one in found if one.number == number), None)
+            if one is None:
+                cells += ["", ""]
+            else:
+                cells += [one.verdict, " / ".join(str(one.count(speaks)) for speaks in ("for", "against", "unclear"))]
         rows.append(cells)
     return Rows(columns, rows)
 
 
-def _evidence(findings: dict[bool, list[Finding]]) -> Iterable[Block]:
-    for background, found in findings.items():
-        yield Heading(f"Evidence: {TITLES[background]}", 3)
+def _evidence(findings: dict[Variant, list[Finding]]) -> Iterable[Block]:
+    for variant, found in findings.items():
+        yield Heading(f"Evidence: {variant.title}", 3)
         for one in found:
             closest = "" if one.verdict == "held" else f" It comes closest on {one.closest}."
             yield Paragraph(
@@ -124,25 +137,25 @@ def _evidence(findings: dict[bool, list[Finding]]) -> Iterable[Block]:
 
 
 def _pictures(figure: Figure, results: Results) -> Iterable[Picture]:
-    for background, rows in results.of(figure.experiment).items():
+    for variant, rows in results.of(figure.experiment).items():
         title = f"Figure {figure.number}: {curves.TITLES[figure.metric]}"
-        name = f"figure-{figure.number}-{figure.metric}{'-background' if background else ''}"
-        chart = curves.panels(rows, figure.metric, f"{title}, {TITLES[background]}", figure.x_title)
-        yield Picture(chart, name, f"{title} against {figure.x_title}, {TITLES[background]}.")
+        name = f"figure-{figure.number}-{figure.metric}{'' if variant.name == 'paper' else '-' + variant.name}"
+        chart = curves.panels(rows, figure.metric, f"{title}, {variant.title}", figure.x_title)
+        yield Picture(chart, name, f"{title} against {figure.x_title}, {variant.title}.")
 
 
 def _tables(results: Results) -> Iterable[Block]:
     experiments = list(dict.fromkeys(figure.experiment for figure in FIGURES))
     yield Heading("Tables")
     for experiment in experiments:
-        for background, rows in results.of(experiment).items():
-            where = f"{experiment}, {TITLES[background]}"
+        for variant, rows in results.of(experiment).items():
+            where = f"{experiment}, {variant.title}"
             if experiment != "E1":
                 yield Heading(f"Area under the curve: {where}", 3)
                 yield _areas(experiment, rows)
-            if experiment == "E2" and background in results.of("full data"):
+            if experiment == "E2" and variant in results.of("full data"):
                 yield Heading(f"Queries to a share of full-data bag accuracy: {where}", 3)
-                yield _queries(rows, results.of("full data")[background])
+                yield _queries(rows, results.of("full data")[variant])
             found = paired_differences(experiment, rows)
             yield _differences(found, f"Paired differences, {where}, against {found[0].second}")
 
@@ -193,8 +206,10 @@ def _differences(found: Sequence[Difference], summary: str) -> Rows:
 
 
 def _full_data(results: Results) -> Iterable[Block]:
-    for background, rows in results.of("full data").items():
-        yield Heading(f"All labels known: {TITLES[background]}", 3)
+    for variant, rows in results.of("full data").items():
+        if variant == FIXED:
+            continue
+        yield Heading(f"All labels known: {variant.title}", 3)
         draws = rows["seed"].n_unique()
         yield Paragraph(
             f"Mean over {results.size.of_folds} folds and {draws} draws of the letters and the folds, with the "
@@ -226,7 +241,7 @@ def _likelihood_times(results: Results) -> Iterable[Block]:
         lines = [
             [
                 one.dataset,
-                TITLES[one.background],
+                ("with a background class" if one.background else "the paper's model"),
                 f"{one.marginal:.2f} s",
                 f"{one.joint:.2f} s",
                 f"{one.joint / one.marginal:.1f}",
@@ -237,13 +252,15 @@ def _likelihood_times(results: Results) -> Iterable[Block]:
 
 
 def _choices(results: Results) -> Iterable[Block]:
-    everything = [rows for by_experiment in results.rows.values() for rows in by_experiment.values()]
+    columns = ["model", "strategy", "dataset", "parameters", "fold", "seed"]
     chosen = pl.concat(
-        [rows.select("strategy", "dataset", "fold", "seed", "background", "parameters").unique() for rows in everything]
+        rows.with_columns(pl.lit(variant.title).alias("model")).select(columns).unique()
+        for variant, by_experiment in results.rows.items()
+        for rows in by_experiment.values()
     ).unique()
-    counts = chosen.group_by("strategy", "dataset", "background", "parameters").len().sort(pl.all())
+    counts = chosen.group_by(columns[:4]).len().sort(pl.all())
     lines = [
-        [one["strategy"], one["dataset"], TITLES[one["background"]], _tuned(one["parameters"]), str(one["len"])]
+        [one["strategy"], one["dataset"], one["model"], _tuned(one["parameters"]), str(one["len"])]
         for one in counts.to_dicts()
     ]
     yield Heading("What tuning chose", 3)
@@ -255,23 +272,23 @@ def _tuned(parameters: str) -> str:
     return ", ".join(f"{name} {value}" for name, value in known.items() if name not in ("random_state", "background"))
 
 
-def _as_json(results: Results, findings: dict[bool, list[Finding]]) -> dict[str, object]:
+def _as_json(results: Results, findings: dict[Variant, list[Finding]]) -> dict[str, object]:
     return {
         "size": asdict(results.size),
         "claims": [
             {
-                "model": TITLES[background],
+                "model": variant.title,
                 "claim": one.number,
                 "text": claims.TEXTS[one.number],
                 "verdict": one.verdict,
                 "evidence": [asdict(piece) for piece in one.evidence],
             }
-            for background, found in findings.items()
+            for variant, found in findings.items()
             for one in found
         ],
         "differences": [
-            {"model": TITLES[background], "experiment": experiment, **asdict(one)}
-            for background, by_experiment in results.rows.items()
+            {"model": variant.title, "experiment": experiment, **asdict(one)}
+            for variant, by_experiment in results.rows.items()
             for experiment in by_experiment
             if experiment != "full data"
             for one in paired_differences(experiment, by_experiment[experiment])

@@ -71,22 +71,40 @@ EXPERIMENTS = {
     "3": ("E3a", "E3b"),
     "all": ("full data", "E1", "E2", "E3a", "E3b"),
 }
-MODELS = {"paper": (False,), "background": (True,), "both": (False, True)}
-TITLES = {False: "the paper's model", True: "with a background class"}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model that the experiments are run with; without a penalty of its own, that is tuned."""
+
+    name: str
+    title: str
+    background: bool
+    penalty: float | None = None
+
+    def runs(self, experiment: str) -> bool:
+        """Whether there is anything to compare: a fixed penalty matters to the selections of our own model."""
+        return self.penalty is None or experiment in ("full data", "E2")
+
+
+PAPER = Variant("paper", "the paper's model", False)
+FIXED = Variant("fixed", "the same, penalty 1e-4 untuned", False, 1e-4)
+BACKGROUND = Variant("background", "with a background class", True)
+MODELS = {"paper": (PAPER, FIXED), "background": (BACKGROUND,), "all": (PAPER, FIXED, BACKGROUND)}
 
 
 @dataclass(frozen=True)
 class Results:
-    """All that a reproduction measured: rows by experiment for the model without and with a background class."""
+    """All that a reproduction measured: rows by experiment for every model."""
 
     size: Size
-    rows: dict[bool, dict[str, pl.DataFrame]]
+    rows: dict[Variant, dict[str, pl.DataFrame]]
     growth: Sequence[Growth]
     fit_times: Sequence[FitTime]
 
-    def of(self, experiment: str) -> dict[bool, pl.DataFrame]:
+    def of(self, experiment: str) -> dict[Variant, pl.DataFrame]:
         """The rows of one experiment for every model that ran it."""
-        return {background: rows[experiment] for background, rows in self.rows.items() if experiment in rows}
+        return {variant: rows[experiment] for variant, rows in self.rows.items() if experiment in rows}
 
 
 def available_datasets() -> list[str]:
@@ -109,9 +127,9 @@ def paired_differences(experiment: str, rows: pl.DataFrame) -> list[Difference]:
     return [one for metric in metrics for one in differences(rows, metric, last, part)]
 
 
-def plan(experiment: str, names: Sequence[str], size: Size, background: bool, seed: int = 0) -> list[Specification]:
+def plan(experiment: str, names: Sequence[str], size: Size, variant: Variant, seed: int = 0) -> list[Specification]:
     """Everything that E1, E2, E3a or E3b runs on these data sets; what all are compared with comes last."""
-    folds = range(size.of_folds)
+    folds, background = range(size.of_folds), variant.background
 
     def training(solver: str, epochs: int) -> list[Specification]:
         return [
@@ -132,7 +150,8 @@ def plan(experiment: str, names: Sequence[str], size: Size, background: bool, se
                 folds=size.folds,
                 fold=fold,
                 seed=seed,
-                tuned=True,
+                tuned=variant.penalty is None,
+                penalty=variant.penalty,
                 **how,
             )
             for name in names
@@ -151,7 +170,7 @@ def plan(experiment: str, names: Sequence[str], size: Size, background: bool, se
         return simulation(size.pair_queries, size.pair_grid, criterion=criterion, granularity=granularity)
 
     if experiment == "full data":
-        models = LIKELIHOODS if background else CONTENDERS
+        models = CONTENDERS if variant == PAPER else LIKELIHOODS
         return [one for model in models for one in full_data(model)]
     if experiment == "E1":
         return [one for solver in UPDATES for one in training(solver, size.epochs)]

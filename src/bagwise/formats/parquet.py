@@ -25,7 +25,7 @@ from bagwise.kernels import Array
 
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
 SUFFIXES = (".parquet", ".pq")
-ROWS_AT_ONCE = 1 << 16
+ROWS_AT_ONCE = 1 << 17
 HUGE = (pl.Int128,)
 
 
@@ -81,10 +81,13 @@ def _schema(path: Path) -> dict[str, Any]:
 
 def _refuse_bomb(path: Path, columns: int) -> None:
     """A few bytes can stand for many equal rows; features are never that equal."""
-    rows = int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
-    unpacked = 4 * rows * columns
+    unpacked = 4 * _row_count(path) * columns
     if unpacked > max(4 * ALWAYS_ALLOWED, 10 * MOST_BYTES_PER_BYTE * path.stat().st_size):
         raise FileError(path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than features do: it is not read.")
+
+
+def _row_count(path: Path) -> int:
+    return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
 
 
 def _as_text(path: Path, column: pl.Series) -> pl.Series:
@@ -106,8 +109,11 @@ def _embedding_width(path: Path, name: str) -> int:
 
 
 def _batches(path: Path, columns: list[str]) -> Iterator[pl.DataFrame]:
+    # Slices rather than the streaming engine's batches: those run ahead and keep several row groups in memory.
+    rows = pl.scan_parquet(path, glob=False).select(columns)
     try:
-        yield from pl.scan_parquet(path, glob=False).select(columns).collect_batches(chunk_size=ROWS_AT_ONCE)
+        for start in range(0, _row_count(path), ROWS_AT_ONCE):
+            yield rows.slice(start, ROWS_AT_ONCE).collect()
     except (pl.exceptions.PolarsError, OSError):
         raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
 

@@ -194,7 +194,9 @@ class Project:
         """What is known: imported, or decided by answers."""
         with self._lock:
             self.catch_up()
-            return LabelTable(self.contents.ids.tolist(), self.classes, *self._replay.known())
+            known, unsure = self._replay.known()
+            values = np.where(known == store.UNKNOWN, np.nan, known)
+            return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
 
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
@@ -370,7 +372,7 @@ class Project:
         self._saved = self._replay.applied
 
     def _wants(self, pair: Pair, annotator: str) -> int:
-        return self.votes.wants(pair, annotator) if np.isnan(self.contents.given[pair]) else 0
+        return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
 
     def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> tuple[list[Question], bool]:
         """The best questions that this person may be asked now, and whether these are all there are."""
@@ -690,7 +692,7 @@ class _Names:
             for bag, label_class, present in store.label_positions(table, self._ids, self._classes):
                 pair = (bag, label_class)
                 inside = bag < known.shape[0] and label_class < known.shape[1]
-                already = known[pair] if inside and not np.isnan(known[pair]) else found.get(pair)
+                already = known[pair] if inside and known[pair] != store.UNKNOWN else found.get(pair)
                 if already is not None and bool(already) != present:
                     name = next(name for name, place in self._ids.items() if place == bag)
                     other = list(self._classes)[label_class]

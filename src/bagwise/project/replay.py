@@ -21,11 +21,12 @@ import numpy as np
 from bagwise.asking import Answer
 from bagwise.bags import Bags
 from bagwise.kernels import Array
+from bagwise.labels import Labels
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier
 from bagwise.project.events import Decision, Event, Pair, Votes
 from bagwise.project.settings import Learning, Settings
-from bagwise.project.store import Contents
+from bagwise.project.store import UNKNOWN, Contents
 
 FOLDER = "snapshots"
 SNAPSHOT_EVERY = 100
@@ -64,17 +65,16 @@ class Replay:
             return
         if event.number % REFIT_EVERY == 0:
             self.begin()
-        # What was imported as known is known, whatever people say of it.
-        elif np.isnan(self.contents.given[event.pair]):
+        elif not self.contents.is_given(event.pair):
             teach(self.learner, event.pair, before, self.votes.decisions.get(event.pair))
 
     def known(self) -> tuple[Array, Array]:
-        """1, 0 or NaN for every pair, imported or decided; and where nobody could say."""
+        """1, 0 or UNKNOWN for every pair, imported or decided; and where nobody could say."""
         values = self.contents.given.copy()
         unsure = np.zeros(values.shape, bool)
         for pair, decision in self.votes.decisions.items():
-            if np.isnan(self.contents.given[pair]):
-                values[pair] = np.nan if decision.present is None else decision.present
+            if not self.contents.is_given(pair):
+                values[pair] = UNKNOWN if decision.present is None else decision.present
                 unsure[pair] = decision.present is None
         return values, unsure
 
@@ -106,7 +106,7 @@ def learner_of(
     return ActiveLearner(
         bags,
         list(classes),
-        known,
+        Labels.from_array(known, missing=UNKNOWN),
         model_of(learning),
         criterion=learning.criterion,
         update=learning.update,

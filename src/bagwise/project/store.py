@@ -17,12 +17,13 @@ from bagwise.project import schema
 from bagwise.project.events import Event, Pair
 
 KEEP_LATE_LEASES = 24 * 3600.0
+UNKNOWN = -1
 ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a project is made of, besides what people said."""
+    """What a project is made of, besides what people said; `given` has 1, 0 or UNKNOWN for every pair."""
 
     project: str
     ids: Array
@@ -33,6 +34,10 @@ class Contents:
     after: int
     adjudicators: frozenset[str]
     checksums: tuple[int, ...]
+
+    def is_given(self, pair: Pair) -> bool:
+        """Whether it was imported as known; then it is known, whatever people say of it."""
+        return bool(self.given[pair] != UNKNOWN)
 
     def digest(self) -> str:
         """A name for all of it, features included."""
@@ -81,7 +86,7 @@ def contents(connection: Connection) -> Contents:
     project = connection.execute(select(schema.identity.c.project)).scalar_one()
     bags = connection.execute(select(schema.bags.c.id, schema.bags.c.instances).order_by(schema.bags.c.position)).all()
     names = connection.execute(select(schema.classes.c.name).order_by(schema.classes.c.position)).scalars().all()
-    given = np.full((len(bags), len(names)), np.nan)
+    given = np.full((len(bags), len(names)), UNKNOWN, np.int8)
     columns = schema.given_labels.c
     rows = connection.execute(select(columns.bag, columns["class"], columns.present)).all()
     if rows:

@@ -1,0 +1,152 @@
+"""Projects at size: importing beside a plain copy of the same bytes, and opening with very many answers.
+
+    python benchmarks/projects.py [--instances 10000000] [--answers 100000] [--folder DIR] [--out FILE]
+
+Import: a Parquet file of instances x 128 features, float32, ten per bag; `bagwise init` in a process of its own, its
+peak memory, its time beside copying the feature bytes from one file to another with the same synchronisation. Opening:
+10,000 bags x 10 instances x 128 features, 50 classes; the answers are added as events, the model is learned once, and
+the project is opened again.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+
+from bagwise.formats import Source
+from bagwise.project import Project, store
+
+FEATURES, PER_BAG, CLASSES, BAGS = 128, 10, 50, 10_000
+LIMIT_MB = 1500
+ROWS_AT_ONCE = 500_000
+
+
+def write_parquet(path, instances):
+    """In parts, so that the benchmark itself needs little memory."""
+    rng = np.random.default_rng(0)
+    names = [f"f{i}" for i in range(FEATURES)]
+    parts = path.with_suffix(".parts")
+    parts.mkdir()
+    for start in range(0, instances, ROWS_AT_ONCE):
+        rows = min(ROWS_AT_ONCE, instances - start)
+        frame = pl.DataFrame(rng.standard_normal((rows, FEATURES), dtype=np.float32), schema=names)
+        bag = pl.Series("bag", np.arange(start, start + rows) // PER_BAG)
+        frame.with_columns(bag).write_parquet(parts / f"{start:012}.parquet", compression="uncompressed")
+    pl.scan_parquet(parts / "*.parquet").sink_parquet(path, compression="uncompressed")
+    shutil.rmtree(parts)
+
+
+def plain_copy(source, target):
+    start = time.perf_counter()
+    with source.open("rb") as given, target.open("wb") as copy:
+        shutil.copyfileobj(given, copy, 1 << 24)
+        copy.flush()
+        os.fsync(copy.fileno())
+    return time.perf_counter() - start
+
+
+def importing(folder, instances):
+    path = folder / "instances.parquet"
+    write_parquet(path, instances)
+    (folder / "classes.txt").write_text("\n".join(f"class {c}" for c in range(CLASSES)))
+    project = folder / "imported"
+    command = ["init", str(project), "--from", str(path), "--classes", str(folder / "classes.txt")]
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "bagwise", *command], check=True)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    copy = plain_copy(project / "instances.bin", folder / "copy.bin")
+    (folder / "copy.bin").unlink()
+    size = (project / "instances.bin").stat().st_size
+    shutil.rmtree(project)
+    path.unlink()
+    return {
+        "instances": instances,
+        "gigabytes": size / 1e9,
+        "seconds": seconds,
+        "copy_seconds": copy,
+        "ratio": seconds / copy,
+        "peak_mb": peak,
+    }
+
+
+def opening(folder, answers):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((BAGS * PER_BAG, FEATURES), dtype=np.float32)
+    bags = np.split(x, BAGS)
+    source = Source.of_bags(Path("drawn"), bags, [str(b) for b in range(BAGS)])
+    weights = rng.standard_normal((CLASSES, FEATURES)) / 4
+    truth = (x @ weights.T).reshape(BAGS, PER_BAG, CLASSES).max(axis=1) > 5
+    place = folder / "opened"
+    project = Project.create(place, source, classes=[f"class {c}" for c in range(CLASSES)])
+    chosen = rng.permutation(BAGS * CLASSES)[:answers]
+    with project.database.writing() as connection:
+        store.ensure_annotator(connection, "ann")
+        for pair in chosen:
+            bag, label_class = divmod(int(pair), CLASSES)
+            store.add_event(
+                connection,
+                key=uuid.uuid4().hex,
+                kind="answer",
+                annotator="ann",
+                bag=bag,
+                label_class=label_class,
+                answer="present" if truth[bag, label_class] else "absent",
+                seconds=1.0,
+            )
+    start = time.perf_counter()
+    project.load()
+    learned = time.perf_counter() - start
+    project.close()
+    start = time.perf_counter()
+    again = Project.open(place)
+    again.load()
+    opened = time.perf_counter() - start
+    start = time.perf_counter()
+    (asked,) = again.ask("ann")
+    first = time.perf_counter() - start
+    start = time.perf_counter()
+    again.answer(asked.key, "ann", "absent")
+    again.ask("ann")
+    later = time.perf_counter() - start
+    again.close()
+    return {
+        "answers": answers,
+        "bags": BAGS,
+        "seconds_to_learn_once": learned,
+        "seconds_to_open": opened,
+        "seconds_to_first_question": first,
+        "seconds_of_answer_and_next_question": later,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--instances", type=int, default=10_000_000)
+    parser.add_argument("--answers", type=int, default=100_000)
+    parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "projects.json")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        found = {"import": importing(folder, options.instances), "opening": opening(folder, options.answers)}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(found, indent=2) + "\n")
+    Console().print_json(data=found)
+    if found["import"]["peak_mb"] > LIMIT_MB:
+        sys.exit(f"Importing took {found['import']['peak_mb']:.0f} MB, more than {LIMIT_MB}.")
+
+
+if __name__ == "__main__":
+    main()
