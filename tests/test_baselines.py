@@ -1,8 +1,10 @@
+import os
+
 import numpy as np
 import pytest
 
 from bagwise import Bags, BagwiseError, Labels, datasets, metrics
-from bagwise.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
+from bagwise.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, ClassFrequency, MIMLfast
 from bagwise.baselines._mimlfast_kernel import best_concept, through_map
 from bagwise.baselines.hausdorff import KINDS, hausdorff
 from bagwise.baselines.mimlfast import _harmonic, _relevant_pairs, as_predictions
@@ -211,12 +213,24 @@ def test_unknown_options_are_refused():
         MIMLSVMAL(DATA.bags, DATA.classes, strategy="best")
 
 
-@pytest.mark.parametrize(("model", "accuracy"), [(MIMLfast(), 0.40), (MIMLSVM(), 0.38)], ids=["MIMLfast", "MIMLSVM"])
+@pytest.mark.parametrize(("model", "accuracy"), [(MIMLfast(), 0.43), (MIMLSVM(), 0.42)], ids=["MIMLfast", "MIMLSVM"])
 def test_fully_labelled_frost(model, accuracy):
-    data = datasets.load("frost")
+    """Ten folds, three draws of the letters."""
     scores = []
-    for fold in range(5):
-        training, held_out = split(data, 5, fold, seed=0)
-        probability = model.fit(training.bags, training.labels).predict_proba(held_out.bags)
-        scores.append(metrics.bag_accuracy(held_out.labels.value, probability))
-    assert np.mean(scores) > accuracy
+    for draw in range(3):
+        data = datasets.load("frost", draw)
+        for fold in range(10):
+            training, held_out = split(data, 10, fold, draw)
+            probability = model.fit(training.bags, training.labels).predict_proba(held_out.bags)
+            scores.append(metrics.bag_accuracy(held_out.labels.value, probability))
+    assert np.mean(scores) >= accuracy
+
+
+@pytest.mark.skipif(not os.environ.get("BAGWISE_DATA"), reason="hja.npz is not there: set BAGWISE_DATA")
+@pytest.mark.parametrize("model", [MIMLfast(), MIMLSVM()], ids=["MIMLfast", "MIMLSVM"])
+def test_bird_song_is_ranked_far_better_than_by_class_frequency(model):
+    training, held_out = split(datasets.load("hja"), 5, 0, 0)
+    truth = held_out.labels.value
+    floor = ClassFrequency().fit(training.bags, training.labels).predict_proba(held_out.bags)
+    ranked = model.fit(training.bags, training.labels).predict_proba(held_out.bags)
+    assert metrics.average_precision(truth, ranked) > metrics.average_precision(truth, floor) + 0.3

@@ -270,3 +270,66 @@ def test_answers_must_fit_the_question():
     learner.tell(question, np.True_)
     with pytest.raises(BagwiseError, match="answered already"):
         learner.tell(question, True)
+
+
+UPDATES = ["lbfgs", "gd", "bag_sgd", "pair_sgd"]
+
+
+def taught(small, update, count=12):
+    bags, labels = small
+    learner = ActiveLearner(bags, list("abcd"), labels, update=update)
+    for number in range(count):
+        learner.tell(learner.ask(), [True, False, None][number % 3])
+    return learner
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_a_memory_goes_on_as_the_learner_would(small, update):
+    learner = taught(small, update)
+    learner.revise(learner.answers[0].bag, learner.answers[0].classes[0], False)
+    learner.tell(learner.ask(), True)
+    bags, labels = small
+    memory = {name: array.copy() for name, array in learner.memory().items()}
+    again = ActiveLearner(bags, list("abcd"), labels, update=update, memory=memory)
+    assert again.answers == learner.answers
+    for _ in range(4):
+        assert again.ask() == learner.ask()
+        again.tell(again.ask(), True)
+        learner.tell(learner.ask(), True)
+    learner.undo()
+    again.undo()
+    assert np.array_equal(again.model.weights_, learner.model.weights_)
+    assert all(np.array_equal(again.memory()[name], array) for name, array in learner.memory().items())
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_what_was_told_can_be_changed_and_taken_back(small, update):
+    learner = taught(small, update)
+    first, second, third = learner.answers[:3]
+    learner.revise(first.bag, first.classes[0], False)
+    assert not learner.labels.value[first.bag, first.classes[0]]
+    learner.revise(second.bag, second.classes[0], None)
+    assert not learner.labels.known[second.bag, second.classes[0]]
+    known = learner.labels.n_known
+    learner.retract(third.bag, third.classes[0])
+    assert learner.labels.n_known == known, "an unsure answer was no label"
+    asked = {(question.bag, question.classes) for question in learner.ask(100)}
+    assert (third.bag, third.classes) in asked
+    assert (second.bag, second.classes) not in asked
+    with pytest.raises(BagwiseError, match="Nothing was told"):
+        learner.retract(third.bag, third.classes[0])
+    with pytest.raises(BagwiseError, match="cannot be undone, only retracted"):
+        learner.undo()
+
+
+def test_with_lbfgs_a_retracted_label_is_forgotten(small):
+    """Up to the tolerance of the solver, as if it had never been told."""
+    bags, labels = small
+    model = MIMLClassifier(tol=1e-10)
+    learner = ActiveLearner(bags, list("abcd"), labels, model)
+    question = learner.ask()
+    learner.tell(question, True)
+    before = learner.predict_proba(bags)
+    learner.retract(question.bag, question.classes[0])
+    fresh = ActiveLearner(bags, list("abcd"), labels, model).predict_proba(bags)
+    assert np.abs(learner.predict_proba(bags) - fresh).max() < 0.02 < np.abs(before - fresh).max()

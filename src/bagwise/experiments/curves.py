@@ -43,11 +43,13 @@ def figure(
     )
 
 
-def panels(rows: pl.DataFrame, metric: str, title: str, x_title: str) -> alt.HConcatChart:
-    """One panel for every data set, side by side, with one legend."""
+def panels(rows: pl.DataFrame, metric: str, title: str, x_title: str, hover: bool = True) -> alt.HConcatChart:
+    """One panel for every data set, side by side, with one legend; with points to hover over, or small for a file."""
     legend = alt.Legend(orient="bottom", symbolOpacity=1, columns=3, labelLimit=400)
     charts = [
-        _panel(rows.filter(pl.col("dataset") == name), metric, name, x_title, legend).properties(width=300, height=240)
+        _panel(rows.filter(pl.col("dataset") == name), metric, name, x_title, legend, hover).properties(
+            width=300, height=240
+        )
         for name in rows["dataset"].unique(maintain_order=True)
     ]
     return alt.hconcat(*charts, title=title)
@@ -56,7 +58,9 @@ def panels(rows: pl.DataFrame, metric: str, title: str, x_title: str) -> alt.HCo
 Chart = alt.LayerChart | alt.HConcatChart
 
 
-def _panel(rows: pl.DataFrame, metric: str, title: str, x_title: str, legend: alt.Legend) -> alt.LayerChart:
+def _panel(
+    rows: pl.DataFrame, metric: str, title: str, x_title: str, legend: alt.Legend, hover: bool = True
+) -> alt.LayerChart:
     curves = mean_curves(rows, metric)
     strategies = rows["strategy"].unique(maintain_order=True).to_list()
     name = TITLES.get(metric, metric.replace("_", " "))
@@ -67,16 +71,17 @@ def _panel(rows: pl.DataFrame, metric: str, title: str, x_title: str, legend: al
     mean = alt.Y("mean:Q", title=name, scale=alt.Scale(zero=False))
     tooltip = ["strategy:N", "asked:Q", alt.Tooltip("mean:Q", format=".3f"), "runs:Q"]
     band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=name), y2="high:Q")
-    line = base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=12)).encode(y=mean, tooltip=tooltip)
+    point = alt.OverlayMarkDef(size=12) if hover else False
+    line = base.mark_line(strokeWidth=2.5, point=point).encode(y=mean, tooltip=tooltip)
     return alt.LayerChart(layer=[band, line])
 
 
-def save_figure(chart: Chart, stem: Path, page: bool = True) -> list[Path]:
+def save_figure(chart: Chart, stem: Path, page: bool = True, scale: int = 2) -> list[Path]:
     """Write the chart as SVG, PNG and, if wanted, a page of its own that needs no network."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.parent / f"{stem.name}{suffix}" for suffix in (".svg", ".png", ".html")[: 3 if page else 2]]
     chart.save(paths[0])
-    chart.save(paths[1], scale_factor=2)
+    chart.save(paths[1], scale_factor=scale)
     if page:
         chart.save(paths[2], inline=True)
     return paths

@@ -38,9 +38,10 @@ class Rows:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart, to be found in the folder as `name`.svg and .png, and alive in the page."""
+    """A chart, alive in the page, and still in the folder as `name`.svg and .png."""
 
     chart: Chart
+    still: Chart
     name: str
     caption: str
 
@@ -100,7 +101,7 @@ def _html(block: Block) -> str:
             body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
             table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             return f"<details><summary>{html.escape(summary)}</summary>{table}</details>" if summary else table
-        case Picture(_, name, caption):
+        case Picture(_, _, name, caption):
             return f'<figure><div id="{name}"></div><figcaption>{html.escape(caption)}</figcaption></figure>'
 
 
@@ -114,7 +115,7 @@ def write_markdown(title: str, blocks: Sequence[Block], file: Path) -> None:
     """The same for a reader of the repository; the pictures lie beside it."""
     for block in blocks:
         if isinstance(block, Picture):
-            save_figure(block.chart, file.parent / "figures" / block.name, page=False)
+            save_figure(block.still, file.parent / "figures" / block.name, page=False, scale=1)
     file.write_text("\n\n".join([f"# {title}", *map(_markdown, blocks)]) + "\n", encoding="utf-8")
 
 
@@ -128,5 +129,5 @@ def _markdown(block: Block) -> str:
             lines = [columns, ["---"] * len(columns), *rows]
             table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
             return f"<details><summary>{summary}</summary>\n\n{table}\n\n</details>" if summary else table
-        case Picture(_, name, caption):
+        case Picture(_, _, name, caption):
             return f"![{caption}](figures/{name}.svg)\n\n*{caption}*"

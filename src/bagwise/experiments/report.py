@@ -140,8 +140,11 @@ def _pictures(figure: Figure, results: Results) -> Iterable[Picture]:
     for variant, rows in results.of(figure.experiment).items():
         title = f"Figure {figure.number}: {curves.TITLES[figure.metric]}"
         name = f"figure-{figure.number}-{figure.metric}{'' if variant.name == 'paper' else '-' + variant.name}"
-        chart = curves.panels(rows, figure.metric, f"{title}, {variant.title}", figure.x_title)
-        yield Picture(chart, name, f"{title} against {figure.x_title}, {variant.title}.")
+        chart, still = (
+            curves.panels(rows, figure.metric, f"{title}, {variant.title}", figure.x_title, hover)
+            for hover in (True, False)
+        )
+        yield Picture(chart, still, name, f"{title} against {figure.x_title}, {variant.title}.")
 
 
 def _tables(results: Results) -> Iterable[Block]:
