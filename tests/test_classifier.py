@@ -108,7 +108,7 @@ def test_what_cannot_be_saved_or_loaded_says_so(small, tmp_path):
     strange = MIMLClassifier(transformer=FunctionTransformer(np.abs)).fit(*small)
     with pytest.raises(BagwiseError, match="cannot be saved"):
         strange.save(tmp_path / "model.npz")
-    with pytest.raises(BagwiseError, match="no model at"):
+    with pytest.raises(BagwiseError, match="there is no model"):
         MIMLClassifier.load(tmp_path / "nowhere.npz")
     np.save(tmp_path / "array.npy", np.eye(2))
     np.savez(tmp_path / "arrays.npz", x=np.eye(2))

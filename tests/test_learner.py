@@ -272,9 +272,6 @@ def test_answers_must_fit_the_question():
         learner.tell(question, True)
 
 
-UPDATES = ["lbfgs", "gd", "bag_sgd", "pair_sgd"]
-
-
 def taught(small, update, count=12):
     bags, labels = small
     learner = ActiveLearner(bags, list("abcd"), labels, update=update)
@@ -283,7 +280,7 @@ def taught(small, update, count=12):
     return learner
 
 
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("update", solvers.available())
 def test_a_memory_goes_on_as_the_learner_would(small, update):
     learner = taught(small, update)
     learner.revise(learner.answers[0].bag, learner.answers[0].classes[0], False)
@@ -302,7 +299,7 @@ def test_a_memory_goes_on_as_the_learner_would(small, update):
     assert all(np.array_equal(again.memory()[name], array) for name, array in learner.memory().items())
 
 
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("update", solvers.available())
 def test_what_was_told_can_be_changed_and_taken_back(small, update):
     learner = taught(small, update)
     first, second, third = learner.answers[:3]

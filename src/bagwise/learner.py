@@ -161,6 +161,8 @@ class ActiveLearner(Learner):
             "value": self.labels.value,
             "withdrawn": self._withdrawn,
             "weights": np.array([state.weights for state in states]),
+            "moments": np.array([state.moments for state in states if state.moments is not None]),
+            "with_moments": np.array([state.moments is not None for state in states]),
             "counts": np.array([self._told, self._revised, *(state.steps for state in states)], np.int64),
         }
 
@@ -168,7 +170,13 @@ class ActiveLearner(Learner):
         self.labels = Labels(memory["value"], memory["known"])
         self._withdrawn = memory["withdrawn"].astype(bool)
         self._told, self._revised = int(memory["counts"][0]), bool(memory["counts"][1])
-        states = [State(w, int(n)) for w, n in zip(memory["weights"], memory["counts"][2:], strict=True)]
+        moments = iter(memory["moments"])
+        states = [
+            State(weights, int(steps), next(moments) if with_moments else None)
+            for weights, steps, with_moments in zip(
+                memory["weights"], memory["counts"][2:], memory["with_moments"], strict=True
+            )
+        ]
         self._first_state, self._state, *undoable = states
         self._states.extend(undoable)
         said = {number: present for present, number in SAID.items()}
@@ -194,7 +202,7 @@ class ActiveLearner(Learner):
 
     @property
     def _state(self) -> State:
-        return State(self.model.weights_, self.model.n_steps_)
+        return self.model.state
 
     @_state.setter
     def _state(self, state: State) -> None:

@@ -111,7 +111,7 @@ def test_a_correction_names_what_it_replaces_and_keeps_both(project, say):
     all_is_well(project)
 
 
-@pytest.mark.parametrize("update", ["lbfgs", "bag_sgd"])
+@pytest.mark.parametrize("update", ["lbfgs", "bag_sgd", "replay"])
 def test_random_histories_replay_bit_for_bit(make_project, rng, monkeypatch, update):
     monkeypatch.setattr(replaying, "SNAPSHOT_EVERY", 7)
     monkeypatch.setattr(replaying, "REFIT_EVERY", 31)

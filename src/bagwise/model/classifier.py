@@ -114,7 +114,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             known_bags, known_classes = np.nonzero(labels.known)
             with single_threaded_blas():
                 state = solvers.get(self.solver).update(
-                    objective, State(self.weights_, self.n_steps_), known_bags, known_classes, self.settings()
+                    objective, self.state, known_bags, known_classes, self.settings()
                 )
             self.set_state(state)
         return self
@@ -158,8 +158,13 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     def set_state(self, state: State) -> Self:
         """Take over the weights of an online run."""
-        self.weights_, self.n_steps_ = state.weights, state.steps
+        self.weights_, self.n_steps_, self.moments_ = state.weights, state.steps, state.moments
         return self
+
+    @property
+    def state(self) -> State:
+        """Where an online run stands."""
+        return State(self.weights_, self.n_steps_, self.moments_)
 
     @property
     def coef_(self) -> Array:

@@ -26,7 +26,7 @@ class Learning:
     """How it learns and chooses. A change takes effect at the next start, which then replays all answers."""
 
     criterion: str = "balanced_uncertainty"
-    update: str = "lbfgs"
+    update: str = "replay"
     background: bool = True
     prior: float = 1.0
     step_size: float = 0.1

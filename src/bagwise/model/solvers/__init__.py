@@ -28,10 +28,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class State:
-    """Where an online run stands: never changed, only replaced, so keeping one is a snapshot."""
+    """Where an online run stands: never changed, only replaced, so keeping one is a snapshot.
+
+    `moments` (2, classes, features) are what some solvers remember of past gradients.
+    """
 
     weights: Array
     steps: int = 0
+    moments: Array | None = None
 
     def advanced(self, weights: Array, steps: int) -> "State":
         """The state after `steps` more steps."""

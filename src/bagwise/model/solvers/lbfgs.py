@@ -39,7 +39,12 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
     """A few iterations from where it stands, on everything known."""
     few = replace(settings, max_iter=ITERATIONS_AFTER_AN_ANSWER)
-    return state.advanced(_minimise(objective, state.weights, few, lambda *_: None)[0], 1)
+    return state.advanced(minimise(objective, state.weights, few), 1)
+
+
+def minimise(objective: Objective, weights: Array, settings: Settings) -> Array:
+    """The minimiser near `weights`, as far as the iterations reach."""
+    return _minimise(objective, weights, settings, lambda *_: None)[0]
 
 
 def _minimise(objective: Objective, weights: Array, settings: Settings, record: Record) -> tuple[Array, int]:

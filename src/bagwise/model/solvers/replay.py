@@ -1,0 +1,56 @@
+"""An Adam step on the bag just answered and a few labelled bags replayed, with a warm L-BFGS refit now and then.
+
+    g = gradient of F over {answered bag} and REPLAYED bags drawn from all labelled ones
+    m <- b1 m + (1 - b1) g,   v <- b2 v + (1 - b2) g^2,   W <- W - step m' / (sqrt(v') + e)      (m', v' unbiased)
+
+The cost of a step does not grow with the number of labels; every `REFIT_EVERY`th answer is a refit instead, after which
+the moments start anew. A fit from scratch is that of `lbfgs`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bagwise.kernels import Array
+from bagwise.model.objective import Objective
+from bagwise.model.solvers import Record, Settings, State, lbfgs
+
+REPLAYED = 16
+REFIT_EVERY = 25
+REFIT_ITERATIONS = 30
+STEP, FIRST_DECAY, SECOND_DECAY, TINY = 0.05, 0.9, 0.99, 1e-8
+
+
+def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
+    """As `lbfgs`."""
+    return lbfgs.fit(objective, weights, settings, record)
+
+
+def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
+    """A step, or at every `REFIT_EVERY`th answer a refit."""
+    if (state.steps + 1) % REFIT_EVERY == 0 or len(bags) == 0:
+        refitted = lbfgs.minimise(objective, state.weights, replace(settings, max_iter=REFIT_ITERATIONS))
+        return State(refitted, state.steps + 1)
+    batch = _batch(objective, state, bags, settings)
+    _, gradient = batch(state.weights)
+    first, second = (np.zeros_like(state.weights),) * 2 if state.moments is None else state.moments
+    first = FIRST_DECAY * first + (1 - FIRST_DECAY) * gradient
+    second = SECOND_DECAY * second + (1 - SECOND_DECAY) * gradient**2
+    taken = state.steps % REFIT_EVERY + 1
+    step = STEP * (first / (1 - FIRST_DECAY**taken)) / (np.sqrt(second / (1 - SECOND_DECAY**taken)) + TINY)
+    return State(state.weights - step, state.steps + 1, np.stack([first, second]))
+
+
+def _batch(objective: Objective, state: State, answered: Array, settings: Settings) -> Objective:
+    """F over the answered bags and some others; which, depends on the seed and the number of the step alone."""
+    labelled = np.flatnonzero(objective.labels.known.any(axis=1))
+    seed = int((settings.rng or np.random.default_rng(0)).integers(1 << 32))
+    drawn = np.random.default_rng([seed, state.steps]).choice(labelled, min(REPLAYED, len(labelled)), replace=False)
+    chosen = np.unique(np.concatenate([answered, drawn]))
+    return replace(
+        objective,
+        instances=objective.instances.select(chosen),
+        labels=objective.labels.select(chosen),
+        prior=None,
+        fixed_penalty=objective.penalty,
+    )
