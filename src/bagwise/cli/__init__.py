@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from rich.markup import escape
 
-from bagwise.cli import experiments
+from bagwise.cli import experiments, without_projects
 from bagwise.cli._app import app, errors
 from bagwise.errors import BagwiseError
 
@@ -14,7 +14,7 @@ __all__ = ["app", "experiments", "main"]
 if all(find_spec(module) for module in ("sqlalchemy", "alembic")):
     from bagwise.cli import projects  # noqa: F401
 else:
-    from bagwise.cli import without_projects  # noqa: F401
+    without_projects.register(app)
 
 INTERRUPTED = 130
 

@@ -2,7 +2,6 @@
 
 import typer
 
-from bagwise.cli._app import app
 from bagwise.errors import BagwiseError
 
 NAMES = (
@@ -17,5 +16,7 @@ def missing(_: typer.Context) -> None:
     raise BagwiseError("Projects need a database: install it with `pip install 'bagwise[app]'`.")
 
 
-for name in NAMES:
-    app.command(name, context_settings=ANYTHING)(missing)
+def register(app: typer.Typer) -> None:
+    """Put a placeholder where every project command would be."""
+    for name in NAMES:
+        app.command(name, context_settings=ANYTHING)(missing)
