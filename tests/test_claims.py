@@ -43,6 +43,8 @@ def test_selection(ours, others, verdict):
     found = finding(2, {"E2": selections(ours, others)})
     assert len(found.evidence) == 2 * 3 * 4
     assert found.verdict == verdict
+    if verdict != "undecided":
+        assert found.leaning == (24 if verdict == "held" else 0)
 
 
 def test_a_claim_that_holds_on_one_data_set_only_holds_partly():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from bagwise.experiments.curves import TITLES
-from bagwise.experiments.statistics import Difference, compare_pairs, queries_to, run_values
+from bagwise.experiments.statistics import LOSSES, Difference, compare_pairs, queries_to, run_values
 from bagwise.experiments.timing import Growth
 
 EGL, UNCERTAINTY = "expected_gradient_length · pair", "uncertainty · pair"
@@ -53,11 +53,12 @@ RULES = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """One thing measured."""
+    """One thing measured; `leans` says which way it points, clearly or not."""
 
     dataset: str
     text: str
     speaks: str
+    leans: bool
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ class Finding:
     def count(self, speaks: str, dataset: str | None = None) -> int:
         """How many pieces speak so."""
         return sum(one.speaks == speaks and dataset in (None, one.dataset) for one in self.evidence)
+
+    @property
+    def leaning(self) -> int:
+        """How many pieces point the claim's way, be it ever so little."""
+        return sum(one.leans for one in self.evidence)
 
     @property
     def verdict(self) -> str:
@@ -115,6 +121,20 @@ def full_data_levels(full_data: pl.DataFrame, metric: str = "bag_accuracy") -> d
     return dict(means.iter_rows())
 
 
+def _good(one: Difference) -> bool:
+    return one.mean < 0 if one.metric in LOSSES else one.mean > 0
+
+
+def _of(one: Difference, note: str = "") -> Evidence:
+    """The first of the pair is claimed to be better."""
+    return Evidence(one.dataset, _paired(one, note), _spoken(one.better, one.worse), _good(one))
+
+
+def _against(one: Difference, note: str = "") -> Evidence:
+    """The first of the pair is claimed to be worse."""
+    return Evidence(one.dataset, _paired(one, note), _spoken(one.worse, one.better), not _good(one))
+
+
 def _spoken(better: bool, worse: bool) -> str:
     return "for" if better else "against" if worse else "unclear"
 
@@ -135,19 +155,20 @@ def _updates(rows: pl.DataFrame) -> Iterable[Evidence]:
         at = dict(curve.select("asked", "log_likelihood").iter_rows())
         share = (at[last] - at[before]) / (at[last] - at[0])
         text = f"{strategy}: epochs {before} to {last} bring {share:.2%} of its gain in log-likelihood"
-        yield Evidence(dataset, text, _spoken(abs(share) < CONVERGED, True))
+        yield Evidence(dataset, text, _spoken(abs(share) < CONVERGED, True), abs(share) < CONVERGED)
     others = [(name, "gd") for name in rows["strategy"].unique(maintain_order=True) if name != "gd"]
     for one in compare_pairs(rows, "log_likelihood", others, "final"):
-        yield Evidence(one.dataset, _paired(one, " at the end"), _spoken(one.worse, one.better))
+        yield _against(one, " at the end")
     for one in compare_pairs(rows, "bag_accuracy", others, "final"):
         far = abs(one.mean) > COMPARABLE
-        yield Evidence(one.dataset, _paired(one, " at the end"), _spoken(not far, far and (one.better or one.worse)))
+        spoken = _spoken(not far, far and (one.better or one.worse))
+        yield Evidence(one.dataset, _paired(one, " at the end"), spoken, not far)
 
 
 def _selections(rows: pl.DataFrame) -> Iterable[Evidence]:
     for metric in E2_METRICS:
         for one in compare_pairs(rows, metric, [(ours, other) for ours in OURS for other in OTHERS]):
-            yield Evidence(one.dataset, _paired(one), _spoken(one.better, one.worse))
+            yield _of(one)
 
 
 def _queries(rows: pl.DataFrame, full_data: pl.DataFrame) -> Iterable[Evidence]:
@@ -160,7 +181,8 @@ def _queries(rows: pl.DataFrame, full_data: pl.DataFrame) -> Iterable[Evidence]:
                 mine, theirs = needed[ours], needed[other]
                 earlier = mine is not None and mine <= MUCH_EARLIER * (most + 1 if theirs is None else theirs)
                 later = theirs is not None and (mine is None or mine >= theirs)
-                yield Evidence(dataset, text, _spoken(earlier, later))
+                ahead = mine is not None and (theirs is None or mine < theirs)
+                yield Evidence(dataset, text, _spoken(earlier, later), ahead)
 
 
 def _times(queries: int | None, most: int) -> str:
@@ -171,7 +193,7 @@ def _against_miml_al(rows: pl.DataFrame) -> Iterable[Evidence]:
     for part, note in (("start", " in the first tenth"), ("area", "")):
         for metric in E3_METRICS:
             for one in compare_pairs(rows, metric, [(ours, MIML_AL) for ours in OURS], part):
-                yield Evidence(one.dataset, _paired(one, note), _spoken(one.better, one.worse))
+                yield _of(one, note)
 
 
 def _against_mimlsvm_al(rows: pl.DataFrame) -> Iterable[Evidence]:
@@ -179,12 +201,12 @@ def _against_mimlsvm_al(rows: pl.DataFrame) -> Iterable[Evidence]:
     pair = [(WHOLE_BAGS, MIMLSVM_AL)]
     for metric in E3_METRICS:
         for one in compare_pairs(rows.filter(letters), metric, pair) if rows.filter(letters).height else []:
-            yield Evidence(one.dataset, _paired(one), _spoken(one.better, one.worse))
+            yield _of(one)
         if rows.filter(~letters).height:
             for one in compare_pairs(rows.filter(~letters), metric, pair, "start"):
-                yield Evidence(one.dataset, _paired(one, " in the first tenth"), _spoken(one.worse, one.better))
+                yield _against(one, " in the first tenth")
             for one in compare_pairs(rows.filter(~letters), metric, pair, "final"):
-                yield Evidence(one.dataset, _paired(one, " at the end"), _spoken(one.better, one.worse))
+                yield _of(one, " at the end")
 
 
 def _norms(full_data: pl.DataFrame) -> Iterable[Evidence]:
@@ -194,13 +216,13 @@ def _norms(full_data: pl.DataFrame) -> Iterable[Evidence]:
     )
     for dataset, largest, count in share.iter_rows():
         text = f"largest norm over its bound in {count} fits: {largest:.3f}"
-        yield Evidence(dataset, text, _spoken(largest <= 1, largest > 1))
+        yield Evidence(dataset, text, _spoken(largest <= 1, largest > 1), largest <= 1)
 
 
 def _growth(growth: Sequence[Growth]) -> Iterable[Evidence]:
     for one in growth:
         text = f"{one.criterion}, {one.size} from {one.sizes[0]} to {one.sizes[-1]}: slope {one.slope:.2f}"
-        yield Evidence("drawn pools", text, _spoken(one.slope <= LINEAR, one.slope > LINEAR))
+        yield Evidence("drawn pools", text, _spoken(one.slope <= LINEAR, one.slope > LINEAR), one.slope <= LINEAR)
 
 
 def area_table(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
