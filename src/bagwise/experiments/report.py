@@ -124,8 +124,8 @@ def _evidence(findings: dict[Variant, list[Finding]]) -> Iterable[Block]:
             closest = "" if one.verdict == "held" else f" It comes closest on {one.closest}."
             yield Paragraph(
                 f"Claim {one.number}, {one.verdict}. {claims.TEXTS[one.number]} "
-                f"Measure: {claims.RULES[one.number]}. {one.leaning} of {len(one.evidence)} measurements point its way, "
-                f"clearly or not.{closest}"
+                f"Measure: {claims.RULES[one.number]}. {one.leaning} of {len(one.evidence)} measurements point its "
+                f"way, clearly or not.{closest}"
             )
             datasets = list(dict.fromkeys(piece.dataset for piece in one.evidence))
             if len(datasets) > 1:

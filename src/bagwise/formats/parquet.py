@@ -25,7 +25,7 @@ from bagwise.kernels import Array
 
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
 SUFFIXES = (".parquet", ".pq")
-ROWS_AT_ONCE = 1 << 17
+ROWS_AT_ONCE = 1 << 16
 HUGE = (pl.Int128,)
 
 
@@ -110,7 +110,7 @@ def _embedding_width(path: Path, name: str) -> int:
 
 def _batches(path: Path, columns: list[str]) -> Iterator[pl.DataFrame]:
     # Slices rather than the streaming engine's batches: those run ahead and keep several row groups in memory.
-    rows = pl.scan_parquet(path, glob=False).select(columns)
+    rows = pl.scan_parquet(path, glob=False, low_memory=True).select(columns)
     try:
         for start in range(0, _row_count(path), ROWS_AT_ONCE):
             yield rows.slice(start, ROWS_AT_ONCE).collect()
