@@ -1,4 +1,4 @@
-"""Write the measured figures into the README, from what `make bench`, `make accuracy` and `make demo` left behind.
+"""Write the measured figures into the README, from what the commands it names left behind.
 
 python benchmarks/readme.py
 """
@@ -61,8 +61,41 @@ def demo():
     return table(["answers", "default", "random"], rows)
 
 
+def projects():
+    found = json.loads((RESULTS / "projects.json").read_text())
+    load, opening = found["import"], found["opening"]
+    rows = [
+        [
+            f"import {load['instances']:,} instances ({load['gigabytes']:.1f} GB) from Parquet",
+            f"{load['seconds']:.0f} s, {load['ratio']:.1f} times a plain copy; peak memory {load['peak_mb']:.0f} MB",
+        ],
+        [
+            f"open a project of {opening['bags']:,} bags with {opening['answers']:,} answers",
+            f"{opening['seconds_to_open']:.1f} s",
+        ],
+        [
+            "save an answer, learn it, choose the next question there",
+            f"{opening['seconds_of_answer_and_next_question']:.2f} s",
+        ],
+    ]
+    return table(["", ""], rows)
+
+
+def claims():
+    found = json.loads((ROOT / "docs" / "reproduction" / "results.json").read_text())["claims"]
+    models = list(dict.fromkeys(one["model"] for one in found))
+    verdicts = {(one["claim"], one["model"]): one["verdict"] for one in found}
+    texts = {one["claim"]: one["text"] for one in found}
+    rows = [
+        [f"{number}. {text}", *(verdicts.get((number, model), "") for model in models)]
+        for number, text in sorted(texts.items())
+    ]
+    return table(["claim of the paper", *models], rows)
+
+
 def with_figures(text):
-    for name, make in (("accuracy", accuracy), ("bench", bench), ("demo", demo)):
+    makers = {"accuracy": accuracy, "bench": bench, "demo": demo, "projects": projects, "claims": claims}
+    for name, make in makers.items():
         marked = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
         text = re.sub(marked, lambda found, make=make: found[1] + make() + found[2], text, flags=re.DOTALL)
     return text
