@@ -8,7 +8,7 @@ export BAGWISE_DATA ?= $(wildcard ../shared/data)
 .PHONY: demo test bench accuracy clean
 
 demo: $(VENV)/installed
-	$(BIN)/bagwise demo --simulate 500
+	$(BIN)/bagwise demo
 
 test: $(VENV)/installed-for-tests
 	tools/system-packages.sh
@@ -29,7 +29,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[app]'
 	touch $@
 
 $(VENV)/installed-for-tests: pyproject.toml | $(VENV)/bin/python

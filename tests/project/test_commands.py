@@ -72,7 +72,7 @@ def test_from_files_to_a_model_and_back(started):
     assert "You are tester" in out
     assert "Is class" in out
     assert "present, saved as number 1" in out
-    assert "number 5 taken back" in out
+    assert "taken back (number 5)" in out
     code, out, _ = bagwise("status", folder, "--json")
     found = json.loads(out)
     assert found["answers"] == 6
@@ -139,18 +139,23 @@ def test_disagreements_and_an_adjudicator(files):
     (found,) = json.loads(out)
     assert found["said"] == {"ann": "present", "bob": "absent"}
     assert found["decided"] == "undecided"
+    assert "annotator" in bagwise("annotator", folder, "ann")[1]
     arguments = ["adjudicate", folder, found["bag"], found["class"], "present", "--as", "[/eva]"]
     assert bagwise(*arguments)[0] == 1
     assert bagwise("annotator", folder, "[/eva]", "--adjudicator")[0] == 0
     assert bagwise(*arguments)[0] == 0
     code, out, _ = bagwise("disagreements", folder)
     assert "present" in out
+    assert "an adjudicator" in bagwise("annotator", folder, "[/eva]")[1]
+    assert json.loads(bagwise("disagreements", folder, "--json")[1])[0]["decided"] == "present", (
+        "asking changes nothing"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["init", "{0}/q"], 1, "Say where the instances are"),
+        (["init", "{0}/q"], 2, "Missing option '--from'"),
         (["init", "{0}/q", "--from", "{0}/nowhere.csv"], 2, "nowhere.csv: there is no such file"),
         (["init", "{0}/q", "--from", "{0}/instances.csv"], 1, "No class is known"),
         (["init", "{0}/q", "--from", "{0}/labels.csv"], 2, "table of labels, not of instances"),
@@ -166,7 +171,7 @@ def test_disagreements_and_an_adjudicator(files):
             "twice.txt, line 2: the class a",
         ),
         (["status", "{0}"], 1, "is no Bagwise project"),
-        (["export", "{0}/p", "--to", "{0}/x.docx"], 1, "no format for labels has this suffix"),
+        (["export", "{0}/p", "--to", "{0}/x.docx"], 1, "no format for labels has this suffix. Say which with --format"),
         (["export", "{0}/p", "--to", "{0}/x.csv", "--what", "nothing"], 1, "no export 'nothing'"),
         (
             ["predict", "{0}/p", "--from", "{0}/narrow.csv"],
@@ -294,3 +299,63 @@ def test_strategies_can_be_compared_on_ones_own_project(files, synthetic):
     code, _, err = bagwise("compare", files / "labels.csv", *arguments)
     assert code == 2
     assert "table of labels" in err
+
+
+def test_features_go_by_their_names(started):
+    """Columns in another order are put in order; columns that are missing or strange are refused."""
+    frame = pl.read_csv(started / "instances.csv")
+    frame.select("bag", *reversed(frame.columns[1:])).write_csv(started / "reversed.csv")
+    frame.rename({"f3": "g3"}).write_csv(started / "renamed.csv")
+    assert bagwise("train", started / "p", "--to", started / "m.npz")[0] == 0
+    predicted = []
+    for name in ("instances.csv", "reversed.csv"):
+        for place in (started / "p", started / "m.npz"):
+            assert bagwise("predict", place, "--from", started / name, "--to", started / "out.csv")[0] == 0
+            predicted.append((started / "out.csv").read_text())
+    assert len(set(predicted)) == 1
+    code, _, err = bagwise("predict", started / "p", "--from", started / "renamed.csv")
+    assert code == 2
+    assert "the feature f3 is missing" in err
+    more = frame.filter(pl.col("bag") == "bag 7").with_columns(pl.lit("new").alias("bag"))
+    more.select("bag", *reversed(frame.columns[1:])).write_csv(started / "more.csv")
+    assert bagwise("import", started / "p", "--from", started / "more.csv")[0] == 0
+    with Project.open(started / "p") as project:
+        assert np.array_equal(project.bags[60], project.bags[7])
+
+
+def test_the_bag_column_may_be_called_otherwise(files):
+    for name in ("instances.csv", "labels.csv"):
+        text = (files / name).read_text()
+        (files / name).write_text(text.replace("bag,", "recording,", 1))
+    code, out, err = bagwise(
+        "init", files / "p", "--from", files / "instances.csv", "--labels", files / "labels.csv", "--bag", "recording"
+    )
+    assert code == 0, err
+    assert "60 labels known" in out
+
+
+def test_an_answer_can_be_corrected(started):
+    assert bagwise("answer", started / "p", keys="yq")[0] == 0
+    code, out, err = bagwise("correct", started / "p", 1, "absent")
+    assert code == 0, err
+    assert "absent, saved as number 2" in out
+    code, _, err = bagwise("correct", started / "p", 1, "absent")
+    assert code == 1
+    assert "replaced by number 2" in err
+
+
+def test_what_was_imported_cannot_be_adjudicated(started):
+    bagwise("annotator", started / "p", "eva", "--adjudicator")
+    code, _, err = bagwise("adjudicate", started / "p", "bag 0", "class 0", "present", "--as", "eva")
+    assert code == 1
+    assert "imported as known" in err
+
+
+@pytest.mark.parametrize("change", [('dtype = "float64"', 'dtype = "float32"'), ("features = 10", "features = 5")])
+def test_what_is_fixed_cannot_be_edited(started, change):
+    config = started / "p" / "bagwise.toml"
+    assert change[0] in config.read_text()
+    config.write_text(config.read_text().replace(*change))
+    code, _, err = bagwise("status", started / "p")
+    assert code == 2
+    assert "bagwise.toml: [data] was changed: it must say features = 10 and dtype = 'float64'" in err

@@ -424,3 +424,20 @@ def test_a_newcomer_does_not_set_anything_back(project, say):
     version = project.contents.version
     project.set_role("newcomer", "annotator")
     assert project.contents.version == version
+
+
+def test_whoever_takes_an_answer_back_is_asked_again(project, say):
+    questions = project.ask("ann", 3)
+    project.answer(questions[0].key, "ann", "present")
+    project.undo("ann")
+    again = project.ask("ann", 3)
+    assert (again[0].bag, again[0].label_class) == (questions[0].bag, questions[0].label_class)
+    assert again[0].key != questions[0].key
+    assert {one.key for one in again[1:]} == {one.key for one in questions[1:]}
+
+
+def test_questions_asked_ahead_are_about_different_things(project, say):
+    answer_some(project, say, 20)
+    questions = project.ask("ann", 6)
+    assert len({one.label_class for one in questions}) == 6
+    assert len({one.bag for one in questions}) >= 4

@@ -11,7 +11,7 @@ from bagwise.errors import BagwiseError
 
 __all__ = ["app", "experiments", "main"]
 
-if all(find_spec(module) for module in ("sqlalchemy", "alembic")):
+if all(find_spec(module) for module in ("sqlalchemy", "alembic", "fastapi", "uvicorn")):
     from bagwise.cli import projects  # noqa: F401
 else:
     without_projects.register(app)

@@ -74,7 +74,7 @@ def simulate(
     ] = None,
     update: Annotated[str, typer.Option(help=f"One of {', '.join(solvers.available())}.")] = "lbfgs",
     background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
-    prior: Annotated[float | None, typer.Option(help="Precision of the prior on the weights [default: 1].")] = None,
+    prior: Annotated[float | None, typer.Option(help="Precision of the prior on the weights (default: 1).")] = None,
     penalty: Annotated[float | None, typer.Option(help="The paper's penalty, instead of --prior.")] = None,
     step_size: Annotated[float, typer.Option(help="First step of pair_sgd and bag_sgd.")] = 0.1,
     audit: Annotated[float, typer.Option(help="Share of questions drawn at random.")] = 0.1,
@@ -87,9 +87,9 @@ def simulate(
         int, typer.Option(min=1, help="Classes of a whole bag that a person answers at the price of one query.")
     ] = 1,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
-    runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run [default: all].")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run (default: all).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for rows and figures [default: results/DATASET].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for rows and figures (default: results/DATASET).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the final figures as JSON.")] = False,
 ) -> None:
     """Label a data set by itself and draw how fast each strategy learns."""
@@ -128,7 +128,7 @@ def compare(
         list[str] | None,
         typer.Argument(
             help="CRITERION, CRITERION:GRANULARITY or CRITERION:GRANULARITY:UPDATE, or miml_al, mimlsvm_al "
-            f"[default: {', '.join(DEFAULT_COMPARISON)}]; random is always drawn beside them."
+            f"(default: {', '.join(DEFAULT_COMPARISON)}); random is always drawn beside them."
         ),
     ] = None,
     background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
@@ -142,7 +142,7 @@ def compare(
     every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results [default: results/compare-DATASET].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results (default: results/compare-DATASET).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
     """Compare strategies run by run: who is better than random, by how much, and how sure that is.
@@ -218,7 +218,7 @@ def _strategy(text: str) -> dict[str, Any]:
 def reproduce(
     experiment: Annotated[str, typer.Option(help=f"One of {', '.join(reproduction.EXPERIMENTS)}.")] = "all",
     names: Annotated[
-        list[str] | None, typer.Option("--datasets", help="Repeat for several [default: carroll, frost, hja].")
+        list[str] | None, typer.Option("--datasets", help="Repeat for several (default: carroll, frost, hja).")
     ] = None,
     model: Annotated[str, typer.Option(help=f"One of {', '.join(reproduction.MODELS)}.")] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in a few minutes.")] = False,
@@ -255,11 +255,18 @@ def reproduce(
 
 @app.command()
 def demo(
-    simulate: Annotated[int, typer.Option(min=25, help="Answers that the demo gives to itself.")] = 500,
+    simulate: Annotated[
+        int | None, typer.Option(min=25, help="Answers that the demo gives to itself, instead of showing the page.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs to average.")] = 4,
-    out: Annotated[Path, typer.Option(help="Folder for rows and figures.")] = Path("results/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the project, or for rows and figures.")] = Path("results/demo"),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8765,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
-    """Watch it learn: strips of handwritten digits, *is there a 7?*, answered by itself from 3 labelled strips."""
+    """Label strips of handwritten digits, *is there a 7 in this one?*, on a page; or let it answer by itself."""
+    if simulate is None:
+        _demo_page(out / "digits", port, browser)
+        return
     console.print(
         f"Strips of handwritten digits, {DEMO_INITIAL} of them labelled. "
         f"Each question is one yes/no about one strip and one digit; {simulate} answers, {seeds} runs."
@@ -284,6 +291,16 @@ def demo(
         when = f"after {asked} answers" if asked is not None else f"not within {simulate} answers"
         console.print(f"{DEMO_LEVEL} bag accuracy with {strategy}: {when}")
     console.print(f"Figure: {figures[1]}   in the browser: {figures[2]}")
+
+
+def _demo_page(folder: Path, port: int, browser: bool) -> None:
+    if not find_spec("fastapi"):
+        raise BagwiseError(
+            "The page needs a server: install it with `pip install 'bagwise[app]'`, or use --simulate 500."
+        )
+    from bagwise.cli.projects import demo_page
+
+    demo_page(folder, port, browser)
 
 
 def _run(

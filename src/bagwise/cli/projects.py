@@ -3,7 +3,9 @@
 import csv
 import getpass
 import json
+import threading
 import time
+import webbrowser
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +16,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise import formats
+from bagwise import datasets, formats, server
 from bagwise import project as projects
 from bagwise.cli._app import app, console, errors, progress_bar, say
 from bagwise.cli._keys import keys
@@ -22,18 +24,19 @@ from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
 from bagwise.model import MIMLClassifier, solvers
-from bagwise.project import Asking, Learning, Project
+from bagwise.project import AlreadyAnswered, Asking, Display, Learning, Project
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
 EXPORTS = ("labels", "predictions", "answers", "model")
 
+SourceFile = Annotated[Path, typer.Option("--from", help="Instances: Parquet, CSV, npz, ARFF, mat or JSON lines.")]
 Folder = Annotated[Path, typer.Argument(help="The folder of the project.")]
 From = Annotated[Path | None, typer.Option("--from", help="Instances: Parquet, CSV, npz, ARFF, mat or JSON lines.")]
 LabelsFile = Annotated[Path | None, typer.Option("--labels", help="Labels that are known, by the bags' ids.")]
 ClassesFile = Annotated[Path | None, typer.Option("--classes", help="Names of classes, one in a line.")]
-BagColumn = Annotated[str | None, typer.Option("--bag", help="The column with the bag's id [default: bag].")]
-Name = Annotated[str | None, typer.Option("--as", help="Who says so [default: the user's name].")]
+BagColumn = Annotated[str | None, typer.Option("--bag", help="The column with the bag's id (default: bag).")]
+Name = Annotated[str | None, typer.Option("--as", help="Who says so (default: the user's name).")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 
 
@@ -46,8 +49,8 @@ def _read(file: Path, bag_column: str | None) -> Source:
         return formats.read(file, bag_column)
 
 
-def _read_labels(file: Path | None) -> LabelTable | None:
-    return formats.read_labels(file) if file is not None else None
+def _read_labels(file: Path | None, bag_column: str | None) -> LabelTable | None:
+    return formats.read_labels(file, bag_column) if file is not None else None
 
 
 def _read_classes(file: Path | None) -> list[str]:
@@ -80,12 +83,12 @@ def _open(folder: Path, quiet: bool = False) -> Project:
 @app.command()
 def init(
     folder: Folder,
-    source: From = None,
+    source: SourceFile,
     labels: LabelsFile = None,
     classes: ClassesFile = None,
     bag: BagColumn = None,
     database: Annotated[
-        str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team [default: a file in the folder].")
+        str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
     ] = "",
     people: Annotated[int, typer.Option(min=1, help="People to ask about each pair.")] = 1,
     share: Annotated[float, typer.Option(min=0, max=1, help="Share of the pairs that several are asked about.")] = 1.0,
@@ -96,12 +99,10 @@ def init(
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
 ) -> None:
     """Make a labelling project from a file of instances."""
-    if source is None:
-        raise BagwiseError("Say where the instances are: bagwise init DIR --from FILE.")
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
     asking = Asking(people=people, share=share)
     read = _read(source, bag)
-    known, names = _read_labels(labels), _read_classes(classes)
+    known, names = _read_labels(labels, bag), _read_classes(classes)
     with progress_bar(f"Importing {escape(source.name)}", len(read.codes), "instances") as progress:
         project = Project.create(folder, read, known, names, learning, asking, database, progress)
     with project:
@@ -130,7 +131,7 @@ def import_(
         raise BagwiseError("Nothing to import: give --from FILE, --labels FILE or --classes FILE.")
     with Project.open(folder) as project:
         read = _read(source, bag) if source is not None else None
-        known, names = _read_labels(labels), _read_classes(classes)
+        known, names = _read_labels(labels, bag), _read_classes(classes)
         with progress_bar("Importing", len(read.codes) if read is not None else 0, "instances") as progress:
             project.import_(read, known, names, progress)
         _say_what_is_there(project)
@@ -145,7 +146,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         print(json.dumps(found.as_json(), indent=2))
         return
     say(f"[bold]{escape(found.name)}[/]: {found.bags} bags, {found.instances} instances, {found.answers} answers")
-    table = Table("class", "present", "absent", "unsure", "open", title=f"{found.filled:.1%} of all pairs known")
+    table = Table("class", "present", "absent", "undecided", "open", title=f"{found.filled:.1%} of all pairs known")
     for one in found.classes:
         table.add_row(escape(one.name), *(str(n) for n in (one.present, one.absent, one.unsure, one.open)))
     console.print(table)
@@ -193,10 +194,51 @@ def answer(
             if key == "z":
                 _undo(project, me)
                 continue
-            event = project.answer(question.key, me, KEYS[key], time.monotonic() - start)
+            try:
+                event = project.answer(question.key, me, KEYS[key], time.monotonic() - start)
+            except AlreadyAnswered as error:
+                say(f"  {escape(str(error))}")
+                continue
             given += 1
             say(f"  {event.answer}, saved as number {event.number}")
         say(f"{given} answers given; the project has {len(project.events)} events.")
+
+
+@app.command()
+def serve(
+    folder: Folder,
+    name: Name = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 8765,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; only this machine may be served so far.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Answer questions on a page in the browser."""
+    server.refuse_other_machines(host)
+    with _open(folder) as project:
+        _serve(project, _me(name), host, port, browser)
+
+
+def _serve(project: Project, me: str, host: str, port: int, browser: bool) -> None:
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    say(f"Bagwise is at {address} for {escape(me)}. Stop it with Ctrl-C; what was answered is saved.")
+    if browser:
+        threading.Timer(1.0, webbrowser.open, [address]).start()
+    server.serve(project, me, host, port)
+
+
+def demo_page(folder: Path, port: int, browser: bool) -> None:
+    """The digits as a project, made at the first time, and its page."""
+    if not (folder / "bagwise.toml").exists():
+        digits = datasets.load("digits")
+        ids = [f"strip {number}" for number in range(1, len(digits.bags) + 1)]
+        source = Source.of_bags(Path("digits"), [np.array(bag) for bag in digits.bags], ids)
+        learning = Learning(scaling="centre")
+        display = Display(bag="strip", picture="8x8")
+        Project.create(folder, source, None, digits.classes, learning, display=display).close()
+    with _open(folder) as project:
+        _serve(project, _me(None), "127.0.0.1", port, browser)
 
 
 def _show(project: Project, question: projects.Asked) -> None:
@@ -204,7 +246,7 @@ def _show(project: Project, question: projects.Asked) -> None:
     values = ", ".join(f"{value:.3g}" for value in instances[question.evidence][:SHOWN_FEATURES])
     more = ", ..." if instances.shape[1] > SHOWN_FEATURES else ""
     say(f"Is [bold]{escape(question.class_name)}[/] in bag [bold]{escape(question.bag_id)}[/]?", end="  ")
-    say(f"[dim]instance {question.evidence + 1} of {len(instances)}: {values}{more}[/]")
+    say(f"[dim]instance {question.evidence} (of {len(instances)}, from 0): {values}{more}[/]")
 
 
 def _undo(project: Project, me: str) -> None:
@@ -213,7 +255,8 @@ def _undo(project: Project, me: str) -> None:
     except BagwiseError as error:
         say(f"  {escape(str(error))}")
     else:
-        say(f"  number {event.replaces} taken back")
+        bag, name = project.contents.ids[event.bag], project.classes[event.label_class]
+        say(f"  {escape(name)} in {escape(str(bag))} taken back (number {event.replaces})")
 
 
 @app.command()
@@ -267,7 +310,7 @@ def _write_answers(project: Project, to: Path) -> None:
 def train(
     folder: Folder,
     to: Annotated[
-        Path | None, typer.Option("--to", help="File of the model [default: model.npz in the project].")
+        Path | None, typer.Option("--to", help="File of the model (default: model.npz in the project).")
     ] = None,
 ) -> None:
     """Fit a model from scratch to everything known and keep it."""
@@ -284,27 +327,25 @@ def train(
 @app.command()
 def predict(
     folder: Annotated[Path, typer.Argument(help="The folder of the project, or the file of a model.")],
-    source: From = None,
+    source: SourceFile,
     to: Annotated[
-        Path | None, typer.Option("--to", help="File for the predictions [default: to the terminal].")
+        Path | None, typer.Option("--to", help="File for the predictions (default: to the terminal).")
     ] = None,
     of_instances: Annotated[
         Path | None, typer.Option("--instances", help="File for predictions of every instance (.parquet or .csv).")
     ] = None,
     bag: BagColumn = None,
     form: Annotated[
-        str | None, typer.Option("--format", help="Format of the predictions [default: by suffix].")
+        str | None, typer.Option("--format", help="Format of the predictions (default: by suffix).")
     ] = None,
 ) -> None:
     """Predict the classes of new bags, with the instance that carries each prediction."""
-    if source is None:
-        raise BagwiseError("Say which bags to predict: bagwise predict DIR --from FILE.")
     module = formats.writer(to, "predictions", form) if to is not None else None
     model, classes = _model_of(folder)
     read = _read(source, bag)
     if read.n_features != model.n_features_in_:
         raise FileError(source, f"its instances have {read.n_features} features, the model {model.n_features_in_}.")
-    bags = read.to_bags()
+    bags = read.with_features(model.feature_names_).to_bags()
     table = projects.predict(model, bags, classes)
     if of_instances is not None:
         _write_instances(of_instances, bags.ids, bags.sizes, classes, model.predict_instance_proba(bags))
@@ -325,8 +366,7 @@ def _model_of(place: Path) -> tuple[MIMLClassifier, list[str]]:
         with _open(place) as project:
             return project.trained(), project.classes
     model = MIMLClassifier.load(place)
-    names = getattr(model, "class_names_", None)
-    return model, [str(c) for c in range(1, model.n_classes_ + 1)] if names is None else list(names)
+    return model, model.class_names_ or [str(c) for c in range(1, model.n_classes_ + 1)]
 
 
 def _write_instances(
@@ -348,7 +388,7 @@ def _write_instances(
 def backup(
     folder: Folder,
     to: Annotated[
-        Path | None, typer.Option("--to", help="Folder to make [default: beside the project, dated].")
+        Path | None, typer.Option("--to", help="Folder to make (default: beside the project, dated).")
     ] = None,
 ) -> None:
     """Copy the whole project while it is in use; the copy is a project of its own."""
@@ -377,11 +417,15 @@ def check(folder: Folder) -> None:
 def annotator(
     folder: Folder,
     name: Annotated[str, typer.Argument(help="Who.")],
-    adjudicator: Annotated[bool, typer.Option(help="Their word decides where others disagree.")] = False,
+    adjudicator: Annotated[
+        bool | None, typer.Option("--adjudicator/--no-adjudicator", help="Their word decides where others disagree.")
+    ] = None,
 ) -> None:
-    """Say who somebody is in this project."""
+    """Say, or with an option change, who somebody is in this project."""
     with Project.open(folder) as project:
-        project.set_role(name, "adjudicator" if adjudicator else "annotator")
+        if adjudicator is not None:
+            project.set_role(name, "adjudicator" if adjudicator else "annotator")
+        adjudicator = name in project.contents.adjudicators
     say(f"{escape(name)} is {'an adjudicator' if adjudicator else 'an annotator'}.")
 
 
@@ -413,6 +457,20 @@ def _decided(project: Project, pair: tuple[int, int]) -> str:
     if decision is None:
         return "open"
     return "undecided" if decision.present is None else "present" if decision.present else "absent"
+
+
+@app.command()
+def correct(
+    folder: Folder,
+    number: Annotated[int, typer.Argument(help="The number of the answer, as `export --what answers` has it.")],
+    said: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent, unsure or skipped.")],
+    name: Name = None,
+) -> None:
+    """Correct an answer that was given before; both stay in the record."""
+    with Project.open(folder) as project:
+        event = project.correct(number, _me(name), said)
+        bag, label_class = project.contents.ids[event.bag], project.classes[event.label_class]
+    say(f"{escape(label_class)} in {escape(str(bag))}: {said}, saved as number {event.number}.")
 
 
 @app.command()

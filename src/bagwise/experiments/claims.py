@@ -88,9 +88,13 @@ class Finding:
 
     @property
     def closest(self) -> str:
-        """The data set on which most of the evidence speaks for the claim."""
-        names = list(dict.fromkeys(one.dataset for one in self.evidence))
-        return max(names, key=lambda name: self.count("for", name) / sum(one.dataset == name for one in self.evidence))
+        """The data set on which most of the evidence speaks for the claim, or at least points its way."""
+
+        def share(name: str) -> tuple[float, float]:
+            here = [one for one in self.evidence if one.dataset == name]
+            return sum(one.speaks == "for" for one in here) / len(here), sum(one.leans for one in here) / len(here)
+
+        return max(dict.fromkeys(one.dataset for one in self.evidence), key=share)
 
 
 Rows = dict[str, pl.DataFrame]
@@ -142,7 +146,7 @@ def _spoken(better: bool, worse: bool) -> str:
 def _paired(one: Difference, note: str = "") -> str:
     return (
         f"{one.first} against {one.second}, {TITLES[one.metric]}{note}: "
-        f"{one.mean:+.3f} ({one.low:+.3f} to {one.high:+.3f}), p = {one.p:.3f}"
+        f"{one.mean:+.3f} ({one.low:+.3f} to {one.high:+.3f}), p = {one.p:.4f}"
     )
 
 

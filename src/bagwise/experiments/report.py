@@ -92,8 +92,8 @@ def _what_was_run(results: Results) -> str:
         f"{size.bag_queries} bag queries; 5 % of the training bags labelled at the start; models: "
         f"{' and '.join(variant.title for variant in results.rows)}. Refits by warm L-BFGS after every answer. "
         "Penalties and the compared systems' parameters are chosen among four candidates each, by cross validation "
-        "inside the bags labelled at the start; step sizes by the likelihood of the training fold. No test fold is "
-        f"looked at.{few} Bagwise {version('bagwise')}, Python {platform.python_version()}, "
+        "inside the bags labelled at the start; step sizes by the likelihood of the training fold: the tuning looks at "
+        f"no test fold.{few} Bagwise {version('bagwise')}, Python {platform.python_version()}, "
         f"NumPy {version('numpy')}."
     )
 

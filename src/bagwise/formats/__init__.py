@@ -4,7 +4,7 @@ A module has `DESCRIPTION`, `SUFFIXES` and `recognises(path) -> bool`, which loo
 name, and any of
 
     read(path, bag_column) -> Source        instances in bags, with labels where the file has them
-    read_labels(path) -> LabelTable         labels by name
+    read_labels(path, bag_column) -> LabelTable     labels by name
     write_labels(table, path)               the same back again
     write_predictions(table, path)
 """
@@ -58,10 +58,10 @@ def read(path: str | Path, bag_column: str | None = None) -> Source:
     return source
 
 
-def read_labels(path: str | Path) -> LabelTable:
-    """The labels of a file."""
+def read_labels(path: str | Path, bag_column: str | None = None) -> LabelTable:
+    """The labels of a file; `bag_column` as for `read`."""
     file = Path(path)
-    table: LabelTable = recognise(file, "read_labels").read_labels(file)
+    table: LabelTable = recognise(file, "read_labels").read_labels(file, bag_column)
     return table
 
 
@@ -74,4 +74,6 @@ def writer(path: str | Path, what: str, name: str | None = None) -> ModuleType:
     for suffix in sorted(endings, key=len, reverse=True):
         if Path(path).name.lower().endswith(suffix):
             return endings[suffix]
-    raise BagwiseError(f"{path}: no format for {what} has this suffix. Say which: {', '.join(able_to(verb))}.")
+    raise BagwiseError(
+        f"{path}: no format for {what} has this suffix. Say which with --format: {', '.join(able_to(verb))}."
+    )

@@ -128,10 +128,15 @@ class ColumnLabels:
 
 
 def labels_from_rows(
-    path: Path, columns: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]], row_name: str = "line"
+    path: Path,
+    columns: Sequence[str],
+    rows: Iterable[tuple[int, Sequence[str]]],
+    row_name: str = "line",
+    bag_column: str | None = None,
 ) -> LabelTable:
     """A long or wide table of labels."""
-    bag = columns.index(bag_column_of(path, columns))
+    named = bag_column if bag_column in columns else None
+    bag = columns.index(bag_column_of(path, columns, named))
     triples: list[tuple[str, str, float]] = []
     lines: list[int] = []
     long = "class" in columns

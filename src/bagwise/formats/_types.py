@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +153,20 @@ class Source:
         if self.n_features > MOST_COLUMNS:
             raise FileError(self.path, f"it has {self.n_features} features; at most {MOST_COLUMNS} are allowed.")
         refuse_bad_names(self.path, "bag", self.ids)
+
+    def with_features(self, names: Sequence[str]) -> "Source":
+        """The same with its features in the order of `names`; without names of its own they are taken as they are."""
+        if not names or not self.features or list(self.features) == list(names):
+            return self
+        place = {name: number for number, name in enumerate(self.features)}
+        missing = [name for name in names if name not in place]
+        strange = [name for name in self.features if name not in set(names)]
+        if missing or strange:
+            what = f"the feature {missing[0]} is missing" if missing else f"there is no feature {strange[0]} elsewhere"
+            raise FileError(self.path, f"{what}: instances must have the features {', '.join(list(names)[:5])}, ...")
+        order = [place[name] for name in names]
+        blocks = self.blocks
+        return replace(self, features=list(names), blocks=lambda: (block[:, order] for block in blocks()))
 
     def checked_blocks(self, dtype: npt.DTypeLike | None = None) -> Iterator[Array]:
         """The rows as `dtype`, every value finite; the first that is not is named by row and column."""

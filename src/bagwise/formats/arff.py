@@ -60,7 +60,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     return Source.of_bags(path, bags, ids, LabelTable(ids, classes, np.array(labels), path=path))
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Those beside the bags."""
     labels = read(path).labels
     assert labels is not None

@@ -74,10 +74,10 @@ def _features(table: TextTable, roles: Roles) -> Iterator[Array]:
         yield numbers.to_numpy()
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Long or wide."""
     table = TextTable.open(path)
-    return labels_from_rows(path, table.columns, table.rows())
+    return labels_from_rows(path, table.columns, table.rows(), bag_column=bag_column)
 
 
 def write_labels(table: LabelTable, path: Path) -> None:

@@ -42,7 +42,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     return Source.of_bags(path, bags, list(ids), _labels(path, list(ids), said))
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Every line with its labels."""
     ids: dict[str, None] = {}
     said = []

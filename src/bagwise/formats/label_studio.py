@@ -25,7 +25,7 @@ def recognises(path: Path) -> bool:
         return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """The annotations of every task; of several of one task the last that is not cancelled."""
     triples: list[tuple[str, str, float]] = []
     for number, task in enumerate(_tasks(path), start=1):

@@ -48,7 +48,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     return Source(path, ids, codes, instances.shape[1], dtype, lambda: iter([instances]), labels)
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """`labels` with their `ids` and `classes`."""
     arrays = _arrays(path)
     values = _one_of(path, arrays, "labels", "Y")

@@ -146,7 +146,7 @@ def _embeddings(path: Path, column: pl.Series, width: int, done: int, dtype: np.
     return np.asarray(numbers, dtype).reshape(len(column), width)
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Long or wide."""
     columns = list(_schema(path))
     batches = list(_batches(path, columns))
@@ -154,7 +154,9 @@ def read_labels(path: Path) -> LabelTable:
         raise FileError(path, "there are no rows in it.")
     frame = pl.concat(batches)
     frame = frame.select([_as_text(path, frame[name]).fill_null("") for name in columns])
-    return labels_from_rows(path, columns, ((number, row) for number, row in enumerate(frame.iter_rows(), 1)), "row")
+    return labels_from_rows(
+        path, columns, ((number, row) for number, row in enumerate(frame.iter_rows(), 1)), "row", bag_column
+    )
 
 
 def write_labels(table: LabelTable, path: Path) -> None:

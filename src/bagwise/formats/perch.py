@@ -25,7 +25,7 @@ def recognises(path: Path) -> bool:
     return set(COLUMNS) <= set(header_of(path))
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """A recording's labels; a class positive in one window and negative in all is present."""
     table = TextTable.open(path)
     place = {name: table.columns.index(name) for name in COLUMNS}

@@ -26,7 +26,7 @@ def recognises(path: Path) -> bool:
     return {"Selection", "Begin Time (s)"} <= set(header_of(path))
 
 
-def read_labels(path: Path) -> LabelTable:
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """A recording's labels; without `Begin File` the recording is named like the table."""
     table = TextTable.open(path)
     named = [name for name in CLASS_NAMES if name in table.columns]

@@ -132,6 +132,8 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.transformer_ = fit_transformer(self.transformer, bags)
         width = self.instances(bags.select([0])).width
         self.log_likelihood_: Array = np.empty(0)
+        self.class_names_: list[str] = []
+        self.feature_names_: list[str] = []
         return self.set_state(State(np.zeros((n_classes + self.background, width))))
 
     def _learn(self, objective: Objective) -> None:

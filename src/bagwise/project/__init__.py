@@ -3,7 +3,7 @@
 from bagwise.project.checking import check
 from bagwise.project.events import ANSWERS, Event
 from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
-from bagwise.project.settings import Asking, Learning, Settings
+from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "AlreadyAnswered",
     "Asked",
     "Asking",
+    "Display",
     "Event",
     "Learning",
     "Project",

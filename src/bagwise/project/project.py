@@ -10,6 +10,7 @@ import shutil
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,12 +30,14 @@ from bagwise.project import instances, replay, store
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
 from bagwise.project.schema import VERSION
-from bagwise.project.settings import Asking, Data, Learning, Settings
+from bagwise.project.settings import FILE as SETTINGS
+from bagwise.project.settings import Asking, Data, Display, Learning, Settings
 
 DATABASE = "bagwise.db"
 BACKUPS = "backups"
 LOCK = ".lock"
-SPARE_CANDIDATES = 4
+SPARE_CANDIDATES = 60
+SPARE_CHOICES = 4
 TRIES = 50
 
 Progress = Callable[[int], None]
@@ -86,6 +89,7 @@ class Project:
         asking: Asking | None = None,
         database: str = "",
         progress: Progress = quiet,
+        display: Display | None = None,
     ) -> "Project":
         """A new project in a folder that is not there yet; if anything goes wrong, it still is not."""
         place = Path(folder)
@@ -96,6 +100,7 @@ class Project:
             Data(source.n_features, source.dtype.name),
             learning or Learning(),
             asking or Asking(),
+            display or Display(),
             database,
         )
         unfinished = place.resolve().with_name(f".{place.resolve().name}.{uuid.uuid4().hex[:8]}.part")
@@ -150,6 +155,10 @@ class Project:
             contents = store.contents(connection)
             events = store.events_after(connection, 0)
         data = self.settings.data
+        if contents.shape != _shape(self.settings):
+            width, dtype = contents.shape
+            what = f"[data] was changed: it must say features = {width} and dtype = {dtype!r}, as the instances are."
+            raise FileError(self.folder / SETTINGS, what)
         features = instances.open_instances(self.folder, int(contents.offsets[-1]), data.features, data.dtype)
         counted = replay.Replay(contents, self.settings)
         counted.count(events)
@@ -198,6 +207,16 @@ class Project:
             values = np.where(known == store.UNKNOWN, np.nan, known)
             return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
 
+    def examples(self, label_class: int, count: int) -> list[int]:
+        """Bags that have the class, those answered last first, then those imported."""
+        answered = [
+            bag
+            for (bag, c), decision in reversed(self.votes.decisions.items())
+            if c == label_class and decision.present
+        ]
+        imported = np.flatnonzero(self.contents.given[:, label_class] == 1).tolist()
+        return list(dict.fromkeys([*answered, *imported]))[:count]
+
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
         return predict(self.learner.model, self.bags, self.classes)
@@ -209,6 +228,7 @@ class Project:
             raise BagwiseError("Nothing is known yet: answer some questions or import labels first.")
         model = replay.model_of(self.settings.learning).fit(self.bags, known)
         model.class_names_ = list(self.classes)
+        model.feature_names_ = list(self.contents.features)
         return model
 
     # Asking and answering
@@ -225,9 +245,11 @@ class Project:
                 with self.database.reading() as connection:
                     leases = store.leases(connection)
                 mine = [one for one in leases if one.annotator == annotator and self._wants(one.pair, annotator)]
+                mine.sort(key=lambda one: -one.asked_after)
                 if len(mine) >= count:
                     return [self._asked(one) for one in mine[:count]]
                 candidates, complete = self._candidates(annotator, leases, count - len(mine))
+                candidates = _varied(candidates, [one.pair for one in leases], count + SPARE_CHOICES)
                 granted = self._grant(annotator, candidates, count - len(mine))
                 if len(mine) + len(granted) >= count or complete:
                     return [self._asked(one) for one in mine + granted]
@@ -296,7 +318,27 @@ class Project:
                 return done
             if last is None:
                 raise BagwiseError(f"{annotator} has said nothing that could be taken back.")
-            return self._replace(last.number, annotator, "retraction", last.answer, key)
+            event = self._replace(last.number, annotator, "retraction", last.answer, key)
+            with contextlib.suppress(DatabaseError):
+                self._ask_again(event)
+            return event
+
+    def _ask_again(self, event: Event) -> None:
+        """Whoever takes an answer back is asked that question next."""
+        of_instances = self._taught().model.predict_instance_proba(self.bags.select([event.bag]))
+        with self.database.writing() as connection:
+            lease = store.Lease(
+                uuid.uuid4().hex,
+                *event.pair,
+                event.annotator,
+                store.clock(connection) + self.settings.asking.lease_seconds,
+                event.audit,
+                event.score,
+                event.belief,
+                int(of_instances[:, event.label_class].argmax()),
+                self._replay.applied,
+            )
+            store.grant(connection, lease)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
         """Say anew what event `number` said; both stay in the record."""
@@ -311,9 +353,11 @@ class Project:
         _refuse_bad_answer(answer)
         with self._lock:
             self.catch_up()
+            if self.contents.is_given(pair):
+                raise BagwiseError("This was imported as known: there is nothing to decide.")
             if annotator not in self.contents.adjudicators:
                 raise BagwiseError(
-                    f"{annotator} is no adjudicator: make one with `bagwise annotator NAME --adjudicator`."
+                    f"{annotator} is no adjudicator: make one with `bagwise annotator DIR NAME --adjudicator`."
                 )
             before = [event for event in self.votes.said_about(pair) if event.annotator == annotator]
             if before:
@@ -533,6 +577,30 @@ def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> Predic
     return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
 
 
+def _varied(questions: Sequence[Question], out: Sequence[Pair], count: int) -> list[Question]:
+    """The first `count` best first, but those about a class or a bag that is being asked about already come later.
+
+    What is asked before the answers to it are learned should not be one question in several disguises.
+    """
+    bags, classes, pairs = Counter(b for b, _ in out), Counter(c for _, c in out), Counter(out)
+    left = list(questions)
+    ordered: list[Question] = []
+
+    def alike(question: Question) -> int:
+        bag, label_class = pair = _pair(question)
+        return bags[bag] + classes[label_class] - 2 * pairs[pair]
+
+    while left and len(ordered) < count:
+        best = min(left, key=alike)
+        left.remove(best)
+        ordered.append(best)
+        bag, label_class = pair = _pair(best)
+        bags[bag] += 1
+        classes[label_class] += 1
+        pairs[pair] += 1
+    return ordered + left
+
+
 def _pair(question: Question) -> Pair:
     return question.bag, question.classes[0]
 
@@ -545,6 +613,10 @@ def _refuse_bad_answer(answer: str) -> None:
 def _refuse_bad_name(annotator: str) -> None:
     if not annotator.strip() or len(annotator) > 200 or not annotator.isprintable():
         raise BagwiseError(f"{annotator[:40]!r} is no name of a person: write up to 200 printable characters.")
+
+
+def _shape(settings: Settings) -> tuple[int, str]:
+    return settings.data.features, settings.data.dtype
 
 
 def _database_of(folder: Path, settings: Settings) -> Database:
@@ -579,7 +651,7 @@ def _fill(
     try:
         database.upgrade()
         with database.first_writing() as connection:
-            store.begin(connection, str(uuid.uuid4()))
+            store.begin(connection, str(uuid.uuid4()), *_shape(settings), source.features or ())
         settings.write(folder)
         _import(folder, settings, database, source, labels, classes, progress)
     except BaseException:
@@ -622,6 +694,7 @@ def _import(
     with _alone(folder):
         with database.reading() as connection:
             before = store.contents(connection)
+            source = source.with_features(before.features) if source is not None else None
             events = store.events_after(connection, 0)
         new = _Names(before, settings, source, labels, classes)
         new.labels_to_add(events)

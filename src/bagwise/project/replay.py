@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 
 from bagwise.asking import Answer
 from bagwise.bags import Bags
@@ -24,6 +26,7 @@ from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier
+from bagwise.model.features import STANDARDISE
 from bagwise.project.events import Decision, Event, Pair, Votes
 from bagwise.project.settings import Learning, Settings
 from bagwise.project.store import UNKNOWN, Contents
@@ -32,6 +35,11 @@ FOLDER = "snapshots"
 SNAPSHOT_EVERY = 100
 REFIT_EVERY = 500
 KEPT = 3
+SCALERS: dict[str, Callable[[], Any]] = {
+    "standardise": lambda: STANDARDISE,
+    "centre": lambda: StandardScaler(with_std=False),
+    "none": lambda: None,
+}
 
 
 class Replay:
@@ -122,6 +130,7 @@ def model_of(learning: Learning) -> MIMLClassifier:
         prior=learning.prior,
         background=learning.background,
         step_size=learning.step_size,
+        transformer=SCALERS[learning.scaling](),
         random_state=learning.seed,
     )
 

@@ -23,7 +23,20 @@ VERSION = "0002"
 
 metadata = MetaData()
 
-identity = Table("identity", metadata, Column("project", String(36), primary_key=True))
+identity = Table(
+    "identity",
+    metadata,
+    Column("project", String(36), primary_key=True),
+    Column("features", Integer, nullable=False),
+    Column("dtype", String(10), nullable=False),
+)
+
+features = Table(
+    "features",
+    metadata,
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False, unique=True),
+)
 
 changes = Table(
     "changes",

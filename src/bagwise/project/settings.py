@@ -11,6 +11,7 @@ from bagwise.errors import BagwiseError, FileError
 from bagwise.model import solvers
 
 FILE = "bagwise.toml"
+SCALINGS = ("standardise", "centre", "none")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Learning:
     background: bool = True
     prior: float = 1.0
     step_size: float = 0.1
+    scaling: str = "standardise"
     audit: float = 0.1
     seed: int = 0
 
@@ -44,6 +46,14 @@ class Asking:
 
 
 @dataclass(frozen=True)
+class Display:
+    """How a bag is shown: what it is called, and `picture = "8x8"` where an instance's features are its pixels."""
+
+    bag: str = "bag"
+    picture: str = ""
+
+
+@dataclass(frozen=True)
 class Settings:
     """All of it; `database` is empty where the answers lie in the folder itself."""
 
@@ -51,15 +61,33 @@ class Settings:
     data: Data
     learning: Learning = field(default_factory=Learning)
     asking: Asking = field(default_factory=Asking)
+    display: Display = field(default_factory=Display)
     database: str = ""
 
     def __post_init__(self) -> None:
         criteria.get(self.learning.criterion)
         solvers.get(self.learning.update)
+        if self.data.dtype not in ("float32", "float64"):
+            raise BagwiseError(f"dtype = {self.data.dtype!r} must be float32 or float64.")
         if not 0 <= self.learning.audit <= 1 or not 0 <= self.asking.share <= 1:
             raise BagwiseError("audit and share are shares: they must lie between 0 and 1.")
         if self.asking.people < 1 or self.asking.lease_seconds <= 0:
             raise BagwiseError("people must be at least 1 and lease_seconds more than 0.")
+        if self.learning.scaling not in SCALINGS:
+            raise BagwiseError(f"scaling must be one of {', '.join(SCALINGS)}.")
+        shape = self.picture
+        if shape is not None and shape[0] * shape[1] != self.data.features:
+            raise BagwiseError(f"picture = {self.display.picture!r} does not have {self.data.features} pixels.")
+
+    @property
+    def picture(self) -> tuple[int, int] | None:
+        """Height and width of an instance that is a picture."""
+        if not self.display.picture:
+            return None
+        height, _, width = self.display.picture.partition("x")
+        if not (height.isdigit() and width.isdigit()):
+            raise BagwiseError(f"picture = {self.display.picture!r} must be HEIGHTxWIDTH, as in 8x8.")
+        return int(height), int(width)
 
     def write(self, folder: Path) -> None:
         """As TOML with a word on every part."""
@@ -71,6 +99,7 @@ class Settings:
                 "A question is leased to one person; each pair of the share is asked of so many people.",
                 self.asking,
             ),
+            ("display", "How the page shows a bag.", self.display),
         ]
         lines = [
             "# A Bagwise project. This folder is all of it: move it and the project moves.",
@@ -98,7 +127,7 @@ class Settings:
             raise BagwiseError(f"{folder} is no Bagwise project: make one with `bagwise init`.") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FileError(path, f"is not TOML ({error}).") from None
-        kinds = {"data": Data, "learning": Learning, "asking": Asking}
+        kinds = {"data": Data, "learning": Learning, "asking": Asking, "display": Display}
         for key in content:
             if key not in kinds and key not in ("name", "database"):
                 raise FileError(path, f"there is no setting {key!r}.")

@@ -26,6 +26,8 @@ class Contents:
     """What a project is made of, besides what people said; `given` has 1, 0 or UNKNOWN for every pair."""
 
     project: str
+    shape: tuple[int, str]
+    features: list[str]
     ids: Array
     offsets: Array
     classes: list[str]
@@ -75,15 +77,17 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def begin(connection: Connection, project: str) -> None:
-    """The first rows of a new project."""
-    connection.execute(insert(schema.identity).values(project=project))
+def begin(connection: Connection, project: str, features: int, dtype: str, names: Sequence[str]) -> None:
+    """The first rows of a new project: who it is, and what its instances look like."""
+    connection.execute(insert(schema.identity).values(project=project, features=features, dtype=dtype))
+    _insert(connection, schema.features, ({"position": i, "name": name} for i, name in enumerate(names)))
     connection.execute(insert(schema.changes).values(only=1, last_event=0, contents=0, contents_after=0))
 
 
 def contents(connection: Connection) -> Contents:
     """Everything but the events."""
-    project = connection.execute(select(schema.identity.c.project)).scalar_one()
+    project = connection.execute(select(schema.identity)).one()
+    features = connection.execute(select(schema.features.c.name).order_by(schema.features.c.position)).scalars().all()
     bags = connection.execute(select(schema.bags.c.id, schema.bags.c.instances).order_by(schema.bags.c.position)).all()
     names = connection.execute(select(schema.classes.c.name).order_by(schema.classes.c.position)).scalars().all()
     given = np.full((len(bags), len(names)), UNKNOWN, np.int8)
@@ -95,7 +99,9 @@ def contents(connection: Connection) -> Contents:
     people = schema.annotators.c
     adjudicators = connection.execute(select(people.name).where(people.role == "adjudicator")).scalars().all()
     return Contents(
-        project,
+        project.project,
+        (project.features, project.dtype),
+        list(features),
         np.array([row.id for row in bags], dtype=str),
         np.concatenate([[0], np.cumsum([row.instances for row in bags], dtype=np.int64)]).astype(np.int64),
         list(names),

@@ -9,7 +9,17 @@ down_revision = None
 
 def upgrade() -> None:
     """Make all tables."""
-    op.create_table("identity", sa.Column("project", sa.String(36), primary_key=True))
+    op.create_table(
+        "identity",
+        sa.Column("project", sa.String(36), primary_key=True),
+        sa.Column("features", sa.Integer, nullable=False),
+        sa.Column("dtype", sa.String(10), nullable=False),
+    )
+    op.create_table(
+        "features",
+        sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("name", sa.Text, nullable=False, unique=True),
+    )
     op.create_table(
         "changes",
         sa.Column("only", sa.Integer, primary_key=True),

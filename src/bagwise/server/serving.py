@@ -1,0 +1,27 @@
+"""Start the server on this machine."""
+
+import ipaddress
+
+import uvicorn
+
+from bagwise.errors import BagwiseError
+from bagwise.project import Project
+from bagwise.server.app import application
+
+
+def refuse_other_machines(host: str) -> None:
+    """Without a sign-in, only this machine may be served."""
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise BagwiseError(
+            f"{host} can be reached by others, and there is no sign-in yet: use 127.0.0.1, or a tunnel (ssh -L)."
+        )
+
+
+def serve(project: Project, annotator: str, host: str = "127.0.0.1", port: int = 8765) -> None:
+    """Until interrupted."""
+    refuse_other_machines(host)
+    uvicorn.run(application(project, annotator), host=host, port=port, log_level="warning")
