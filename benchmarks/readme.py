@@ -81,10 +81,15 @@ def projects():
     return table(["", ""], rows)
 
 
+def _verdict(one):
+    speaks = [piece["speaks"] for piece in one["evidence"]]
+    return f"{one['verdict']} ({' / '.join(str(speaks.count(word)) for word in ('for', 'against', 'unclear'))})"
+
+
 def claims():
     found = json.loads((ROOT / "docs" / "reproduction" / "results.json").read_text())["claims"]
     models = list(dict.fromkeys(one["model"] for one in found))
-    verdicts = {(one["claim"], one["model"]): one["verdict"] for one in found}
+    verdicts = {(one["claim"], one["model"]): _verdict(one) for one in found}
     texts = {one["claim"]: one["text"] for one in found}
     rows = [
         [f"{number}. {text}", *(verdicts.get((number, model), "") for model in models)]
