@@ -1,6 +1,6 @@
 """Killed at random moments, again and again: no acknowledged answer is missing, none is there twice.
 
-python -m pytest tests/crash --crashes 200        the full size, about 15 minutes for both databases
+python -m pytest tests/crash --crashes 200        the full size, about half an hour for both databases
 """
 
 import os
@@ -60,6 +60,5 @@ def test_no_acknowledged_answer_is_lost(project, request):
             assert set(acknowledged) <= set(keys), "an acknowledged answer is missing"
             answers = {event.key for event in survivor.events if event.kind == "answer"}
             assert answers <= set(tried), "an answer is there that nobody gave"
-            if crash % 10 == crashes % 10 or crash == crashes - 1:
-                all_is_well(survivor)
+            all_is_well(survivor)
     assert len(acknowledged) > crashes, "hardly anything was answered: the test says little"
