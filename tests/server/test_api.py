@@ -1,10 +1,12 @@
 """The API without a page: what it does, what it refuses."""
 
+import socket
+
 import pytest
 from fastapi.testclient import TestClient
 
 from bagwise.errors import BagwiseError
-from bagwise.server import application, refuse_other_machines
+from bagwise.server import application, refuse_other_machines, refuse_taken_port
 
 
 @pytest.fixture
@@ -79,6 +81,14 @@ def test_files_cannot_leave_their_folder(client, path):
 def test_other_machines_are_not_served_without_a_sign_in(host):
     with pytest.raises(BagwiseError, match="no sign-in yet"):
         refuse_other_machines(host)
+
+
+def test_a_port_in_use_is_said_so():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(BagwiseError, match="choose another with --port"):
+            refuse_taken_port("127.0.0.1", taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])

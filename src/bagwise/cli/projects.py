@@ -75,7 +75,8 @@ def _read_classes(file: Path | None) -> list[str]:
 def _open(folder: Path, quiet: bool = False) -> Project:
     """Open the project and bring its model up to date, showing how far that is."""
     project = Project.open(folder)
-    with progress_bar("Reading the answers", len(project.events), "answers", quiet=quiet) as progress:
+    count = len(project.events)
+    with progress_bar("Reading the answers", count, "answers", quiet=quiet or count == 0) as progress:
         project.load(progress)
     return project
 
@@ -216,6 +217,7 @@ def serve(
 ) -> None:
     """Answer questions on a page in the browser."""
     server.refuse_other_machines(host)
+    server.refuse_taken_port(host, port)
     with _open(folder) as project:
         _serve(project, _me(name), host, port, browser)
 
@@ -230,6 +232,7 @@ def _serve(project: Project, me: str, host: str, port: int, browser: bool) -> No
 
 def demo_page(folder: Path, port: int, browser: bool) -> None:
     """The digits as a project, made at the first time, and its page."""
+    server.refuse_taken_port("127.0.0.1", port)
     if not (folder / "bagwise.toml").exists():
         digits = datasets.load("digits")
         ids = [f"strip {number}" for number in range(1, len(digits.bags) + 1)]

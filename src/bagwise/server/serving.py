@@ -1,6 +1,7 @@
 """Start the server on this machine."""
 
 import ipaddress
+import socket
 
 import uvicorn
 
@@ -19,6 +20,17 @@ def refuse_other_machines(host: str) -> None:
         raise BagwiseError(
             f"{host} can be reached by others, and there is no sign-in yet: use 127.0.0.1, or a tunnel (ssh -L)."
         )
+
+
+def refuse_taken_port(host: str, port: int) -> None:
+    """Say so before anything else is done."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise BagwiseError(f"Port {port} cannot be used ({error.strerror}): choose another with --port.") from None
 
 
 def serve(project: Project, annotator: str, host: str = "127.0.0.1", port: int = 8765) -> None:
