@@ -256,6 +256,27 @@ def test_bad_parquet(tmp_path):
     refused(path, "no rows|no labels", formats.read_labels)
 
 
+def test_a_parquet_file_that_ends_before_its_last_column_does(tmp_path):
+    """Polars panics on it, which is not even an Exception."""
+    path = tmp_path / "cut.parquet"
+    noise = np.random.default_rng(0).normal(size=1000)
+    pl.DataFrame({"bag": ["a", "b"] * 500, "x": noise}).write_parquet(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:2000] + whole[5000:])
+    refused(path, "damaged or not complete")
+
+
+def test_a_matlab_file_that_would_kill_the_reader(tmp_path):
+    """SciPy's reader dies of this length with the whole process."""
+    write, file = WRITERS["lamda_mat"]
+    path = tmp_path / file
+    write(path)
+    content = bytearray(path.read_bytes())
+    content[-16] = 0xF7
+    path.write_bytes(content)
+    refused(path, "damaged or not complete")
+
+
 def test_no_file_and_no_format(tmp_path):
     refused(tmp_path / "nowhere.csv", "no such file")
     refused(tmp_path, "is a folder")

@@ -1,6 +1,8 @@
 """Matlab files up to version 7: read with SciPy, after a look at how far they would unpack."""
 
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -37,11 +39,16 @@ def variables(path: Path) -> set[str]:
 def load(path: Path) -> dict[str, Array]:
     """All variables."""
     _refuse_bomb(path)
-    try:
-        content: dict[str, Array] = loadmat(path)
-    except Exception:
-        raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from None
+    _refuse_deadly(path)
+    content: dict[str, Array] = loadmat(path)
     return {name: value for name, value in content.items() if not name.startswith("__")}
+
+
+def _refuse_deadly(path: Path) -> None:
+    """On some damaged files SciPy's reader dies with the whole process, so another process reads the file first."""
+    trial = [sys.executable, "-c", "import sys; from scipy.io import loadmat; loadmat(sys.argv[1])", str(path)]
+    if subprocess.run(trial, capture_output=True, check=False).returncode:  # noqa: S603 (our own interpreter)
+        raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.")
 
 
 def _refuse_bomb(path: Path) -> None:

@@ -65,7 +65,7 @@ class TextTable:
                 filled = batch.filter(~pl.all_horizontal(pl.all() == ""))
                 done += len(filled)
                 yield filled
-        except (pl.exceptions.PolarsError, OSError):
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
             yield from self._batches_row_by_row(done)
 
     def _batches_row_by_row(self, done: int) -> Iterator[pl.DataFrame]:

@@ -4,6 +4,7 @@ Features are the numeric columns, or one column that holds a list of numbers in 
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,16 @@ def read(path: Path, bag_column: str | None = None) -> Source:
 
 
 def _schema(path: Path) -> dict[str, Any]:
-    try:
+    with _whole_or_refused(path):
         return dict(pl.read_parquet_schema(path))
-    except (pl.exceptions.PolarsError, OSError):
+
+
+@contextmanager
+def _whole_or_refused(path: Path) -> Iterator[None]:
+    # A damaged footer makes Polars panic: that is no Exception, so it must be named.
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
 
 
@@ -87,7 +95,8 @@ def _refuse_bomb(path: Path, columns: int) -> None:
 
 
 def _row_count(path: Path) -> int:
-    return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+    with _whole_or_refused(path):
+        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
 
 
 def _as_text(path: Path, column: pl.Series) -> pl.Series:
@@ -111,11 +120,10 @@ def _embedding_width(path: Path, name: str) -> int:
 def _batches(path: Path, columns: list[str]) -> Iterator[pl.DataFrame]:
     # Slices rather than the streaming engine's batches: those run ahead and keep several row groups in memory.
     rows = pl.scan_parquet(path, glob=False, low_memory=True).select(columns)
-    try:
-        for start in range(0, _row_count(path), ROWS_AT_ONCE):
-            yield rows.slice(start, ROWS_AT_ONCE).collect()
-    except (pl.exceptions.PolarsError, OSError):
-        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
+    for start in range(0, _row_count(path), ROWS_AT_ONCE):
+        with _whole_or_refused(path):
+            batch = rows.slice(start, ROWS_AT_ONCE).collect()
+        yield batch
 
 
 def _features(path: Path, columns: list[str], width: int | None, dtype: np.dtype) -> Iterator[Array]:
