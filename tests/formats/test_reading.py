@@ -114,7 +114,7 @@ def test_the_birds_file_reads_as_documented():
     assert len(source.labels.classes) == 19
 
 
-def test_the_hja_file_reads_by_itself(tmp_path):
+def test_bags_of_an_npz_may_be_numbered(tmp_path):
     data = datasets.load("digits").select(range(20))
     bag = np.repeat(np.arange(20), data.bags.sizes)
     np.savez(

@@ -1,6 +1,7 @@
 """What a project promises, on SQLite and on PostgreSQL alike."""
 
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -345,16 +346,14 @@ def test_nonsense_is_refused(project):
     assert project.events == []
 
 
-def test_leases_go_by_the_clock_of_the_server(project, monkeypatch):
+def test_leases_go_by_the_clock_of_the_server(postgres_server, tmp_path, synthetic, monkeypatch):
     """A machine whose clock is wrong does not take over what somebody else has."""
-    if project.database.is_sqlite:
-        pytest.skip("a file is on one machine")
-    (anns,) = project.ask("ann")
-    with Project.open(project.folder) as other:
-        import time
-
-        monkeypatch.setattr(time, "time", lambda: 4e9)
-        (bobs,) = other.ask("bob")
+    place, address = tmp_path / "p", postgres_server.new_database()
+    with Project.create(place, source_of(synthetic), classes=synthetic.classes, database=address) as project:
+        (anns,) = project.ask("ann")
+        with Project.open(place) as other:
+            monkeypatch.setattr(time, "time", lambda: 4e9)
+            (bobs,) = other.ask("bob")
     assert (anns.bag, anns.label_class) != (bobs.bag, bobs.label_class)
 
 

@@ -298,7 +298,7 @@ def _demo_page(folder: Path, port: int, browser: bool) -> None:
         raise BagwiseError(
             "The page needs a server: install it with `pip install 'bagwise[app]'`, or use --simulate 500."
         )
-    from bagwise.cli.projects import demo_page
+    from bagwise.cli.labelling import demo_page
 
     demo_page(folder, port, browser)
 

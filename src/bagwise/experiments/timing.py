@@ -56,7 +56,7 @@ def fastest(job: Callable[[], object], repeats: int = REPEATS) -> float:
     return min(times)
 
 
-def selection_growth(progress: Callable[[int], None] = lambda _: None) -> list[Growth]:
+def selection_growth() -> list[Growth]:
     """One question of either criterion while bags, instances, classes or features grow; one thread."""
     use_one_thread()
     found = []
@@ -65,7 +65,6 @@ def selection_growth(progress: Callable[[int], None] = lambda _: None) -> list[G
             sizes = tuple(BASE[size] * factor for factor in FACTORS)
             seconds = tuple(_ask_seconds(criterion, {**BASE, size: one}) for one in sizes)
             found.append(Growth(criterion, size, sizes, seconds))
-            progress(1)
     return found
 
 

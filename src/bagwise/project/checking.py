@@ -8,7 +8,8 @@ from sqlalchemy import select, text
 
 from bagwise.project import instances, replay, schema, store
 from bagwise.project.events import ANSWERS, KINDS
-from bagwise.project.project import Progress, Project, quiet
+from bagwise.project.importing import Progress, quiet
+from bagwise.project.project import Project
 
 
 @dataclass(frozen=True)

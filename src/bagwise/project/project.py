@@ -5,13 +5,11 @@ same events in the same order.
 """
 
 import contextlib
-import fcntl
 import shutil
 import threading
-import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,29 +20,20 @@ from bagwise.asking import NothingToAsk, Question
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, PredictionTable, Source
-from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.learner import ActiveLearner
 from bagwise.model import MIMLClassifier
 from bagwise.project import instances, replay, store
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
-from bagwise.project.schema import VERSION
+from bagwise.project.importing import Progress, import_into, quiet
+from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Asking, Data, Display, Learning, Settings
 
-DATABASE = "bagwise.db"
-BACKUPS = "backups"
-LOCK = ".lock"
 SPARE_CANDIDATES = 60
 SPARE_CHOICES = 4
 TRIES = 50
-
-Progress = Callable[[int], None]
-
-
-def quiet(_: int) -> None:
-    """Show nothing."""
 
 
 class AlreadyAnswered(BagwiseError):
@@ -106,10 +95,10 @@ class Project:
         unfinished = place.resolve().with_name(f".{place.resolve().name}.{uuid.uuid4().hex[:8]}.part")
         try:
             unfinished.mkdir(parents=True)
-            of_answers = _database_of(unfinished, settings)
+            of_answers = database_of(unfinished, settings)
             try:
-                _refuse_full(of_answers)
-                _fill(unfinished, settings, of_answers, source, labels, classes, progress)
+                refuse_full(of_answers)
+                fill(unfinished, settings, of_answers, source, labels, classes, progress)
             finally:
                 of_answers.close()
             if place.exists():
@@ -126,13 +115,11 @@ class Project:
         """An existing project, upgraded if an older Bagwise made it (after a backup of its database)."""
         place = Path(folder)
         settings = Settings.read(place)
-        database = _database_of(place, settings)
+        database = database_of(place, settings)
         if not settings.database and not (place / DATABASE).exists():
             raise BagwiseError(f"{place} has no {DATABASE}: the answers are missing. Restore it from a backup.")
         try:
-            if _version(place, database) != VERSION:
-                with _alone(place):
-                    _upgrade(place, database)
+            upgraded(place, database)
             return cls(place, settings, database)
         except BaseException:
             database.close()
@@ -155,7 +142,7 @@ class Project:
             contents = store.contents(connection)
             events = store.events_after(connection, 0)
         data = self.settings.data
-        if contents.shape != _shape(self.settings):
+        if contents.shape != self.settings.shape:
             width, dtype = contents.shape
             what = f"[data] was changed: it must say features = {width} and dtype = {dtype!r}, as the instances are."
             raise FileError(self.folder / SETTINGS, what)
@@ -544,7 +531,7 @@ class Project:
     ) -> None:
         """More bags, more labels, more classes: all of it or nothing."""
         with self._lock:
-            _import(self.folder, self.settings, self.database, source, labels, classes, progress)
+            import_into(self.folder, self.settings, self.database, source, labels, classes, progress)
             self.catch_up()
 
     def backup(self, target: str | Path) -> Path:
@@ -613,163 +600,3 @@ def _refuse_bad_answer(answer: str) -> None:
 def _refuse_bad_name(annotator: str) -> None:
     if not annotator.strip() or len(annotator) > 200 or not annotator.isprintable():
         raise BagwiseError(f"{annotator[:40]!r} is no name of a person: write up to 200 printable characters.")
-
-
-def _shape(settings: Settings) -> tuple[int, str]:
-    return settings.data.features, settings.data.dtype
-
-
-def _database_of(folder: Path, settings: Settings) -> Database:
-    if settings.database:
-        return Database(settings.database, settings.database.rpartition("@")[2] or settings.database)
-    return Database.in_file(folder / DATABASE)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else imports into the project or upgrades it meanwhile."""
-    with (folder / LOCK).open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _refuse_full(database: Database) -> None:
-    if not database.is_empty():
-        raise BagwiseError(f"The database {database.where} is not empty: a project needs one of its own.")
-
-
-def _fill(
-    folder: Path,
-    settings: Settings,
-    database: Database,
-    source: Source,
-    labels: LabelTable | None,
-    classes: Sequence[str],
-    progress: Progress,
-) -> None:
-    """Everything a new project begins with; on failure the database is empty again."""
-    try:
-        database.upgrade()
-        with database.first_writing() as connection:
-            store.begin(connection, str(uuid.uuid4()), *_shape(settings), source.features or ())
-        settings.write(folder)
-        _import(folder, settings, database, source, labels, classes, progress)
-    except BaseException:
-        database.clear()
-        raise
-
-
-def _version(folder: Path, database: Database) -> str:
-    version = database.version()
-    if version is None:
-        raise DatabaseError(f"The database {database.where} holds no Bagwise project.")
-    if database.is_newer():
-        raise BagwiseError(f"{folder} was written by a newer Bagwise (schema {version}): upgrade Bagwise to open it.")
-    return version
-
-
-def _upgrade(folder: Path, database: Database) -> None:
-    version = _version(folder, database)
-    if version == VERSION:
-        return
-    try:
-        (folder / BACKUPS).mkdir(exist_ok=True)
-    except OSError as error:
-        what = f"{folder / BACKUPS} cannot be made: {error.strerror}. An older project needs a backup first."
-        raise BagwiseError(what) from None
-    name = f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.db"
-    database.copy_to(folder / BACKUPS / name)
-    database.upgrade()
-
-
-def _import(
-    folder: Path,
-    settings: Settings,
-    database: Database,
-    source: Source | None,
-    labels: LabelTable | None,
-    classes: Sequence[str],
-    progress: Progress,
-) -> None:
-    with _alone(folder):
-        with database.reading() as connection:
-            before = store.contents(connection)
-            source = source.with_features(before.features) if source is not None else None
-            events = store.events_after(connection, 0)
-        new = _Names(before, settings, source, labels, classes)
-        new.labels_to_add(events)
-        sizes: Array = np.empty(0, np.int64)
-        checksum = 0
-        if source is not None:
-            rows = int(before.offsets[-1])
-            sizes, checksum = instances.append(folder, rows, source, settings.data.dtype, progress)
-        with database.writing() as connection:
-            # Answers went on meanwhile: what contradicts them now is refused now.
-            given = new.labels_to_add(store.events_after(connection, 0))
-            file = source.path.name if source is not None else "labels"
-            store.add_import(connection, file, new.bags, sizes, new.classes, given, checksum)
-
-
-class _Names:
-    """What an import brings, by name and by position; refuses what does not fit."""
-
-    def __init__(
-        self,
-        before: store.Contents,
-        settings: Settings,
-        source: Source | None,
-        labels: LabelTable | None,
-        classes: Sequence[str],
-    ) -> None:
-        self.before, self.settings = before, settings
-        self.bags: Sequence[str] = [] if source is None else source.ids
-        self.tables = [table for table in (source.labels if source is not None else None, labels) if table is not None]
-        self._ids = {name: position for position, name in enumerate(before.ids.tolist())}
-        if source is not None:
-            self._add_bags(source)
-        self._classes = {name: position for position, name in enumerate(self._all_classes(classes))}
-        self.classes = list(self._classes)[len(before.classes) :]
-        for table in self.tables:
-            for name in table.ids:
-                if name not in self._ids:
-                    raise table.fault(f"there is no bag {name} in the project.", name)
-
-    def _add_bags(self, source: Source) -> None:
-        if source.n_features != self.settings.data.features:
-            what = f"its instances have {source.n_features} features, the project {self.settings.data.features}."
-            raise FileError(source.path, what)
-        for name in source.ids:
-            if name in self._ids:
-                raise FileError(source.path, f"bag {name} is in the project already.")
-            self._ids[name] = len(self._ids)
-
-    def _all_classes(self, more: Sequence[str]) -> list[str]:
-        allowed = dict.fromkeys([*self.before.classes, *more])
-        for table in self.tables:
-            unknown = [name for name in table.classes if allowed and name not in allowed]
-            if unknown:
-                what = f"there is no class {unknown[0]} in the project: if it is meant, add it with --classes."
-                raise table.fault(what)
-        names = list(dict.fromkeys([*allowed, *(name for table in self.tables for name in table.classes)]))
-        if not names:
-            raise BagwiseError("No class is known: give --classes FILE with one name per line, or labels.")
-        return names
-
-    def labels_to_add(self, events: Sequence[Event]) -> list[tuple[int, int, bool]]:
-        """(bag, class, present) of all that is not known yet."""
-        counted = replay.Replay(self.before, self.settings)
-        counted.count(events)
-        known, _ = counted.known()
-        found: dict[Pair, bool] = {}
-        for table in self.tables:
-            for bag, label_class, present in store.label_positions(table, self._ids, self._classes):
-                pair = (bag, label_class)
-                inside = bag < known.shape[0] and label_class < known.shape[1]
-                already = known[pair] if inside and known[pair] != store.UNKNOWN else found.get(pair)
-                if already is not None and bool(already) != present:
-                    name = next(name for name, place in self._ids.items() if place == bag)
-                    other = list(self._classes)[label_class]
-                    raise table.fault(f"bag {name}, class {other} contradicts what is known: correct one.", name)
-                if already is None:
-                    found[pair] = present
-        return [(*pair, present) for pair, present in found.items()]

@@ -80,6 +80,11 @@ class Settings:
             raise BagwiseError(f"picture = {self.display.picture!r} does not have {self.data.features} pixels.")
 
     @property
+    def shape(self) -> tuple[int, str]:
+        """Features of an instance and their type, which never change."""
+        return self.data.features, self.data.dtype
+
+    @property
     def picture(self) -> tuple[int, int] | None:
         """Height and width of an instance that is a picture."""
         if not self.display.picture:

@@ -1,0 +1,193 @@
+"""Commands for those who label: answering, on a page or in the terminal, and deciding where people disagree."""
+
+import json
+import threading
+import time
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from bagwise import datasets, server
+from bagwise import project as projects
+from bagwise.cli._app import app, console, say
+from bagwise.cli._keys import keys
+from bagwise.cli._projects import AsJson, Folder, Name, me_or, open_taught
+from bagwise.errors import BagwiseError
+from bagwise.formats import Source
+from bagwise.project import AlreadyAnswered, Display, Learning, Project
+
+KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
+SHOWN_FEATURES = 8
+
+
+@app.command()
+def answer(
+    folder: Folder,
+    name: Name = None,
+    count: Annotated[int | None, typer.Option(min=1, help="Stop after so many answers.")] = None,
+) -> None:
+    """Answer questions in the terminal, one key each."""
+    me = me_or(name)
+    with open_taught(folder) as project, keys() as pressed:
+        say(f"You are {escape(me)}. \\[y]es  \\[n]o  \\[u]nsure  \\[s]kip  \\[z] undo  \\[q]uit")
+        given = 0
+        while count is None or given < count:
+            questions = project.ask(me)
+            if not questions:
+                console.print("Nothing is left to ask you.")
+                break
+            question, start = questions[0], time.monotonic()
+            _show(project, question)
+            key = next((key for key in pressed if key in KEYS or key in "zq"), "q")
+            if key == "q":
+                break
+            if key == "z":
+                _undo(project, me)
+                continue
+            try:
+                event = project.answer(question.key, me, KEYS[key], time.monotonic() - start)
+            except AlreadyAnswered as error:
+                say(f"  {escape(str(error))}")
+                continue
+            given += 1
+            say(f"  {event.answer}, saved as number {event.number}")
+        say(f"{given} answers given; the project has {len(project.events)} events.")
+
+
+@app.command()
+def serve(
+    folder: Folder,
+    name: Name = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 8765,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; only this machine may be served so far.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+) -> None:
+    """Answer questions on a page in the browser."""
+    server.refuse_other_machines(host)
+    server.refuse_taken_port(host, port)
+    with open_taught(folder) as project:
+        _serve(project, me_or(name), host, port, browser)
+
+
+def _serve(project: Project, me: str, host: str, port: int, browser: bool) -> None:
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    say(f"Bagwise is at {address} for {escape(me)}. Stop it with Ctrl-C; what was answered is saved.")
+    if browser:
+        threading.Timer(1.0, webbrowser.open, [address]).start()
+    server.serve(project, me, host, port)
+
+
+def demo_page(folder: Path, port: int, browser: bool) -> None:
+    """The digits as a project, made at the first time, and its page."""
+    server.refuse_taken_port("127.0.0.1", port)
+    if not (folder / "bagwise.toml").exists():
+        digits = datasets.load("digits")
+        ids = [f"strip {number}" for number in range(1, len(digits.bags) + 1)]
+        source = Source.of_bags(Path("digits"), [np.array(bag) for bag in digits.bags], ids)
+        learning = Learning(scaling="centre")
+        display = Display(bag="strip", picture="8x8")
+        Project.create(folder, source, None, digits.classes, learning, display=display).close()
+    with open_taught(folder) as project:
+        _serve(project, me_or(None), "127.0.0.1", port, browser)
+
+
+def _show(project: Project, question: projects.Asked) -> None:
+    instances = project.bags[question.bag]
+    values = ", ".join(f"{value:.3g}" for value in instances[question.evidence][:SHOWN_FEATURES])
+    more = ", ..." if instances.shape[1] > SHOWN_FEATURES else ""
+    say(f"Is [bold]{escape(question.class_name)}[/] in bag [bold]{escape(question.bag_id)}[/]?", end="  ")
+    say(f"[dim]instance {question.evidence} (of {len(instances)}, from 0): {values}{more}[/]")
+
+
+def _undo(project: Project, me: str) -> None:
+    try:
+        event = project.undo(me)
+    except BagwiseError as error:
+        say(f"  {escape(str(error))}")
+    else:
+        bag, name = project.contents.ids[event.bag], project.classes[event.label_class]
+        say(f"  {escape(name)} in {escape(str(bag))} taken back (number {event.replaces})")
+
+
+@app.command()
+def annotator(
+    folder: Folder,
+    name: Annotated[str, typer.Argument(help="Who.")],
+    adjudicator: Annotated[
+        bool | None, typer.Option("--adjudicator/--no-adjudicator", help="Their word decides where others disagree.")
+    ] = None,
+) -> None:
+    """Say, or with an option change, who somebody is in this project."""
+    with Project.open(folder) as project:
+        if adjudicator is not None:
+            project.set_role(name, "adjudicator" if adjudicator else "annotator")
+        adjudicator = name in project.contents.adjudicators
+    say(f"{escape(name)} is {'an adjudicator' if adjudicator else 'an annotator'}.")
+
+
+@app.command()
+def disagreements(folder: Folder, as_json: AsJson = False) -> None:
+    """List the pairs about which people disagree, and what each said."""
+    with Project.open(folder) as project:
+        found = [
+            (
+                str(project.contents.ids[pair[0]]),
+                project.classes[pair[1]],
+                {event.annotator: event.answer for event in project.votes.said_about(pair)},
+                _decided(project, pair),
+            )
+            for pair in project.votes.disagreements()
+        ]
+    if as_json:
+        print(json.dumps([dict(zip(("bag", "class", "said", "decided"), one, strict=True)) for one in found], indent=2))
+        return
+    table = Table("bag", "class", "said", "counts as")
+    for bag, name, said, decided in found:
+        words = ", ".join(f"{who}: {what}" for who, what in said.items())
+        table.add_row(escape(bag), escape(name), escape(words), decided)
+    console.print(table if found else "Nobody disagrees.")
+
+
+def _decided(project: Project, pair: tuple[int, int]) -> str:
+    decision = project.votes.decisions.get(pair)
+    if decision is None:
+        return "open"
+    return "undecided" if decision.present is None else "present" if decision.present else "absent"
+
+
+@app.command()
+def correct(
+    folder: Folder,
+    number: Annotated[int, typer.Argument(help="The number of the answer, as `export --what answers` has it.")],
+    said: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent, unsure or skipped.")],
+    name: Name = None,
+) -> None:
+    """Correct an answer that was given before; both stay in the record."""
+    with Project.open(folder) as project:
+        event = project.correct(number, me_or(name), said)
+        bag, label_class = project.contents.ids[event.bag], project.classes[event.label_class]
+    say(f"{escape(label_class)} in {escape(str(bag))}: {said}, saved as number {event.number}.")
+
+
+@app.command()
+def adjudicate(
+    folder: Folder,
+    bag: Annotated[str, typer.Argument(help="The bag's id.")],
+    label_class: Annotated[str, typer.Argument(metavar="CLASS", help="The class.")],
+    said: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent or unsure.")],
+    name: Name = None,
+) -> None:
+    """Decide a pair about which people disagree."""
+    with Project.open(folder) as project:
+        places = {str(one): position for position, one in enumerate(project.contents.ids)}
+        if bag not in places or label_class not in project.classes:
+            raise BagwiseError(f"There is no bag {bag} with a class {label_class} in the project.")
+        event = project.adjudicate((places[bag], project.classes.index(label_class)), me_or(name), said)
+    say(f"{escape(label_class)} in {escape(bag)}: {said}, saved as number {event.number}.")

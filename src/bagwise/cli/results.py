@@ -1,0 +1,154 @@
+"""Commands for what comes out of a project: labels, predictions, answers, models."""
+
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from bagwise import formats
+from bagwise import project as projects
+from bagwise.cli._app import app, console, say
+from bagwise.cli._projects import (
+    BagColumn,
+    Folder,
+    SourceFile,
+    open_taught,
+    read_instances,
+)
+from bagwise.errors import BagwiseError, FileError
+from bagwise.model import MIMLClassifier
+from bagwise.project import Project
+
+EXPORTS = ("labels", "predictions", "answers", "model")
+
+
+@app.command()
+def export(
+    folder: Folder,
+    to: Annotated[Path, typer.Option("--to", help="File to write; its suffix says the format.")],
+    what: Annotated[str, typer.Option(help=f"One of {', '.join(EXPORTS)}.")] = "labels",
+    form: Annotated[
+        str | None, typer.Option("--format", help=f"One of {', '.join(formats.able_to('write_labels'))}.")
+    ] = None,
+) -> None:
+    """Write labels, predictions, all answers or the model to a file."""
+    if what not in EXPORTS:
+        raise BagwiseError(f"There is no export {what!r}: choose one of {', '.join(EXPORTS)}.")
+    if what in ("labels", "predictions"):
+        module = formats.writer(to, what, form)
+    with open_taught(folder) if what == "predictions" else Project.open(folder) as project:
+        match what:
+            case "labels":
+                module.write_labels(project.labels(), to)
+            case "predictions":
+                module.write_predictions(project.predictions(), to)
+            case "answers":
+                _write_answers(project, to)
+            case "model":
+                project.trained().save(to)
+    say(f"{what}: {escape(str(to))}")
+
+
+def _write_answers(project: Project, to: Path) -> None:
+    rows = [
+        {**asdict(event), "bag": str(project.contents.ids[event.bag]), "class": project.classes[event.label_class]}
+        for event in project.events
+    ]
+    for row in rows:
+        del row["label_class"]
+    if to.suffix == ".parquet":
+        pl.DataFrame(rows, infer_schema_length=None).write_parquet(to)
+    elif to.suffix in (".jsonl", ".ndjson"):
+        to.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    elif to.suffix == ".csv":
+        with to.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]) if rows else ["number"])
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        raise BagwiseError(f"{to}: answers are written as .csv, .jsonl or .parquet.")
+
+
+@app.command()
+def train(
+    folder: Folder,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="File of the model (default: model.npz in the project).")
+    ] = None,
+) -> None:
+    """Fit a model from scratch to everything known and keep it."""
+    target = to if to is not None else folder / "model.npz"
+    with Project.open(folder) as project:
+        with console.status("Fitting"):
+            model = project.trained()
+        known = int((~np.isnan(project.labels().values)).sum())
+        model.save(target)
+    per_label = model.log_likelihood_[-1] / known
+    say(f"{escape(str(target))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
+
+
+@app.command()
+def predict(
+    folder: Annotated[Path, typer.Argument(help="The folder of the project, or the file of a model.")],
+    source: SourceFile,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="File for the predictions (default: to the terminal).")
+    ] = None,
+    of_instances: Annotated[
+        Path | None, typer.Option("--instances", help="File for predictions of every instance (.parquet or .csv).")
+    ] = None,
+    bag: BagColumn = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="Format of the predictions (default: by suffix).")
+    ] = None,
+) -> None:
+    """Predict the classes of new bags, with the instance that carries each prediction."""
+    module = formats.writer(to, "predictions", form) if to is not None else None
+    model, classes = _model_of(folder)
+    read = read_instances(source, bag)
+    if read.n_features != model.n_features_in_:
+        raise FileError(source, f"its instances have {read.n_features} features, the model {model.n_features_in_}.")
+    bags = read.with_features(model.feature_names_).to_bags()
+    table = projects.predict(model, bags, classes)
+    if of_instances is not None:
+        _write_instances(of_instances, bags.ids, bags.sizes, classes, model.predict_instance_proba(bags))
+    if module is not None and to is not None:
+        module.write_predictions(table, to)
+        say(f"predictions: {escape(str(to))}")
+        return
+    shown = Table("bag", "classes, likeliest first (instance that carries it)")
+    for b, name in enumerate(table.ids):
+        order = [c for c in np.argsort(-table.probability[b]) if table.probability[b, c] > 0.5]
+        words = ", ".join(f"{classes[c]} {table.probability[b, c]:.2f} ({table.evidence[b, c]})" for c in order)
+        shown.add_row(escape(name), escape(words) or "none")
+    console.print(shown)
+
+
+def _model_of(place: Path) -> tuple[MIMLClassifier, list[str]]:
+    if place.is_dir():
+        with open_taught(place) as project:
+            return project.trained(), project.classes
+    model = MIMLClassifier.load(place)
+    return model, model.class_names_ or [str(c) for c in range(1, model.n_classes_ + 1)]
+
+
+def _write_instances(
+    path: Path, ids: np.ndarray, sizes: np.ndarray, classes: list[str], probability: np.ndarray
+) -> None:
+    within = np.concatenate([np.arange(size) for size in sizes])
+    frame = pl.DataFrame({"bag": np.repeat(ids, sizes).tolist(), "instance": within})
+    frame = frame.hstack(pl.DataFrame(probability, schema=[f"p:{name}" for name in classes]))
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".csv":
+        frame.write_csv(path)
+    else:
+        raise BagwiseError(f"{path}: predictions of instances are written as .parquet or .csv.")
+    say(f"predictions of instances: {escape(str(path))}")

@@ -1,0 +1,126 @@
+"""Bags, labels and classes come into a project: all of them or none, one import at a time."""
+
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.errors import BagwiseError, FileError
+from bagwise.formats import LabelTable, Source
+from bagwise.kernels import Array
+from bagwise.project import instances, replay, store
+from bagwise.project.database import Database
+from bagwise.project.events import Event, Pair
+from bagwise.project.settings import Settings
+
+LOCK = ".lock"
+
+Progress = Callable[[int], None]
+
+
+def quiet(_: int) -> None:
+    """Show nothing."""
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else imports into the project or upgrades it meanwhile."""
+    with (folder / LOCK).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def import_into(
+    folder: Path,
+    settings: Settings,
+    database: Database,
+    source: Source | None,
+    labels: LabelTable | None,
+    classes: Sequence[str],
+    progress: Progress,
+) -> None:
+    """Add all that the files bring; nothing is part of the project before the database says so."""
+    with alone(folder):
+        with database.reading() as connection:
+            before = store.contents(connection)
+            source = source.with_features(before.features) if source is not None else None
+            events = store.events_after(connection, 0)
+        new = _Names(before, settings, source, labels, classes)
+        new.labels_to_add(events)
+        sizes: Array = np.empty(0, np.int64)
+        checksum = 0
+        if source is not None:
+            rows = int(before.offsets[-1])
+            sizes, checksum = instances.append(folder, rows, source, settings.data.dtype, progress)
+        with database.writing() as connection:
+            # Answers went on meanwhile: what contradicts them now is refused now.
+            given = new.labels_to_add(store.events_after(connection, 0))
+            file = source.path.name if source is not None else "labels"
+            store.add_import(connection, file, new.bags, sizes, new.classes, given, checksum)
+
+
+class _Names:
+    """What an import brings, by name and by position; refuses what does not fit."""
+
+    def __init__(
+        self,
+        before: store.Contents,
+        settings: Settings,
+        source: Source | None,
+        labels: LabelTable | None,
+        classes: Sequence[str],
+    ) -> None:
+        self.before, self.settings = before, settings
+        self.bags: Sequence[str] = [] if source is None else source.ids
+        self.tables = [table for table in (source.labels if source is not None else None, labels) if table is not None]
+        self._ids = {name: position for position, name in enumerate(before.ids.tolist())}
+        if source is not None:
+            self._add_bags(source)
+        self._classes = {name: position for position, name in enumerate(self._all_classes(classes))}
+        self.classes = list(self._classes)[len(before.classes) :]
+        for table in self.tables:
+            for name in table.ids:
+                if name not in self._ids:
+                    raise table.fault(f"there is no bag {name} in the project.", name)
+
+    def _add_bags(self, source: Source) -> None:
+        if source.n_features != self.settings.data.features:
+            what = f"its instances have {source.n_features} features, the project {self.settings.data.features}."
+            raise FileError(source.path, what)
+        for name in source.ids:
+            if name in self._ids:
+                raise FileError(source.path, f"bag {name} is in the project already.")
+            self._ids[name] = len(self._ids)
+
+    def _all_classes(self, more: Sequence[str]) -> list[str]:
+        allowed = dict.fromkeys([*self.before.classes, *more])
+        for table in self.tables:
+            unknown = [name for name in table.classes if allowed and name not in allowed]
+            if unknown:
+                what = f"there is no class {unknown[0]} in the project: if it is meant, add it with --classes."
+                raise table.fault(what)
+        names = list(dict.fromkeys([*allowed, *(name for table in self.tables for name in table.classes)]))
+        if not names:
+            raise BagwiseError("No class is known: give --classes FILE with one name per line, or labels.")
+        return names
+
+    def labels_to_add(self, events: Sequence[Event]) -> list[tuple[int, int, bool]]:
+        """(bag, class, present) of all that is not known yet."""
+        counted = replay.Replay(self.before, self.settings)
+        counted.count(events)
+        known, _ = counted.known()
+        found: dict[Pair, bool] = {}
+        for table in self.tables:
+            for bag, label_class, present in store.label_positions(table, self._ids, self._classes):
+                pair = (bag, label_class)
+                inside = bag < known.shape[0] and label_class < known.shape[1]
+                already = known[pair] if inside and known[pair] != store.UNKNOWN else found.get(pair)
+                if already is not None and bool(already) != present:
+                    name = next(name for name, place in self._ids.items() if place == bag)
+                    other = list(self._classes)[label_class]
+                    raise table.fault(f"bag {name}, class {other} contradicts what is known: correct one.", name)
+                if already is None:
+                    found[pair] = present
+        return [(*pair, present) for pair, present in found.items()]

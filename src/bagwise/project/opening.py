@@ -1,0 +1,82 @@
+"""A project's database at the beginning of its life and at each opening: made, filled, upgraded."""
+
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from bagwise.errors import BagwiseError
+from bagwise.formats import LabelTable, Source
+from bagwise.project import store
+from bagwise.project.database import Database, DatabaseError
+from bagwise.project.importing import Progress, alone, import_into
+from bagwise.project.schema import VERSION
+from bagwise.project.settings import Settings
+
+DATABASE = "bagwise.db"
+BACKUPS = "backups"
+
+
+def database_of(folder: Path, settings: Settings) -> Database:
+    """Where the answers are: in the folder, or where the settings say."""
+    if settings.database:
+        return Database(settings.database, settings.database.rpartition("@")[2] or settings.database)
+    return Database.in_file(folder / DATABASE)
+
+
+def refuse_full(database: Database) -> None:
+    """A new project goes into an empty database only."""
+    if not database.is_empty():
+        raise BagwiseError(f"The database {database.where} is not empty: a project needs one of its own.")
+
+
+def fill(
+    folder: Path,
+    settings: Settings,
+    database: Database,
+    source: Source,
+    labels: LabelTable | None,
+    classes: Sequence[str],
+    progress: Progress,
+) -> None:
+    """Everything a new project begins with; on failure the database is empty again."""
+    try:
+        database.upgrade()
+        with database.first_writing() as connection:
+            store.begin(connection, str(uuid.uuid4()), *settings.shape, source.features or ())
+        settings.write(folder)
+        import_into(folder, settings, database, source, labels, classes, progress)
+    except BaseException:
+        database.clear()
+        raise
+
+
+def version_of(folder: Path, database: Database) -> str:
+    """The schema of the database; refuses what is no project and what is newer than this Bagwise."""
+    version = database.version()
+    if version is None:
+        raise DatabaseError(f"The database {database.where} holds no Bagwise project.")
+    if database.is_newer():
+        raise BagwiseError(f"{folder} was written by a newer Bagwise (schema {version}): upgrade Bagwise to open it.")
+    return version
+
+
+def upgraded(folder: Path, database: Database) -> None:
+    """Bring an older database up to date, after a copy of it; of several who open it, one does."""
+    if version_of(folder, database) != VERSION:
+        with alone(folder):
+            _upgrade(folder, database)
+
+
+def _upgrade(folder: Path, database: Database) -> None:
+    version = version_of(folder, database)
+    if version == VERSION:
+        return
+    try:
+        (folder / BACKUPS).mkdir(exist_ok=True)
+    except OSError as error:
+        what = f"{folder / BACKUPS} cannot be made: {error.strerror}. An older project needs a backup first."
+        raise BagwiseError(what) from None
+    name = f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.db"
+    database.copy_to(folder / BACKUPS / name)
+    database.upgrade()
