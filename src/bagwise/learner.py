@@ -6,6 +6,7 @@ Its state is a replay of the answers: the same bags, labels, settings and answer
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State
+from bagwise.scouting import Scout
 
 AUDIT = 0xA0D1
 UNDO_AT_ONCE = 64
@@ -59,11 +61,13 @@ class ActiveLearner(Learner):
         update: str = "lbfgs",
         audit: float = 0.1,
         random_state: int = 0,
+        refit_every: int | None = None,
+        scouting: bool = False,
         memory: Memory | None = None,
     ) -> None:
         super().__init__(bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
-        self.audit = audit
+        self.audit, self.refit_every, self.scouting = audit, refit_every, scouting
         if model is not None and not isinstance(model, MIMLClassifier):
             raise BagwiseError(f"model={model!r} must be a MIMLClassifier.")
         self._template = MIMLClassifier() if model is None else model
@@ -200,6 +204,10 @@ class ActiveLearner(Learner):
             seed=self.random_state,
         )
 
+    @cached_property
+    def _scout(self) -> Scout:
+        return Scout.of(self._instances, len(self.classes), self.random_state)
+
     @property
     def _state(self) -> State:
         return self.model.state
@@ -225,7 +233,8 @@ class ActiveLearner(Learner):
     def _updated(self, bags: Array, classes: Array) -> State:
         """The model after these pairs became known."""
         objective = self.model.objective_of(self._instances, self.labels)
-        return solvers.get(self.update).update(objective, self._state, bags, classes, self.model.settings())
+        settings = replace(self.model.settings(), refit_every=self.refit_every)
+        return solvers.get(self.update).update(objective, self._state, bags, classes, settings)
 
     def _rebuild(self) -> None:
         """Replay everything: the last resort of an undo deeper than the kept states."""
@@ -252,6 +261,8 @@ class ActiveLearner(Learner):
     def _choose(self, pool: Pool, criterion: str, count: int) -> list[granularity.Choice]:
         if criterion == "random":
             return granularity.random_choice(self.granularity, pool, count)
+        if self.scouting and Scout.unfound(pool.labels, pool.askable).any():
+            return granularity.get(self.granularity)(pool, self._scout.scores(pool.labels, pool.askable), count)
         return granularity.get(self.granularity)(pool, criteria.get(criterion)(pool), count)
 
     def _question(self, pool: Pool, choice: granularity.Choice, audit: bool) -> Question:
@@ -269,3 +280,5 @@ class ActiveLearner(Learner):
             raise BagwiseError(f"update={self.update!r} steps on single labels: the joint objective needs lbfgs or gd.")
         if not 0 <= self.audit <= 1:
             raise BagwiseError(f"audit={self.audit} is a share of the questions: it must lie between 0 and 1.")
+        if self.refit_every is not None and not (isinstance(self.refit_every, int) and self.refit_every >= 1):
+            raise BagwiseError(f"refit_every={self.refit_every!r} must be a whole number of answers, at least 1.")

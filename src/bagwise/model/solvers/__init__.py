@@ -18,12 +18,13 @@ from bagwise.model.objective import Objective
 
 @dataclass(frozen=True)
 class Settings:
-    """What a solver may be told."""
+    """What a solver may be told; `refit_every` answers, those that refit online do so (None: as they think best)."""
 
     max_iter: int | None = None
     tolerance: float = 1e-6
     step_size: float = 0.1
     rng: np.random.Generator | None = None
+    refit_every: int | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bagwise.model.objective import Objective
 from bagwise.model.solvers import Record, Settings, State
 
 ITERATIONS = 1000
-ITERATIONS_AFTER_AN_ANSWER = 10
+ITERATIONS_AFTER_AN_ANSWER, ITERATIONS_AFTER_SEVERAL = 10, 30
 MEMORY = 20
 FIRST_PENALTY, FIRST_TOLERANCE = 10.0, 1e-4
 
@@ -37,8 +37,11 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
 
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
-    """A few iterations from where it stands, on everything known."""
-    few = replace(settings, max_iter=ITERATIONS_AFTER_AN_ANSWER)
+    """A few iterations from where it stands, on everything known; with `refit_every`, only at every so many answers."""
+    interval = settings.refit_every or 1
+    if (state.steps + 1) % interval and len(bags):
+        return state.advanced(state.weights, 1)
+    few = replace(settings, max_iter=ITERATIONS_AFTER_AN_ANSWER if interval == 1 else ITERATIONS_AFTER_SEVERAL)
     return state.advanced(minimise(objective, state.weights, few), 1)
 
 

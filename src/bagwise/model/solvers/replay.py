@@ -17,7 +17,6 @@ from bagwise.model.solvers import Record, Settings, State, lbfgs
 
 REPLAYED = 16
 REFIT_EVERY = 25
-REFIT_ITERATIONS = 30
 STEP, FIRST_DECAY, SECOND_DECAY, TINY = 0.05, 0.9, 0.99, 1e-8
 
 
@@ -28,15 +27,16 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
     """A step, or at every `REFIT_EVERY`th answer a refit."""
-    if (state.steps + 1) % REFIT_EVERY == 0 or len(bags) == 0:
-        refitted = lbfgs.minimise(objective, state.weights, replace(settings, max_iter=REFIT_ITERATIONS))
+    refit_every = settings.refit_every or REFIT_EVERY
+    if (state.steps + 1) % refit_every == 0 or len(bags) == 0:
+        refitted = lbfgs.minimise(objective, state.weights, replace(settings, max_iter=lbfgs.ITERATIONS_AFTER_SEVERAL))
         return State(refitted, state.steps + 1)
     batch = _batch(objective, state, bags, settings)
     _, gradient = batch(state.weights)
     first, second = (np.zeros_like(state.weights),) * 2 if state.moments is None else state.moments
     first = FIRST_DECAY * first + (1 - FIRST_DECAY) * gradient
     second = SECOND_DECAY * second + (1 - SECOND_DECAY) * gradient**2
-    taken = state.steps % REFIT_EVERY + 1
+    taken = state.steps % refit_every + 1
     step = STEP * (first / (1 - FIRST_DECAY**taken)) / (np.sqrt(second / (1 - SECOND_DECAY**taken)) + TINY)
     return State(state.weights - step, state.steps + 1, np.stack([first, second]))
 
