@@ -80,9 +80,9 @@ def test_the_joint_objective_refuses_rates(small):
 
 @pytest.mark.parametrize("rate", [-0.1, 0.5, np.nan, np.inf])
 def test_impossible_rates_are_refused(rate):
-    with pytest.raises(BagwiseError, match="at least 0 and less than 0.5"):
+    with pytest.raises(BagwiseError, match="at least 0 and less than"):
         Labels([[1, 0]], [[1, 1]], rate)
-    with pytest.raises(BagwiseError, match="at least 0 and less than 0.5"):
+    with pytest.raises(BagwiseError, match="at least 0 and less than"):
         Labels.unknown(1, 2).record(0, 0, True, rate)
 
 
