@@ -1,6 +1,6 @@
 """Robustness curves: what wrong answers cost, and what knowing about them saves.
 
-    python benchmarks/noise.py [--folds 3] [--runs results/noise] [--out benchmarks/results/noise.json]
+    python benchmarks/noise.py [--folds 3] [--draws 2] [--runs results/noise] [--out benchmarks/results/noise.json]
 
 Simulated people give 0, 5, 10 or 20 % wrong answers; the bags labelled at the start are right. Writes the figures to
 --out, and with --docs the figure and the tables of docs/noise.md. About ten minutes on two cores.
@@ -23,10 +23,10 @@ ASSUMED_ON_CLEAN = 0.05
 ARMS = ("plain", "given", "estimate", "estimate, again")
 QUERIES, EVERY = 600, 50
 INITIAL = {"digits": 3}
-SEED = 100
+FIRST_SEED = 100
 
 
-def simulation(dataset, wrong, arm, folds, fold):
+def simulation(dataset, wrong, arm, folds, fold, seed):
     noise = {"plain": 0.0, "given": wrong or ASSUMED_ON_CLEAN}.get(arm, "estimate")
     return Simulation(
         dataset,
@@ -36,16 +36,17 @@ def simulation(dataset, wrong, arm, folds, fold):
         initial=INITIAL.get(dataset, 0.05),
         folds=folds,
         fold=fold,
-        seed=SEED,
+        seed=seed,
         wrong=wrong,
         noise=noise,
         again=arm.endswith("again"),
     )
 
 
-def run(folds, runs, arms):
-    keys = [(d, w, arm, fold) for d in DATASETS for w in WRONG for arm in arms for fold in range(folds)]
-    specifications = [simulation(d, w, arm, folds, fold) for d, w, arm, fold in keys]
+def run(folds, draws, runs, arms):
+    places = [(fold, FIRST_SEED + draw) for draw in range(draws) for fold in range(folds)]
+    keys = [(d, w, arm, *place) for d in DATASETS for w in WRONG for arm in arms for place in places]
+    specifications = [simulation(d, w, arm, folds, fold, seed) for d, w, arm, fold, seed in keys]
     with Progress() as bar:
         task = bar.add_task("simulating", total=QUERIES * len(keys))
         rows = run_all(specifications, runs, lambda steps: bar.advance(task, steps))
@@ -56,7 +57,7 @@ def run(folds, runs, arms):
             "dataset": [name[0] for name in names],
             "wrong": [name[1] for name in names],
             "likelihood": [name[2] for name in names],
-            "fold": [name[3] for name in names],
+            "fold": [str(name[3:]) for name in names],
             "asked": rows["asked"],
             "bag_accuracy": rows["bag_accuracy"],
         }
@@ -90,17 +91,20 @@ def table(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--runs", type=Path, default=Path("results/noise"))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/noise.json"))
     parser.add_argument("--arms", nargs="+", default=ARMS)
     options = parser.parse_args()
-    rows = run(options.folds, options.runs, options.arms)
+    rows = run(options.folds, options.draws, options.runs, options.arms)
     found = table(rows)
     curves = rows.group_by("dataset", "wrong", "likelihood", "asked", maintain_order=True).agg(
         pl.col("bag_accuracy").mean().round(4)
     )
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps({"folds": options.folds, "areas": found, "curves": curves.to_dicts()}, indent=1))
+    options.out.write_text(
+        json.dumps({"runs": options.folds * options.draws, "areas": found, "curves": curves.to_dicts()}, indent=1)
+    )
     for one in found:
         print(*one.values(), sep="\t")
 

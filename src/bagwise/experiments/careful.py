@@ -14,7 +14,7 @@ from bagwise.learner import ActiveLearner
 from bagwise.noise import PRIOR_RATE, Answers, after_answer, estimate, flip_of, out_of_fold, worth_asking
 
 ESTIMATE = "estimate"
-RECONSIDER_EVERY = 100
+RECONSIDER_EVERY = 250
 
 Pair = tuple[int, int]
 
