@@ -181,7 +181,8 @@ class Project:
     def memory(self) -> Memory:
         """All that the model has become, and the rates of wrong answers it goes by."""
         with self._lock:
-            self.load()
+            self.catch_up()
+            self._taught()
             return self._replay.memory()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
@@ -232,9 +233,11 @@ class Project:
 
     def people(self) -> People:
         """How often everybody is wrong, as the model assumes it now."""
-        if self.settings.learning.noise == ESTIMATE:
-            self.load()
-        return self._replay.people
+        with self._lock:
+            if self.settings.learning.noise == ESTIMATE:
+                self.catch_up()
+                self._taught()
+            return self._replay.people
 
     def doubts(self) -> list[Doubt]:
         """Every answer with the probability that it is wrong, the most doubtful first."""
