@@ -1,10 +1,10 @@
 """Robustness curves: what wrong answers cost, and what knowing about them saves.
 
-    python benchmarks/noise.py [--folds 3] [--draws 2] [--runs results/noise] [--out benchmarks/results/noise.json]
+    python benchmarks/noise.py [--folds 3] [--draws 1] [--runs results/noise] [--out benchmarks/results/noise.json]
 
 Simulated people give 0, 5, 10 or 20 % wrong answers; the bags labelled at the start are right. First 600 questions are
 asked and learned one by one; then models are fitted to answers about every training pair. Writes
-the figures to --out, and the picture and the tables of docs/noise.md. About fifteen minutes of one core.
+the figures to --out, and the picture and the tables of docs/noise.md. About ten minutes of one core.
 """
 
 import argparse
@@ -142,7 +142,7 @@ def picture(curves):
     faceted = lines.facet(
         row=alt.Row("dataset:N", title=None), column=alt.Column("likelihood:N", title=None, sort=ARMS)
     )
-    faceted.resolve_scale(y="independent").save(ROOT / "docs" / "images" / "noise.png", scale_factor=2)
+    faceted.resolve_scale(y="independent").save(ROOT / "docs" / "images" / "noise.png", scale_factor=1)
 
 
 def in_words(found, arms):
@@ -182,7 +182,7 @@ def write_page(found, whole):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folds", type=int, default=3)
-    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--runs", type=Path, default=ROOT / "results" / "noise")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "noise.json")
     options = parser.parse_args()

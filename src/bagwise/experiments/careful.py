@@ -61,7 +61,8 @@ class CarefulLearner(ActiveLearner):
             self.rate = found.rates[0].rate
             for pair in pairs:
                 self.labels.record(*pair, *self._counts(pair))
-            self._state = self._updated(np.empty(0, int), np.empty(0, int))
+            # It is no answer: the rhythm of steps and refits stays that of a learner which takes answers for the truth.
+            self._state = replace(self._updated(np.empty(0, int), np.empty(0, int)), steps=self._state.steps)
 
     def _questions(self, count: int) -> list[Question]:
         questions = super()._questions(count)
