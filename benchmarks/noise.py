@@ -74,12 +74,12 @@ def run(folds, draws, runs):
     )
 
 
-def areas(rows):
-    """Area under the curve of every arm, and its paired difference from plain with its standard error."""
+def areas(rows, beside):
+    """Area under the curve of every arm, and its paired difference from `beside` with its standard error."""
     area = rows.group_by("dataset", "wrong", "likelihood", "fold", maintain_order=True).agg(
         pl.col("bag_accuracy").mean().alias("value")
     )
-    return summary(area)
+    return summary(area, beside)
 
 
 def everything(folds, runs):
@@ -91,7 +91,7 @@ def everything(folds, runs):
             futures = [pool.submit(of_everything, *cell, folds) for cell in cells]
             found = [row for future in track(futures, "fitting") for row in future.result()]
         kept.write_text(json.dumps(found))
-    return summary(pl.DataFrame(json.loads(kept.read_text())))
+    return summary(pl.DataFrame(json.loads(kept.read_text())), "plain")
 
 
 def of_everything(dataset, wrong, fold, folds):
@@ -112,13 +112,13 @@ def of_everything(dataset, wrong, fold, folds):
     return rows
 
 
-def summary(values):
+def summary(values, beside):
     keys = ["dataset", "wrong", "fold"]
-    plain = values.filter(pl.col("likelihood") == "plain").select(*keys, pl.col("value").alias("plain"))
-    joined = values.join(plain, on=keys, maintain_order="left")
+    other = values.filter(pl.col("likelihood") == beside).select(*keys, pl.col("value").alias("other"))
+    joined = values.join(other, on=keys, maintain_order="left")
     found = []
     for (dataset, wrong, arm), group in joined.group_by("dataset", "wrong", "likelihood", maintain_order=True):
-        gain = (group["value"] - group["plain"]).to_numpy()
+        gain = (group["value"] - group["other"]).to_numpy()
         one = {"dataset": dataset, "wrong": wrong, "likelihood": arm}
         one |= {"bag_accuracy": round(float(group["value"].mean()), 4), "gain": round(float(gain.mean()), 4)}
         one |= {"standard_error": round(float(gain.std(ddof=1) / np.sqrt(len(gain))), 4)}
@@ -145,15 +145,15 @@ def picture(curves):
     faceted.resolve_scale(y="independent").save(ROOT / "docs" / "images" / "noise.png", scale_factor=1)
 
 
-def in_words(found, arms):
-    """A table of Markdown: accuracy with plain, and what the others add to it."""
-    head = ["data set", "wrong answers", "plain", *(f"{arm}: gain" for arm in arms)]
+def in_words(found, beside, arms):
+    """A table of Markdown: accuracy of one, and what the others add to it."""
+    head = ["data set", "wrong answers", beside, *(f"{arm}: gain" for arm in arms)]
     rows = [head, ["---"] * len(head)]
     cells = {(one["dataset"], one["wrong"], one["likelihood"]): one for one in found}
     for dataset, wrong in dict.fromkeys(key[:2] for key in cells):
         gains = [cells[dataset, wrong, arm] for arm in arms]
         texts = [f"{one['gain']:+.3f} ± {one['standard_error']:.3f}" for one in gains]
-        rows.append([dataset, f"{wrong:.0%}", f"{cells[dataset, wrong, 'plain']['bag_accuracy']:.3f}", *texts])
+        rows.append([dataset, f"{wrong:.0%}", f"{cells[dataset, wrong, beside]['bag_accuracy']:.3f}", *texts])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -166,11 +166,12 @@ def rates_in_words(found):
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def write_page(found, whole):
+def write_page(found, again, whole):
     page = ROOT / "docs" / "noise.md"
     tables = {
-        "areas": in_words(found, ARMS[1:]),
-        "everything": in_words(whole, ARMS[1:3]),
+        "areas": in_words(found, "plain", ARMS[1:3]),
+        "again": in_words(again, "estimate", ARMS[3:]),
+        "everything": in_words(whole, "plain", ARMS[1:3]),
         "rates": rates_in_words(whole),
     }
     text = page.read_text()
@@ -187,14 +188,17 @@ def main():
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "noise.json")
     options = parser.parse_args()
     rows = run(options.folds, options.draws, options.runs)
-    found, whole = areas(rows), everything(options.folds, options.runs)
+    alone = rows.filter(pl.col("likelihood") != ARMS[3])
+    found, again = areas(alone, "plain"), areas(rows.filter(pl.col("likelihood").is_in(ARMS[2:])), "estimate")
+    whole = everything(options.folds, options.runs)
     curves = rows.group_by("dataset", "wrong", "likelihood", "asked", maintain_order=True).agg(
         pl.col("bag_accuracy").mean().round(4)
     )
-    report = {"runs": options.folds * options.draws, "areas": found, "everything": whole, "curves": curves.to_dicts()}
+    report = {"runs": options.folds * options.draws, "areas": found, "again": again, "everything": whole}
+    report["curves"] = curves.to_dicts()
     options.out.write_text(json.dumps(report, indent=1) + "\n")
     picture(curves)
-    write_page(found, whole)
+    write_page(found, again, whole)
 
 
 if __name__ == "__main__":
