@@ -48,7 +48,8 @@ class Question:
 class Answer:
     """What was told: present, absent or unsure (None) for each class of a question.
 
-    `key` is an instance that a person pointed at as carrying the class; most learners have no use for it.
+    `key` is an instance that a person pointed at as carrying the class; most learners have no use for it. `flip` is the
+    rate at which such an answer is wrong.
     """
 
     bag: int
@@ -56,6 +57,7 @@ class Answer:
     present: tuple[Present, ...]
     audit: bool = False
     key: int | None = None
+    flip: float = 0.0
 
 
 def _as_present(answer: Any) -> Present:
@@ -118,14 +120,16 @@ class Learner(ABC):
         questions = self._questions(1 if count is None else min(count, open_pairs))
         return questions[0] if count is None else questions
 
-    def tell(self, question: Question, answer: Present | Sequence[Present], key: int | None = None) -> None:
+    def tell(
+        self, question: Question, answer: Present | Sequence[Present], key: int | None = None, flip: float = 0.0
+    ) -> None:
         """Learn that the class is present (True), absent (False) or that nobody can say (None).
 
-        A question about several classes takes one answer for each.
+        A question about several classes takes one answer for each. `flip`: how often whoever answers is wrong.
         """
         given = list(answer) if isinstance(answer, list | tuple | np.ndarray) and np.ndim(answer) else [answer]
         present = tuple(_as_present(one) for one in given)
-        self._learn(Answer(question.bag, question.classes, present, question.audit, key))
+        self._learn(Answer(question.bag, question.classes, present, question.audit, key, flip))
 
     def replay(self, answers: Iterable[Answer]) -> None:
         """Tell all of these, in order."""
@@ -154,7 +158,7 @@ class Learner(ABC):
                 if present is None:
                     self._withdrawn[answer.bag, label_class] = True
                 else:
-                    self.labels.record(answer.bag, label_class, present)
+                    self.labels.record(answer.bag, label_class, present, answer.flip)
                     told.append(label_class)
             with single_threaded_blas():
                 self._update(answer, told)

@@ -8,6 +8,8 @@ import numpy.typing as npt
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
 
+MOST_WRONG = 0.5
+
 
 def _as_flags(given: npt.ArrayLike, what: str) -> Array:
     """A (bags x classes) copy of True/False or 1/0."""
@@ -21,8 +23,18 @@ def _as_flags(given: npt.ArrayLike, what: str) -> Array:
     return flags
 
 
+def _as_rates(given: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+    """A (bags x classes) copy of rates at which labels are wrong."""
+    rates = np.array(np.broadcast_to(np.asarray(given, dtype=float), shape))
+    if not ((rates >= 0) & (rates < MOST_WRONG)).all():
+        raise BagwiseError("A flip rate is the share of wrong answers: it must be at least 0 and less than 0.5.")
+    return rates
+
+
 class Labels:
     """`value` (bags x classes) says present or absent where `known`; elsewhere it means nothing and is False.
+
+    `flip` is the rate at which each known label is wrong, or None where none ever is.
 
     >>> labels = Labels.from_array([[1, 0, -1], [-1, -1, 1]], missing=-1)
     >>> labels
@@ -31,7 +43,7 @@ class Labels:
     array([ True,  True, False])
     """
 
-    def __init__(self, value: npt.ArrayLike, known: npt.ArrayLike) -> None:
+    def __init__(self, value: npt.ArrayLike, known: npt.ArrayLike, flip: npt.ArrayLike | None = None) -> None:
         self.known = _as_flags(known, "The known mask")
         # Values that are not known mean nothing, so they may be anything.
         matching = np.shape(value) == self.known.shape
@@ -44,6 +56,7 @@ class Labels:
         if self.value.shape[1] == 0:
             raise BagwiseError("There are no classes: labels need at least one column.")
         self.value &= self.known
+        self.flip = None if flip is None else _as_rates(np.where(self.known, flip, 0.0), self.known.shape)
 
     @classmethod
     def from_array(cls, array: npt.ArrayLike, missing: float = np.nan) -> "Labels":
@@ -94,7 +107,8 @@ class Labels:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Labels):
             return NotImplemented
-        return np.array_equal(self.value, other.value) and np.array_equal(self.known, other.known)
+        alike = np.array_equal(self.value, other.value) and np.array_equal(self.known, other.known)
+        return alike and np.array_equal(self._rates(), other._rates())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -108,30 +122,47 @@ class Labels:
         """Number of known pairs |L|."""
         return int(np.count_nonzero(self.known))
 
+    def _rates(self) -> Array:
+        return np.zeros(self.known.shape) if self.flip is None else self.flip
+
     def copy(self) -> "Labels":
         """Labels that can be changed without changing these."""
-        return Labels(self.value, self.known)
+        return Labels(self.value, self.known, self.flip)
+
+    def doubted(self, flip: npt.ArrayLike) -> "Labels":
+        """The same labels, each wrong at this rate: one for all, or (bags x classes).
+
+        >>> Labels.from_array([[1, np.nan]]).doubted(0.1).flip
+        array([[0.1, 0. ]])
+        """
+        return Labels(self.value, self.known, flip)
 
     def select(self, chosen: npt.ArrayLike) -> "Labels":
         """The rows of these bags."""
         positions = np.asarray(chosen)
-        return Labels(self.value[positions], self.known[positions])
+        flip = None if self.flip is None else self.flip[positions]
+        return Labels(self.value[positions], self.known[positions], flip)
 
     def hide(self, bags: npt.ArrayLike) -> "Labels":
         """The same labels with everything about these bags unknown."""
         known = self.known.copy()
         known[np.asarray(bags)] = False
-        return Labels(self.value, known)
+        return Labels(self.value, known, self.flip)
 
-    def record(self, bag: int, label_class: int, present: bool) -> None:
-        """Make one pair known."""
+    def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
+        """Make one pair known; `flip` is the rate at which such a label is wrong."""
         self.value[bag, label_class] = present
         self.known[bag, label_class] = True
+        if flip or self.flip is not None:
+            self.flip = self._rates()
+            self.flip[bag, label_class] = _as_rates(flip, ())
 
     def forget(self, bag: int, label_class: int) -> None:
         """Make one pair unknown again."""
         self.value[bag, label_class] = False
         self.known[bag, label_class] = False
+        if self.flip is not None:
+            self.flip[bag, label_class] = 0.0
 
     def to_array(self, missing: float = np.nan) -> Array:
         """1, 0 and `missing`, as floats."""

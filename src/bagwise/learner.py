@@ -102,14 +102,14 @@ class ActiveLearner(Learner):
         self._withdrawn |= withdrawn
         self._told = told
 
-    def revise(self, bag: int, label_class: int, present: Present) -> None:
+    def revise(self, bag: int, label_class: int, present: Present, flip: float = 0.0) -> None:
         """Correct what was told about a pair. The model learns it now, as something new, and goes on from there."""
         number, answer = self._answer_about(bag, label_class)
         if answer is not None:
             place = answer.classes.index(label_class)
             said = (*answer.present[:place], present, *answer.present[place + 1 :])
-            self._answers[number] = replace(answer, present=said)
-        self._change(bag, label_class, present)
+            self._answers[number] = replace(answer, present=said, flip=flip)
+        self._change(bag, label_class, present, flip)
 
     def retract(self, bag: int, label_class: int) -> None:
         """Take back what was told about a pair, however long ago: it is unknown and may be asked again.
@@ -136,12 +136,12 @@ class ActiveLearner(Learner):
                 return number, answer
         return -1, None
 
-    def _change(self, bag: int, label_class: int, present: Present | str) -> None:
+    def _change(self, bag: int, label_class: int, present: Present | str, flip: float = 0.0) -> None:
         self.labels.forget(bag, label_class)
         self._withdrawn[bag, label_class] = present is None
         told = isinstance(present, bool)
         if told:
-            self.labels.record(bag, label_class, bool(present))
+            self.labels.record(bag, label_class, bool(present), flip)
         self._states.clear()
         self._revised = True
         if self.labels.n_known == 0:
@@ -163,6 +163,7 @@ class ActiveLearner(Learner):
             "answers": np.array(rows, np.int64).reshape(-1, 6),
             "known": self.labels.known,
             "value": self.labels.value,
+            **({} if self.labels.flip is None else {"flip": self.labels.flip}),
             "withdrawn": self._withdrawn,
             "weights": np.array([state.weights for state in states]),
             "moments": np.array([state.moments for state in states if state.moments is not None]),
@@ -171,7 +172,7 @@ class ActiveLearner(Learner):
         }
 
     def _remember(self, memory: Memory) -> None:
-        self.labels = Labels(memory["value"], memory["known"])
+        self.labels = Labels(memory["value"], memory["known"], memory.get("flip"))
         self._withdrawn = memory["withdrawn"].astype(bool)
         self._told, self._revised = int(memory["counts"][0]), bool(memory["counts"][1])
         moments = iter(memory["moments"])
@@ -188,7 +189,9 @@ class ActiveLearner(Learner):
             before = self._answers.get(number)
             classes = (*(before.classes if before else ()), label_class)
             told = (*(before.present if before else ()), said[present])
-            self._answers[number] = Answer(bag, classes, told, bool(audit), None if key == NO_KEY else key)
+            rate = 0.0 if self.labels.flip is None else float(self.labels.flip[bag, label_class])
+            flip = max(rate, before.flip if before else 0.0)
+            self._answers[number] = Answer(bag, classes, told, bool(audit), None if key == NO_KEY else key, flip)
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """P(class is in bag) under the present model."""

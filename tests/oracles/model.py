@@ -97,8 +97,11 @@ def exact_bag(logits, digits=60):
         return rows, absent, [1 - a for a in absent]
 
 
-def exact_likelihood(logits, value, known):
-    """Log-likelihood of one bag and its derivative by the logits, with enough digits for any logits."""
+def exact_likelihood(logits, value, known, flip=None):
+    """Log-likelihood of one bag and its derivative by the logits, with enough digits for any logits.
+
+    With `flip`, log(f + (1 - 2f) P) and its derivative (1 - 2f) P / (f + (1 - 2f) P) d log P.
+    """
     logits = np.asarray(logits, float)
     with mpmath.workdps(max(60, int(np.ptp(logits) / 2) + 60)):
         p, absent, present = exact_bag(logits)
@@ -107,8 +110,12 @@ def exact_likelihood(logits, value, known):
         for t in range(len(known)):
             if not known[t]:
                 continue
-            total += mpmath.log(present[t] if value[t] else absent[t])
+            f = mpmath.mpf(0 if flip is None else float(flip[t]))
+            right = present[t] if value[t] else absent[t]
+            said = f + (1 - 2 * f) * right
+            total += mpmath.log(said)
             factor = absent[t] / present[t] if value[t] else mpmath.mpf(-1)
+            factor *= (1 - 2 * f) * right / said
             for i, row in enumerate(p):
                 odds = row[t] / (1 - row[t])
                 for c in range(len(row)):

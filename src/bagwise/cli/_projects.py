@@ -11,6 +11,7 @@ from bagwise import formats
 from bagwise.cli._app import console, progress_bar
 from bagwise.errors import FileError
 from bagwise.formats import LabelTable, Source
+from bagwise.noise import Rate
 from bagwise.project import Project
 
 SourceFile = Annotated[Path, typer.Option("--from", help="Instances: Parquet, CSV, npz, ARFF, mat or JSON lines.")]
@@ -53,6 +54,11 @@ def read_classes(file: Path | None) -> list[str]:
         if name:
             names[name] = number
     return list(names)
+
+
+def rate_in_words(rate: Rate) -> str:
+    """A share with its interval."""
+    return f"{rate.rate:.0%} ({rate.low:.0%} to {rate.high:.0%})"
 
 
 def open_taught(folder: Path, quiet: bool = False) -> Project:

@@ -20,6 +20,7 @@ from bagwise.cli._projects import (
     LabelsFile,
     SourceFile,
     open_taught,
+    rate_in_words,
     read_classes,
     read_instances,
     read_labels,
@@ -101,9 +102,11 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         table.add_row(escape(one.name), *(str(n) for n in (one.present, one.absent, one.unsure, one.open)))
     console.print(table)
     if found.by_person:
-        people = Table("person", *projects.ANSWERS)
+        rates = {name: rate_in_words(one) for name, one in found.wrong_by_person.items()}
+        people = Table("person", *projects.ANSWERS, *(["wrong (estimate)"] if rates else []))
         for name, counts in found.by_person.items():
-            people.add_row(escape(name), *(str(counts.get(answer, 0)) for answer in projects.ANSWERS))
+            said = (str(counts.get(answer, 0)) for answer in projects.ANSWERS)
+            people.add_row(escape(name), *said, *([rates.get(name, "")] if rates else []))
         console.print(people)
     if found.agreement is None:
         console.print("Estimated quality: no audit question was answered yet.")

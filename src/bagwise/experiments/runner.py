@@ -92,7 +92,7 @@ def run_all(specifications: Sequence[Specification], folder: Path, progress: Pro
     else:
         _in_processes(todo, folder, progress)
     frames = [pl.read_parquet(folder / f"{one.key}.parquet") for one in specifications]
-    return pl.concat(frames, how="vertical_relaxed")
+    return pl.concat(frames, how="diagonal_relaxed")
 
 
 def _in_processes(todo: Sequence[Specification], folder: Path, progress: Progress) -> None:

@@ -1,22 +1,27 @@
 """A labelling project answered by itself: known labels play the person, a held-out fold plays the exam."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from bagwise import criteria, datasets, granularity
-from bagwise.asking import Learner
+from bagwise.asking import Learner, Question
 from bagwise.datasets import Dataset
 from bagwise.errors import BagwiseError
 from bagwise.experiments import systems
+from bagwise.experiments.careful import ESTIMATE
 from bagwise.experiments.runner import Row, key_from
-from bagwise.kernels import Array
+from bagwise.kernels import Array, keyed_uniform
 from bagwise.labels import Labels
 from bagwise.metrics import average_precision, bag_accuracy, hamming_loss, one_error
 from bagwise.model import solvers
 
+OF_WRONG_ANSWERS = ("wrong", "noise", "again")
+WRONG_ANSWERS = 1 << 41
 REPORTED = (bag_accuracy, average_precision, hamming_loss, one_error)
 
 
@@ -43,12 +48,21 @@ class Simulation:
     seed: int = 0
     system: str = "bagwise"
     tuned: bool = False
+    wrong: float = 0.0
+    noise: float | str = 0.0
+    again: bool = False
 
     def __post_init__(self) -> None:
         criteria.get(self.criterion)
         granularity.get(self.granularity)
         solvers.get(self.update)
         systems.get(self.system)
+        if not 0 <= self.wrong < 0.5 or (isinstance(self.noise, float) and not 0 <= self.noise < 0.5):
+            raise BagwiseError("wrong and noise are shares of wrong answers: at least 0 and less than 0.5.")
+        if isinstance(self.noise, str) and self.noise != ESTIMATE:
+            raise BagwiseError(f"noise={self.noise!r} must be a rate or {ESTIMATE!r}.")
+        if self.again and not self.noise:
+            raise BagwiseError("Asking again needs a rate of wrong answers: give noise.")
 
     @property
     def strategy(self) -> str:
@@ -60,7 +74,14 @@ class Simulation:
     @property
     def key(self) -> str:
         """A name made from everything that determines the rows."""
-        return key_from(asdict(self))
+        return key_from(self.described)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Every field, but those for wrong answers only where there are any: older rows do not have them."""
+        every = {**asdict(self), "noise": str(self.noise)}
+        expected = self.wrong or self.noise
+        return every if expected else {name: value for name, value in every.items() if name not in OF_WRONG_ANSWERS}
 
     @property
     def steps(self) -> int:
@@ -119,14 +140,17 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
     labelled = first_labelled(training.labels, simulation.initial, seed)
     system = systems.get(simulation.system)
     parameters = simulation.parameters(training, labelled)
-    learner = system.learner(
-        training,
-        training.labels.hide(np.setdiff1d(np.arange(len(training.bags)), labelled)),
-        system.model(parameters, training.transformer),
-        systems.Strategy(simulation.criterion, simulation.granularity, simulation.update, simulation.audit),
-        seed,
+    known = training.labels.hide(np.setdiff1d(np.arange(len(training.bags)), labelled))
+    how = systems.Strategy(
+        simulation.criterion,
+        simulation.granularity,
+        simulation.update,
+        simulation.audit,
+        simulation.noise,
+        simulation.again,
     )
-    described = {**asdict(simulation), "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
+    learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
+    described = {**simulation.described, "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
     return [{**described, **row} for row in _rows(simulation, learner, training, held_out, progress)]
 
 
@@ -137,6 +161,25 @@ def _key_instance(data: Dataset, bag: int, label_class: int, rng: np.random.Gene
     start, stop = data.bags.offsets[bag : bag + 2]
     carriers = np.flatnonzero(data.instance_labels[start:stop] == label_class)
     return int(rng.choice(carriers)) if len(carriers) else None
+
+
+class _Person:
+    """Says what is true but for a share of wrong answers, keyed by seed, bag, class and how often it was asked."""
+
+    def __init__(self, simulation: Simulation, data: Dataset) -> None:
+        self.wrong, self.seed, self.data = simulation.wrong, simulation.seed + simulation.fold, data
+        self._asked: Counter[tuple[int, int]] = Counter()
+
+    def to(self, question: Question) -> list[bool]:
+        """One answer for each class."""
+        return [self._about(question.bag, label_class) for label_class in question.classes]
+
+    def _about(self, bag: int, label_class: int) -> bool:
+        times = self._asked[bag, label_class]
+        self._asked[bag, label_class] += 1
+        place = np.array([WRONG_ANSWERS + times * self.data.labels.n_classes + label_class])
+        mistaken = keyed_uniform(self.seed, self.data.bags.keys[[bag]], place)[0] < self.wrong
+        return bool(self.data.labels.value[bag, label_class]) != bool(mistaken)
 
 
 def _rows(
@@ -155,9 +198,10 @@ def _rows(
     grid = iter([*points, simulation.queries])
     due = next(grid, None)
     asked = 0
+    answers = _Person(simulation, training)
     while not learner.exhausted:
         question = learner.ask()
-        present = [bool(training.labels.value[question.bag, c]) for c in question.classes]
+        present = answers.to(question)
         wanted = learner.wants_key and present[0]
         key = _key_instance(training, question.bag, question.classes[0], rng) if wanted else None
         cost = question.cost(simulation.classes_per_query) + (0 if key is None else simulation.key_cost)

@@ -15,6 +15,7 @@ from bagwise.bags import Bags
 from bagwise.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
 from bagwise.datasets import Dataset
 from bagwise.discovery import choose
+from bagwise.experiments.careful import CarefulLearner
 from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.learner import ActiveLearner
@@ -46,6 +47,8 @@ class Strategy:
     granularity: str = "pair"
     update: str = "lbfgs"
     audit: float = 0.1
+    noise: float | str = 0.0
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,17 @@ class System:
     learner: Callable[[Dataset, Labels, Any, Strategy, int], Learner]
 
 
+def _of_the_paper(data: Dataset, labels: Labels, model: Any, how: Strategy, seed: int) -> Learner:
+    given = (data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed)
+    return CarefulLearner(*given, noise=how.noise, again=how.again) if how.noise else ActiveLearner(*given)
+
+
 SYSTEMS = {
     "bagwise": System(
         "Bagwise",
         ({"penalty": 1e-2}, {"penalty": 1e-3}, {"penalty": 1e-4}, {"penalty": 1e-5}),
         lambda parameters, transformer: MIMLClassifier(transformer=transformer, **parameters),
-        lambda data, labels, model, how, seed: ActiveLearner(
-            data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed
-        ),
+        _of_the_paper,
     ),
     "miml_al": System(
         "MIML-AL",

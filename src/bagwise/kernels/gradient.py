@@ -8,7 +8,7 @@ import numpy as np
 from bagwise.kernels.blocks import each_block, logits_of
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.joint import bag_joint_likelihood
-from bagwise.kernels.likelihood import bag_likelihood
+from bagwise.kernels.likelihood import bag_likelihood, no_flips
 from bagwise.kernels.softmax import softmax_rows
 
 
@@ -22,6 +22,7 @@ def _likelihood_block(
     last: int,
     value: Array,
     known: Array,
+    flip: Array,
     joint: Array,
     x: Array,
     weights: Array,
@@ -36,17 +37,27 @@ def _likelihood_block(
         if joint[b]:
             total += bag_joint_likelihood(logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias)
         else:
-            total += bag_likelihood(logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias, room)
+            rates = flip[b if flip.shape[1] > 0 else 0]
+            total += bag_likelihood(logits[rows], rest[rows], value[b], known[b], rates, x[rows], weights, bias, room)
     return total
 
 
 def log_likelihood_and_gradient(
-    x: Array, offsets: Array, weights: Array, bias: Array, value: Array, known: Array, joint: Array | None = None
+    x: Array,
+    offsets: Array,
+    weights: Array,
+    bias: Array,
+    value: Array,
+    known: Array,
+    joint: Array | None = None,
+    flip: Array | None = None,
 ) -> tuple[float, Array, Array]:
     """sum log P, d/d weights (K, d), d/d bias (K,), summed block by block in double precision.
 
-    `joint` says for which bags the known labels are taken together; for none where it is not given.
+    `joint` says for which bags the known labels are taken together; for none where it is not given. `flip` is the rate
+    at which each label is wrong, for bags that are not joint; not given, none ever is.
     """
+    rates = no_flips() if flip is None else flip
     together = np.zeros(len(offsets) - 1, bool) if joint is None else joint
     columns = len(weights)
 
@@ -54,7 +65,7 @@ def log_likelihood_and_gradient(
         rows = x[offsets[first] : offsets[last]]
         logits, padded_bias, rest = logits_of(rows, weights, bias)
         total = _likelihood_block(
-            logits, padded_bias, rest, offsets, first, last, value, known, together, rows, weights, bias
+            logits, padded_bias, rest, offsets, first, last, value, known, rates, together, rows, weights, bias
         )
         by_logit = logits[:, :columns]
         return total, by_logit.T @ rows, by_logit.sum(axis=0)

@@ -7,6 +7,9 @@ With A_c = P0/P1 where class c is known present, -1 where known absent, 0 where 
 
 This is the paper's triple sum with the odds of the arg-max, which overflow, cancelled by hand. Every factor is bounded.
 
+A label that is wrong with rate f has probability Q = (1 - f) P1 + f P0 where said present (P0 and P1 exchanged where
+said absent), and A_c = (1 - 2f) P0/Q or its negative: no small number is divided by, so nothing underflows there.
+
 The logarithms come from the products of `presence`, whichever of P0, P1 is the smaller. Where a product or `rest`
 underflows (a logit some 80 away from the rest in float32, 700 in float64) the same quantity is summed in logarithms,
 from logits computed once more; that path is rare, exact, and what keeps the objective finite for any finite weights.
@@ -21,6 +24,12 @@ from bagwise.kernels.presence import bag_presence
 from bagwise.kernels.softmax import argmax_of
 
 TINY = 1e-30
+NEVER_WRONG = 1e-12
+
+
+def no_flips() -> Array:
+    """The rates of labels that are never wrong, as the kernels want them: one empty row for all bags."""
+    return np.empty((1, 0))
 
 
 @kernel
@@ -106,11 +115,12 @@ def _log_of(probability: float, complement: float) -> float:
 
 @kernel
 def bag_likelihood(
-    e: Array, rest: Array, value: Array, known: Array, x: Array, weights: Array, bias: Array, room: Array
+    e: Array, rest: Array, value: Array, known: Array, flip: Array, x: Array, weights: Array, bias: Array, room: Array
 ) -> float:
     """Sum of log P over the known labels; `e` is overwritten by its derivative by the logits.
 
-    `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`; `room` is (3, padded classes) to work in.
+    `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`; `room` is (3, padded classes) to work in. `flip` has
+    the rate at which each label is wrong, or is empty where none ever is; a rate below `NEVER_WRONG` is none.
     """
     zero, one = e.dtype.type(0), e.dtype.type(1)
     tiny = e.dtype.type(TINY)
@@ -123,7 +133,15 @@ def bag_likelihood(
     for c in range(known.shape[0]):
         if not known[c]:
             continue
-        if value[c]:
+        if flip.shape[0] > 0 and flip[c] > NEVER_WRONG:
+            said = (1.0 - flip[c]) * np.float64(present[c]) + flip[c] * np.float64(absent[c])
+            other = (1.0 - flip[c]) * np.float64(absent[c]) + flip[c] * np.float64(present[c])
+            if not value[c]:
+                said, other = other, said
+            slope = (1.0 - 2.0 * flip[c]) * np.float64(absent[c]) / said
+            factor[c] = slope if value[c] else -slope
+            total += _log_of(said, other)
+        elif value[c]:
             if present[c] < tiny:
                 improbable = True
             else:
@@ -157,6 +175,7 @@ def bag_likelihood(
             _share_the_rest(x[i], weights, bias, m, push, row)
     if improbable:
         for c in range(known.shape[0]):
-            if known[c] and value[c] and present[c] < tiny:
+            doubted = flip.shape[0] > 0 and flip[c] > NEVER_WRONG
+            if known[c] and value[c] and present[c] < tiny and not doubted:
                 total += _improbable_presence(x, weights, bias, c, e)
     return total

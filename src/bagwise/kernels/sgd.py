@@ -13,7 +13,7 @@ import numpy as np
 from bagwise.kernels.blocks import padded
 from bagwise.kernels.compile import Array, kernel, padding
 from bagwise.kernels.instances import Instances
-from bagwise.kernels.likelihood import bag_likelihood
+from bagwise.kernels.likelihood import bag_likelihood, no_flips
 from bagwise.kernels.softmax import softmax_rows
 
 EVERY_KNOWN_CLASS = -1
@@ -39,6 +39,7 @@ def _steps(
     scale: Array,
     value: Array,
     known: Array,
+    flip: Array,
     bags: Array,
     classes: Array,
     weights: Array,
@@ -76,7 +77,8 @@ def _steps(
         for c in range(known.shape[1]):
             asked[c] = known[b, c] and only in (EVERY_KNOWN_CLASS, c)
             count += asked[c]
-        bag_likelihood(logits, rest, value[b], asked, seen, weights, padded_bias, room)
+        rates = flip[b if flip.shape[1] > 0 else 0]
+        bag_likelihood(logits, rest, value[b], asked, rates, seen, weights, padded_bias, room)
         eta = step_size / (penalty * (taken + step) + 1.0)
         decay = max(0.0, 1.0 - eta * penalty * count)
         for c in range(columns):
@@ -99,6 +101,7 @@ def sgd_steps(
     step_size: float,
     penalty: float,
     radius: float,
+    flip: Array | None = None,
 ) -> Array:
     """The weights (K, d [+ 1]) after one step for every (bag, class) given, in that order."""
     result = np.array(weights, dtype=np.float64, order="C")
@@ -112,6 +115,7 @@ def sgd_steps(
         instances.scale,
         value,
         known,
+        no_flips() if flip is None else flip,
         np.asarray(bags, np.int64),
         np.asarray(classes, np.int64),
         result,

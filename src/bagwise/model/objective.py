@@ -4,6 +4,8 @@
 
 With `joint`, the known labels of a bag are taken together: sum_b log P(all known labels of b). It is exact, costs time
 exponential in the number of classes known present, and has no value for labels that the model cannot produce.
+
+A label that is wrong with rate f (`Labels.flip`) has P = (1 - f) P(Y_bc) + f (1 - P(Y_bc)); the joint has no such form.
 """
 
 from dataclasses import dataclass, replace
@@ -70,6 +72,8 @@ class Objective:
         instances, labels = self._labelled
         if not self.joint:
             return np.zeros(len(labels), bool)
+        if labels.flip is not None and labels.flip.any():
+            raise BagwiseError("The joint objective takes labels as certain: use objective='marginal' with flip rates.")
         positives = labels.value.sum(axis=1)
         self._refuse_unexplainable(np.diff(instances.offsets), positives, labels)
         return np.asarray(positives <= MOST_POSITIVES_TOGETHER)
@@ -94,7 +98,13 @@ class Objective:
         """sum log P over the known labels, and its gradient by the weights."""
         instances, labels = self._labelled
         total, by_weight, by_bias = log_likelihood_and_gradient(
-            instances.x, instances.offsets, *instances.fold(weights), labels.value, labels.known, self._together
+            instances.x,
+            instances.offsets,
+            *instances.fold(weights),
+            labels.value,
+            labels.known,
+            self._together,
+            labels.flip,
         )
         return total, instances.unfold(by_weight, by_bias)
 

@@ -86,9 +86,8 @@ def _features(project: Project) -> str:
 
 
 def _replay(project: Project, progress: Progress) -> str:
-    live = project.learner.memory()
-    fresh = replay.full(project.contents, project.bags, project.settings, project.events, None, progress).learner
-    assert fresh is not None
+    live = project.memory()
+    fresh = replay.full(project.contents, project.bags, project.settings, project.events, None, progress)
     for name, expected in fresh.memory().items():
         if not np.array_equal(live[name], expected):
             return f"{name} differ"

@@ -20,16 +20,16 @@ from bagwise.asking import NothingToAsk, Question
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, PredictionTable, Source
-from bagwise.labels import Labels
-from bagwise.learner import ActiveLearner
+from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier
 from bagwise.project import instances, replay, store
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
 from bagwise.project.importing import Progress, import_into, quiet
+from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
+from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.settings import FILE as SETTINGS
-from bagwise.project.settings import Asking, Data, Display, Learning, Settings
 
 SPARE_CANDIDATES = 60
 SPARE_CHOICES = 4
@@ -178,6 +178,13 @@ class Project:
             self.catch_up()
             return self._taught()
 
+    def memory(self) -> Memory:
+        """All that the model has become, and the rates of wrong answers it goes by."""
+        with self._lock:
+            self.catch_up()
+            self._taught()
+            return self._replay.memory()
+
     def load(self, progress: Progress = quiet) -> ActiveLearner:
         """Make the learner now, showing how far the replay is."""
         self._progress = progress
@@ -210,13 +217,34 @@ class Project:
 
     def trained(self) -> MIMLClassifier:
         """A model fitted from scratch to everything known, which knows the names of its classes."""
-        known = Labels.from_array(self.labels().values)
+        learning = self.settings.learning
+        with self._lock:
+            self.catch_up()
+            people = replay.people_of(self.contents, self.votes, self.bags, learning)
+            known = labels_of(self.contents, self.votes, people)
         if known.n_known == 0:
             raise BagwiseError("Nothing is known yet: answer some questions or import labels first.")
-        model = replay.model_of(self.settings.learning).fit(self.bags, known)
+        model = replay.model_of(learning).fit(self.bags, known)
         model.class_names_ = list(self.classes)
         model.feature_names_ = list(self.contents.features)
         return model
+
+    # Wrong answers
+
+    def people(self) -> People:
+        """How often everybody is wrong, as the model assumes it now."""
+        with self._lock:
+            if self.settings.learning.noise == ESTIMATE:
+                self.catch_up()
+                self._taught()
+            return self._replay.people
+
+    def doubts(self) -> list[Doubt]:
+        """Every answer with the probability that it is wrong, the most doubtful first."""
+        with self._lock:
+            self.catch_up()
+            model = replay.model_of(self.settings.learning)
+            return doubts(examine(self.contents, self.votes, self.bags, model), self.contents, self.votes)
 
     # Asking and answering
 

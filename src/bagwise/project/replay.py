@@ -4,8 +4,9 @@
 
 Turning points are every `REFIT_EVERY`th event and every change of the contents (an import, a new adjudicator): there
 the model is fitted anew to all that is known, so that a replay never has to learn more than a few hundred answers one
-by one. A snapshot is taken up only if it is whole and was made from the same contents, settings and the very same
-events. So whatever happened to a snapshot, the learner is the same, bit for bit.
+by one. There, too, the rates at which people are wrong are estimated anew where the settings say so, from everything
+said so far and nothing else. A snapshot is taken up only if it is whole and was made from the same contents, settings
+and the very same events. So whatever happened to a snapshot, the learner is the same, bit for bit.
 """
 
 import hashlib
@@ -28,8 +29,10 @@ from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier
 from bagwise.model.features import STANDARDISE
 from bagwise.project.events import Decision, Event, Pair, Votes
-from bagwise.project.settings import Learning, Settings
-from bagwise.project.store import UNKNOWN, Contents
+from bagwise.project.known import known_values
+from bagwise.project.noise import People, examine, labels_of
+from bagwise.project.settings import ESTIMATE, Learning, Settings
+from bagwise.project.store import Contents
 
 FOLDER = "snapshots"
 SNAPSHOT_EVERY = 100
@@ -48,6 +51,7 @@ class Replay:
     def __init__(self, contents: Contents, settings: Settings, bags: Bags | None = None) -> None:
         self.contents, self.settings, self.bags = contents, settings, bags
         self.votes = fresh_votes(contents, settings)
+        self.people = People.before(settings.learning.noise)
         self.learner: ActiveLearner | None = None
         self.applied = 0
 
@@ -60,10 +64,15 @@ class Replay:
     def begin(self, memory: Memory | None = None) -> None:
         """Make the learner here: from what is known now, or as the memory has it."""
         assert self.bags is not None
-        values, unsure = self.known()
-        self.learner = learner_of(self.bags, self.contents.classes, values, self.settings.learning, memory)
+        learning = self.settings.learning
         if memory is None:
-            self.learner.take_up(unsure, len(self.votes.decisions))
+            self.people = people_of(self.contents, self.votes, self.bags, learning)
+        else:
+            self.people = People.remembered(learning.noise, memory)
+        labels = labels_of(self.contents, self.votes, self.people)
+        self.learner = learner_of(self.bags, self.contents.classes, labels, learning, memory)
+        if memory is None:
+            self.learner.take_up(self.known()[1], len(self.votes.decisions))
 
     def apply(self, event: Event) -> None:
         """Take the next event in and learn what it changes."""
@@ -74,20 +83,29 @@ class Replay:
         if event.number % REFIT_EVERY == 0:
             self.begin()
         elif not self.contents.is_given(event.pair):
-            teach(self.learner, event.pair, before, self.votes.decisions.get(event.pair))
+            flip = self.people.flip(self.votes, event.pair)
+            teach(self.learner, event.pair, before, self.votes.decisions.get(event.pair), flip)
 
     def known(self) -> tuple[Array, Array]:
         """1, 0 or UNKNOWN for every pair, imported or decided; and where nobody could say."""
-        values = self.contents.given.copy()
-        unsure = np.zeros(values.shape, bool)
-        for pair, decision in self.votes.decisions.items():
-            if not self.contents.is_given(pair):
-                values[pair] = UNKNOWN if decision.present is None else decision.present
-                unsure[pair] = decision.present is None
-        return values, unsure
+        return known_values(self.contents, self.votes)
+
+    def memory(self) -> Memory:
+        """What the learner has become, and the rates it goes by."""
+        assert self.learner is not None
+        return {**self.learner.memory(), **self.people.memory()}
 
 
-def teach(learner: ActiveLearner, pair: Pair, before: Decision | None, after: Decision | None) -> None:
+def people_of(contents: Contents, votes: Votes, bags: Bags, learning: Learning) -> People:
+    """How often everybody is wrong, as the settings want it: as they say, or worked out from all that was said."""
+    if learning.noise != ESTIMATE:
+        return People.before(learning.noise)
+    return examine(contents, votes, bags, model_of(learning)).people
+
+
+def teach(
+    learner: ActiveLearner, pair: Pair, before: Decision | None, after: Decision | None, flip: float = 0.0
+) -> None:
     """Tell the learner what became of a pair.
 
     Taking back the very last thing told undoes it completely; anything older is revised, and the model goes on from
@@ -98,9 +116,9 @@ def teach(learner: ActiveLearner, pair: Pair, before: Decision | None, after: De
     bag, label_class = pair
     if before is None:
         assert after is not None
-        learner.replay([Answer(bag, (label_class,), (after.present,), after.audit)])
+        learner.replay([Answer(bag, (label_class,), (after.present,), after.audit, flip=flip)])
     elif after is not None:
-        learner.revise(bag, label_class, after.present)
+        learner.revise(bag, label_class, after.present, flip)
     elif (last := learner.last_told) is not None and (last.bag, last.classes) == (bag, (label_class,)):
         learner.undo()
     else:
@@ -108,13 +126,13 @@ def teach(learner: ActiveLearner, pair: Pair, before: Decision | None, after: De
 
 
 def learner_of(
-    bags: Bags, classes: Sequence[str], known: Array, learning: Learning, memory: Memory | None
+    bags: Bags, classes: Sequence[str], labels: Labels, learning: Learning, memory: Memory | None
 ) -> ActiveLearner:
     """A learner with the project's settings."""
     return ActiveLearner(
         bags,
         list(classes),
-        Labels.from_array(known, missing=UNKNOWN),
+        labels,
         model_of(learning),
         criterion=learning.criterion,
         update=learning.update,
@@ -190,8 +208,7 @@ class Snapshots:
 
     def save(self, replay: Replay) -> None:
         """Write what the learner has become; only the newest few are kept."""
-        assert replay.learner is not None
-        memory = replay.learner.memory()
+        memory = replay.memory()
         name = self._name(replay.votes.digest(), memory)
         unfinished = self.folder / f"{replay.applied}.{os.getpid()}.part"
         try:

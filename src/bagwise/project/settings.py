@@ -11,7 +11,11 @@ from bagwise.errors import BagwiseError, FileError
 from bagwise.model import solvers
 
 FILE = "bagwise.toml"
+ESTIMATE = "estimate"
 SCALINGS = ("standardise", "centre", "none")
+
+
+ALLOWED: dict[Any, Any] = {bool: bool, int: int, float: (int, float), str: str, float | str: (int, float, str)}
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Learning:
     scaling: str = "standardise"
     audit: float = 0.1
     seed: int = 0
+    noise: float | str = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,9 @@ class Settings:
             raise BagwiseError(f"dtype = {self.data.dtype!r} must be float32 or float64.")
         if not 0 <= self.learning.audit <= 1 or not 0 <= self.asking.share <= 1:
             raise BagwiseError("audit and share are shares: they must lie between 0 and 1.")
+        noise = self.learning.noise
+        if noise != ESTIMATE and (isinstance(noise, str) or not 0 <= noise < 0.5):
+            raise BagwiseError(f'noise = {noise!r} must be the share of wrong answers, less than 0.5, or "{ESTIMATE}".')
         if self.asking.people < 1 or self.asking.lease_seconds <= 0:
             raise BagwiseError("people must be at least 1 and lease_seconds more than 0.")
         if self.learning.scaling not in SCALINGS:
@@ -147,7 +155,7 @@ def _section(path: Path, name: str, kind: type, given: dict[str, Any]) -> Any:
     for key, value in given.items():
         if key not in known:
             raise FileError(path, f"there is no setting {name}.{key}.")
-        allowed: Any = {bool: bool, int: int, float: (int, float), str: str}[known[key]]  # type: ignore[index]
+        allowed: Any = ALLOWED[known[key]]
         if not isinstance(value, allowed) or (isinstance(value, bool) and known[key] is not bool):
             raise FileError(path, f"{name}.{key} = {value!r} must be a {getattr(known[key], '__name__', known[key])}.")
     try:

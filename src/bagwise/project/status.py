@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.noise import Rate
 from bagwise.project import store
 from bagwise.project.project import Project
 
@@ -53,6 +54,7 @@ class Status:
     classes: list[ClassStatus]
     answers: int
     by_person: dict[str, dict[str, int]]
+    wrong_by_person: dict[str, Rate]
     filled: float
     disagreements: int
     agreement: Share | None
@@ -65,7 +67,7 @@ class Status:
 
 
 def status_of(project: Project) -> Status:
-    """Count everything; the model is not needed for it."""
+    """Count everything; the model is not needed for it, but where the rates of wrong answers are estimated."""
     labels = project.labels()
     unsure = labels.unsure if labels.unsure is not None else np.zeros(labels.values.shape, bool)
     said = project.votes.all_effective()
@@ -92,6 +94,7 @@ def status_of(project: Project) -> Status:
         ],
         len(said),
         by_person,
+        project.people().rates,
         float(known.mean()),
         len(project.votes.disagreements()),
         Share.count(hits, len(audits)),

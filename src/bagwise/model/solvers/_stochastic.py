@@ -27,6 +27,7 @@ def take(objective: Objective, state: State, targets: Targets, settings: Setting
         settings.step_size,
         objective.penalty,
         objective.radius,
+        objective.labels.flip,
     )
     return state.advanced(weights, len(bags))
 

@@ -1,0 +1,35 @@
+"""The answers that are probably wrong."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from bagwise.cli._app import app, console, say
+from bagwise.cli._projects import AsJson, Folder
+from bagwise.project import Project
+
+
+@app.command()
+def doubtful(
+    folder: Folder,
+    count: Annotated[int, typer.Option(min=1, help="List so many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`."""
+    with Project.open(folder) as project, console.status("Holding every answer against the others"):
+        found = project.doubts()[:count]
+    if as_json:
+        print(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    if not found:
+        say("There is no answer to doubt.")
+        return
+    table = Table("number", "bag", "class", "who", "said", "believed present", "probably wrong")
+    for one in found:
+        words = (one.bag, one.label_class, one.annotator, one.answer)
+        table.add_row(str(one.number), *map(escape, words), f"{one.belief:.0%}", f"{one.wrong:.0%}")
+    console.print(table)

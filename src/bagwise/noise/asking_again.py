@@ -1,0 +1,35 @@
+"""What one more answer about a pair is worth: how many wrong labels fewer are to be expected after it.
+
+    now:    min(r, 1 - r)                                                     r = P(class in bag) as things stand
+    after:  min(r (1 - e), (1 - r) e)  +  min(r e, (1 - r)(1 - e))            said present, said absent; e: rate wrong
+
+It is the same for a pair that nobody was asked about (r is the model's belief) and for one that has an answer (r is the
+belief and the answer together), so the two can be weighed against each other.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from bagwise.kernels import Array
+
+
+def worth_asking(present: npt.ArrayLike, rate: float) -> Array:
+    """Expected number of wrong labels that one more answer takes away, for each probability.
+
+    >>> worth_asking([0.5, 0.9, 0.99], 0.1).round(3)
+    array([0.4, 0. , 0. ])
+    """
+    r = np.asarray(present, float)
+    after = np.minimum(r * (1 - rate), (1 - r) * rate) + np.minimum(r * rate, (1 - r) * (1 - rate))
+    return np.asarray(np.minimum(r, 1 - r) - after)
+
+
+def after_answer(present: float, rate: float, said: bool) -> float:
+    """P(class in bag) after one more answer.
+
+    >>> round(after_answer(0.5, 0.1, True), 3)
+    0.9
+    """
+    right, wrong = (present, 1 - present) if said else (1 - present, present)
+    believed = right * (1 - rate) / (right * (1 - rate) + wrong * rate)
+    return believed if said else 1 - believed
