@@ -24,6 +24,7 @@ from bagwise.labels import Labels
 from bagwise.learner import ActiveLearner
 from bagwise.model import MIMLClassifier
 from bagwise.project import instances, replay, store
+from bagwise.project import media as kept
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
 from bagwise.project.importing import Progress, import_into, quiet
@@ -79,6 +80,7 @@ class Project:
         database: str = "",
         progress: Progress = quiet,
         display: Display | None = None,
+        media: kept.Media | None = None,
     ) -> "Project":
         """A new project in a folder that is not there yet; if anything goes wrong, it still is not."""
         place = Path(folder)
@@ -98,7 +100,7 @@ class Project:
             of_answers = database_of(unfinished, settings)
             try:
                 refuse_full(of_answers)
-                fill(unfinished, settings, of_answers, source, labels, classes, progress)
+                fill(unfinished, settings, of_answers, source, labels, classes, progress, media)
             finally:
                 of_answers.close()
             if place.exists():
@@ -203,6 +205,11 @@ class Project:
         ]
         imported = np.flatnonzero(self.contents.given[:, label_class] == 1).tolist()
         return list(dict.fromkeys([*answered, *imported]))[:count]
+
+    def medium(self, bag: int) -> kept.Kept | None:
+        """The file of a bag and the places of its instances in it."""
+        first, last = self.contents.offsets[bag : bag + 2].tolist()
+        return kept.kept_of(self.folder, bag, first, last)
 
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
@@ -528,10 +535,11 @@ class Project:
         labels: LabelTable | None = None,
         classes: Sequence[str] = (),
         progress: Progress = quiet,
+        media: kept.Media | None = None,
     ) -> None:
-        """More bags, more labels, more classes: all of it or nothing."""
+        """More bags, more labels, more classes, more to see of them: all of it or nothing."""
         with self._lock:
-            import_into(self.folder, self.settings, self.database, source, labels, classes, progress)
+            import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media)
             self.catch_up()
 
     def backup(self, target: str | Path) -> Path:
@@ -546,6 +554,7 @@ class Project:
             shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
             with contextlib.suppress(FileNotFoundError):
                 shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
+            kept.copy(self.folder, unfinished)
             replace(self.settings, database="").write(unfinished)
             unfinished.replace(place)
         except OSError as error:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, Event, Project, status_of
+from bagwise.server.media import Medium, media_router, medium_of
 from bagwise.server.safety import Guard
 
 STATIC = Path(__file__).parent / "static"
@@ -20,10 +21,12 @@ Key = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Bag(BaseModel):
-    """What is shown of a bag: its instances, and the shape of one where it is a picture."""
+    """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture."""
 
     id: str
+    medium: Medium | None
     instances: list[list[float]]
+    features: list[str]
     shape: tuple[int, int] | None
 
 
@@ -130,6 +133,7 @@ def application(project: Project, annotator: str) -> FastAPI:
         return RedirectResponse("/static/icon.svg")
 
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.include_router(media_router(project))
 
     @app.get("/api/questions/next")
     def next_questions(count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1) -> list[QuestionOut]:
@@ -191,8 +195,14 @@ def application(project: Project, annotator: str) -> FastAPI:
         )
 
     def bag_of(position: int) -> Bag:
-        instances = [[float(value) for value in row] for row in project.bags[position]]
-        return Bag(id=str(project.contents.ids[position]), instances=instances, shape=project.settings.picture)
+        medium, shape = medium_of(project, position), project.settings.picture
+        return Bag(
+            id=str(project.contents.ids[position]),
+            medium=medium,
+            instances=[] if medium else project.bags[position].tolist(),
+            features=[] if medium or shape else project.contents.features,
+            shape=shape,
+        )
 
     def examples_of(label_class: int) -> list[Bag]:
         return [bag_of(position) for position in project.examples(label_class, EXAMPLES)]
