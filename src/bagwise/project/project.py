@@ -211,6 +211,12 @@ class Project:
         first, last = self.contents.offsets[bag : bag + 2].tolist()
         return kept.kept_of(self.folder, bag, first, last)
 
+    def evidence(self, bag: int, label_class: int) -> int:
+        """The instance of the bag that the model believes the class in."""
+        with self._lock:
+            of_instances = self._taught().model.predict_instance_proba(self.bags.select([bag]))
+        return int(of_instances[:, label_class].argmax())
+
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
         return predict(self.learner.model, self.bags, self.classes)
@@ -319,7 +325,7 @@ class Project:
 
     def _ask_again(self, event: Event) -> None:
         """Whoever takes an answer back is asked that question next."""
-        of_instances = self._taught().model.predict_instance_proba(self.bags.select([event.bag]))
+        evidence = self.evidence(*event.pair)
         with self.database.writing() as connection:
             lease = store.Lease(
                 uuid.uuid4().hex,
@@ -329,7 +335,7 @@ class Project:
                 event.audit,
                 event.score,
                 event.belief,
-                int(of_instances[:, event.label_class].argmax()),
+                evidence,
                 self._replay.applied,
             )
             store.grant(connection, lease)

@@ -30,6 +30,12 @@ class Bag(BaseModel):
     shape: tuple[int, int] | None
 
 
+class Example(Bag):
+    """A bag that has the class; `evidence` is the instance that the model believes it in."""
+
+    evidence: int
+
+
 class QuestionOut(BaseModel):
     """*Is the class in the bag?* `belief` is for those who ask for it."""
 
@@ -40,7 +46,7 @@ class QuestionOut(BaseModel):
     evidence: int
     audit: bool
     belief: float
-    examples: list[Bag]
+    examples: list[Example]
 
 
 class AnswerIn(BaseModel):
@@ -204,8 +210,11 @@ def application(project: Project, annotator: str) -> FastAPI:
             shape=shape,
         )
 
-    def examples_of(label_class: int) -> list[Bag]:
-        return [bag_of(position) for position in project.examples(label_class, EXAMPLES)]
+    def examples_of(label_class: int) -> list[Example]:
+        return [
+            Example(**vars(bag_of(position)), evidence=project.evidence(position, label_class))
+            for position in project.examples(label_class, EXAMPLES)
+        ]
 
     def event_out(event: Event) -> EventOut:
         return EventOut(

@@ -18,6 +18,7 @@ class Medium(BaseModel):
 
     kind: str
     url: str
+    type: str
     bytes: int
     places: list[dict[str, float] | None]
 
@@ -29,7 +30,8 @@ def medium_of(project: Project, bag: int) -> Medium | None:
         return None
     found = kept.path.stat()
     url = f"/media/{bag}?version={found.st_mtime_ns}-{found.st_size}"
-    return Medium(kind=kept.medium, url=url, bytes=found.st_size, places=kept.places)
+    content = media.type_of(kept.path.suffix).content
+    return Medium(kind=kept.medium, url=url, type=content, bytes=found.st_size, places=kept.places)
 
 
 def media_router(project: Project) -> APIRouter:
