@@ -78,7 +78,9 @@ def test_a_file_is_found_by_the_bags_id(tmp_path, bag, file):
     assert [path.name for path in files.of([bag]).values()] == [Path(file).name]
 
 
-@pytest.mark.parametrize("bag", ["../secret", "../secret.png", "/etc/passwd", "site/../a", "./a", "a/", "..", "~", "a\\b"])
+@pytest.mark.parametrize(
+    "bag", ["../secret", "../secret.png", "/etc/passwd", "site/../a", "./a", "a/", "..", "~", "a\\b"]
+)
 def test_an_id_is_never_a_path(tmp_path, bag):
     folder_with(tmp_path, "secret.png")
     files = Files.in_folder(folder_with(tmp_path / "f", "a.png", "site/b.png"))
@@ -217,7 +219,7 @@ def test_moving_the_folder_moves_the_media_and_a_backup_has_them(tmp_path):
         with Project.open(tmp_path / place) as project:
             assert [(project.medium(b).path.read_bytes(), project.medium(b).places) for b in range(3)] == expected
     kept, copied = (tmp_path / place / "media" / "0.png" for place in ("moved", "backup"))
-    assert not os.path.samefile(kept, copied), "a backup shares nothing with what it is a backup of"
+    assert not kept.samefile(copied), "a backup shares nothing with what it is a backup of"
 
 
 def test_another_disk_is_copied_from(tmp_path, monkeypatch):

@@ -11,6 +11,8 @@ const AROUND = 0.15; // Seconds of what is around it are heard with an instance.
 const MOST_BYTES = { "audio/wav": 160e6, "audio/flac": 80e6 };
 const MOST_BYTES_COMPRESSED = 12e6;
 
+const followed = new WeakSet();
+
 export async function load({ url, type, bytes }) {
   return bytes > (MOST_BYTES[type] ?? MOST_BYTES_COMPRESSED) ? { url } : recording(url);
 }
@@ -132,13 +134,15 @@ function autoplays() {
 
 // The head goes along while the player plays; what is no longer shown is no longer heard.
 function follow(element, player, head, tell = () => {}) {
-  const source = player.source;
+  if (followed.has(player)) return;
+  followed.add(player);
   const step = () => {
     if (!element.isConnected) player.stop();
     head.hidden = !player.playing;
     head.style.left = `${(100 * player.position) / player.buffer.duration}%`;
     tell();
-    if (player.playing && player.source === source) requestAnimationFrame(step);
+    if (player.playing) requestAnimationFrame(step);
+    else followed.delete(player);
   };
   step();
 }

@@ -7,7 +7,9 @@ import * as sound from "/static/media-sound.js";
 import * as text from "/static/media-text.js";
 
 const MEDIA = { picture, sound, text };
-const KEPT = 24;
+const MOST_KEPT = 24;
+const MOST_BYTES_KEPT = 400e6;
+const ALWAYS_KEPT = 4; // The question and the three that are fetched ahead.
 
 const kept = new Map();
 let large = null;
@@ -32,10 +34,25 @@ export function pressMedium(key) {
 }
 
 function load(medium) {
-  const found = kept.get(medium.url) ?? MEDIA[medium.kind].load(medium);
+  const known = kept.get(medium.url);
   kept.delete(medium.url);
-  kept.set(medium.url, found);
-  found.catch(() => kept.delete(medium.url));
-  if (kept.size > KEPT) kept.delete(kept.keys().next().value);
-  return found;
+  const one = known ?? { loaded: MEDIA[medium.kind].load(medium), bytes: medium.bytes };
+  kept.set(medium.url, one);
+  if (!known) {
+    one.loaded.then((found) => {
+      one.bytes = found.bytes ?? one.bytes;
+      forget();
+    }).catch(() => kept.delete(medium.url));
+  }
+  return one.loaded;
+}
+
+// What was not needed for longest goes first.
+function forget() {
+  let bytes = [...kept.values()].reduce((sum, one) => sum + one.bytes, 0);
+  for (const [url, one] of kept) {
+    if (kept.size <= ALWAYS_KEPT || (kept.size <= MOST_KEPT && bytes <= MOST_BYTES_KEPT)) return;
+    kept.delete(url);
+    bytes -= one.bytes;
+  }
 }

@@ -2,8 +2,6 @@
 
 const COLUMNS = 1200;
 const USUAL_RATE = 48000;
-const STOPS = [[6, 8, 28], [46, 20, 84], [112, 31, 104], [180, 54, 91], [232, 104, 70], [250, 177, 98], [252, 247, 200]];
-const COLOURS = colours();
 
 const waiting = new Map();
 let worker = null;
@@ -13,8 +11,8 @@ export async function recording(url) {
   if (!response.ok) throw new Error("The recording is not there.");
   const bytes = await response.arrayBuffer();
   const buffer = await decode(bytes);
-  const found = await analysed(mono(buffer), buffer.sampleRate);
-  return { buffer, picture: paint(found) };
+  const { pixels, columns, rows } = await analysed(mono(buffer), buffer.sampleRate);
+  return { buffer, picture: new ImageData(pixels, columns, rows), bytes: 4 * buffer.length * buffer.numberOfChannels };
 }
 
 // At the rate of the file: a browser's own rate would cut off what bats say.
@@ -62,18 +60,4 @@ function analysed(samples, rate) {
   const number = crypto.randomUUID();
   worker.postMessage({ number, samples, rate, columns: COLUMNS }, [samples.buffer]);
   return new Promise((resolve) => waiting.set(number, resolve));
-}
-
-function paint({ levels, columns, rows }) {
-  const pixels = new ImageData(columns, rows);
-  for (let i = 0; i < levels.length; i += 1) pixels.data.set(COLOURS[levels[i]], 4 * i);
-  return pixels;
-}
-
-function colours() {
-  return Array.from({ length: 256 }, (_, level) => {
-    const at = (level / 255) * (STOPS.length - 1);
-    const low = Math.min(STOPS.length - 2, Math.floor(at));
-    return [...STOPS[low].map((value, i) => Math.round(value + (at - low) * (STOPS[low + 1][i] - value))), 255];
-  });
 }

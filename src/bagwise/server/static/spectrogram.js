@@ -1,43 +1,46 @@
 // Samples become levels: time from left to right, frequency from the bottom up, decibels as 0 to 255.
 
 const WINDOW_SECONDS = 0.023;
-const FRAMES_PER_COLUMN = 4; // A column shows the loudest of so many moments, so that no short call falls between two.
+const MOST_FRAMES = 4; // A column shows the loudest of up to so many moments, so that no short call falls between two.
 const MOST_ROWS = 512;
 const RANGE = 80; // Decibels from the loudest down to black, at most.
 const QUIET_SHARE = 0.6; // So much of a recording counts as its background.
-const SILENCE = -160;
+const SILENCE = 1e-16;
 
 export function spectrogram(samples, rate, columns) {
   const size = windowSize(rate);
   const pool = Math.max(1, size / 2 / MOST_ROWS);
   const rows = size / 2 / pool;
-  const decibels = new Float32Array(columns * rows).fill(SILENCE);
+  const loudest = new Float32Array(columns * rows).fill(SILENCE);
   const transform = powerSpectrum(size);
   const padded = new Float32Array(samples.length + 2 * size); // Silence around it, so that a window may stand anywhere.
   padded.set(samples, size);
-  const frames = columns * FRAMES_PER_COLUMN;
+  const perColumn = Math.min(MOST_FRAMES, Math.ceil(samples.length / columns / (size / 2)));
+  const frames = columns * perColumn;
   for (let frame = 0; frame < frames; frame += 1) {
     const middle = ((frame + 0.5) / frames) * samples.length;
     const power = transform(padded, Math.round(size / 2 + middle));
-    const column = Math.floor(frame / FRAMES_PER_COLUMN);
+    const column = Math.floor(frame / perColumn);
     for (let bin = 0; bin < size / 2; bin += 1) {
       const at = (rows - 1 - Math.floor(bin / pool)) * columns + column;
-      decibels[at] = Math.max(decibels[at], 10 * Math.log10(power[bin] + 1e-16));
+      if (power[bin] > loudest[at]) loudest[at] = power[bin];
     }
   }
-  return { levels: levels(decibels), columns, rows };
+  return { levels: levels(loudest), columns, rows };
 }
 
 export function windowSize(rate) {
   return Math.max(256, 2 ** Math.round(Math.log2(rate * WINDOW_SECONDS)));
 }
 
-function levels(decibels) {
-  const some = decibels.filter((_, i) => i % 7 === 0).sort();
-  const top = decibels.reduce((a, b) => Math.max(a, b), SILENCE);
+function levels(power) {
+  const decibels = power.map((value) => 10 * Math.log10(value));
+  const some = decibels.filter((_, i) => i % 16 === 0).sort();
+  let top = -Infinity;
+  for (const value of decibels) if (value > top) top = value;
   const bottom = Math.max(top - RANGE, some[Math.floor(QUIET_SHARE * (some.length - 1))]);
-  const scale = top > SILENCE && top > bottom ? 255 / (top - bottom) : 0;
-  return Uint8ClampedArray.from(decibels, (value) => (value - bottom) * scale);
+  const scale = top > bottom ? 255 / (top - bottom) : 0;
+  return new Uint8ClampedArray(decibels.map((value) => (value - bottom) * scale));
 }
 
 // Power of the first half of the spectrum of `size` samples under a Hann window.
