@@ -3,8 +3,9 @@
 const WINDOW_SECONDS = 0.023;
 const MOST_FRAMES = 4; // A column shows the loudest of up to so many moments, so that no short call falls between two.
 const MOST_ROWS = 512;
-const RANGE = 80; // Decibels from the loudest down to black, at most.
-const QUIET_SHARE = 0.6; // So much of a recording counts as its background.
+const RANGE = 80; // Decibels from white down to black, at most.
+const QUIET_SHARE = 0.6; // So much of a recording counts as its background,
+const LOUD_SHARE = 0.999; // and all but so much is as bright as can be.
 const SILENCE = 1e-16;
 
 export function spectrogram(samples, rate, columns) {
@@ -35,10 +36,10 @@ export function windowSize(rate) {
 
 function levels(power) {
   const decibels = power.map((value) => 10 * Math.log10(value));
-  const some = decibels.filter((_, i) => i % 16 === 0).sort();
-  let top = -Infinity;
-  for (const value of decibels) if (value > top) top = value;
-  const bottom = Math.max(top - RANGE, some[Math.floor(QUIET_SHARE * (some.length - 1))]);
+  const some = decibels.filter((_, i) => i % 7 === 0).sort();
+  const quantile = (share) => some[Math.floor(share * (some.length - 1))];
+  const top = quantile(LOUD_SHARE);
+  const bottom = Math.max(top - RANGE, quantile(QUIET_SHARE));
   const scale = top > bottom ? 255 / (top - bottom) : 0;
   return new Uint8ClampedArray(decibels.map((value) => (value - bottom) * scale));
 }
