@@ -253,8 +253,12 @@ def test_examples_can_be_heard(page, serve):
     opened(page, server, "#bag .sound canvas")
     answer_until(page, truth, "#examples button.sound canvas")
     example = page.locator("#examples button.sound").first
+    page.wait_for_selector("#bag .sound canvas")
+    page.keyboard.press(" ")
+    wait_to_play(page)
     example.click()
     page.wait_for_selector("#examples button.sound.playing")
+    assert not playing(page), "one at a time"
     assert "clip" in example.get_attribute("aria-label")
     page.wait_for_selector("#examples button.sound:not(.playing)")
     assert page.faults == []
@@ -274,6 +278,8 @@ def test_a_long_recording_is_streamed(page, serve):
     opened(page, server, "#bag audio")
     assert page.locator("#bag audio").get_attribute("src").partition("#t=")[2]
     page.wait_for_function("() => document.querySelector('#bag audio').readyState >= 1")
+    page.keyboard.press(" ")
+    page.wait_for_function("() => !document.querySelector('#bag audio').paused")
     assert page.faults == []
 
 

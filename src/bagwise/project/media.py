@@ -74,6 +74,8 @@ def forget_unfinished(folder: Path, bags: int, rows: int) -> None:
 
 def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:
     """What is kept of a bag whose instances are the rows `first` to `last`; never a file that lies elsewhere."""
+    if not (folder / FOLDER).is_dir():
+        return None
     for suffix in SUFFIXES:
         path = folder / FOLDER / f"{bag}{suffix}"
         if path.is_file() and path.resolve() == folder.resolve() / FOLDER / path.name:

@@ -211,11 +211,14 @@ class Project:
         first, last = self.contents.offsets[bag : bag + 2].tolist()
         return kept.kept_of(self.folder, bag, first, last)
 
-    def evidence(self, bag: int, label_class: int) -> int:
-        """The instance of the bag that the model believes the class in."""
+    def evidence(self, bags: Sequence[int], label_class: int) -> list[int]:
+        """The instance of each bag that the model believes the class in."""
+        if not bags:
+            return []
+        chosen = self.bags.select(bags)
         with self._lock:
-            of_instances = self._taught().model.predict_instance_proba(self.bags.select([bag]))
-        return int(of_instances[:, label_class].argmax())
+            believed = self._taught().model.predict_instance_proba(chosen)[:, label_class]
+        return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
 
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
@@ -325,7 +328,7 @@ class Project:
 
     def _ask_again(self, event: Event) -> None:
         """Whoever takes an answer back is asked that question next."""
-        evidence = self.evidence(*event.pair)
+        (evidence,) = self.evidence([event.bag], event.label_class)
         with self.database.writing() as connection:
             lease = store.Lease(
                 uuid.uuid4().hex,

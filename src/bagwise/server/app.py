@@ -211,9 +211,10 @@ def application(project: Project, annotator: str) -> FastAPI:
         )
 
     def examples_of(label_class: int) -> list[Example]:
+        found = project.examples(label_class, EXAMPLES)
         return [
-            Example(**vars(bag_of(position)), evidence=project.evidence(position, label_class))
-            for position in project.examples(label_class, EXAMPLES)
+            Example(**vars(bag_of(position)), evidence=evidence)
+            for position, evidence in zip(found, project.evidence(found, label_class), strict=True)
         ]
 
     def event_out(event: Event) -> EventOut:

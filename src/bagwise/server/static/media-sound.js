@@ -6,6 +6,7 @@ import { recording } from "/static/recording.js";
 import { boxes, fill, make } from "/static/parts.js";
 
 const AUTOPLAY = "bagwise-autoplay";
+const LOOP = "bagwise-loop";
 const AROUND = 0.15; // Seconds of what is around it are heard with an instance.
 // Decoded, a stereo minute takes 23 MB: what is longer than about a quarter of an hour is streamed and not drawn.
 const MOST_BYTES = { "audio/wav": 160e6, "audio/flac": 80e6 };
@@ -21,7 +22,7 @@ export function draw(bag, evidence, loaded) {
   const figure = make("div", "sound");
   return fill(figure, loaded, (found) => {
     if (found.buffer) new View(figure, bag, evidence, found);
-    else figure.replaceChildren(streamed(found.url, bag.medium.places[evidence]));
+    else stream(figure, found.url, bag.medium.places[evidence]);
   });
 }
 
@@ -52,6 +53,7 @@ class View {
     this.place = bag.medium.places[evidence] ?? null;
     this.mark = 0;
     this.player = new Player(buffer, () => this.refresh());
+    this.player.looping = remembered(LOOP, false);
     this.head = make("div", "head");
     this.head.hidden = true;
     this.begin = make("div", "begin");
@@ -63,7 +65,7 @@ class View {
     figure.replaceChildren(frequencies(buffer), this.plot, times(buffer), this.controls());
     figure.press = (key) => this.press(key);
     this.refresh();
-    if (autoplays() && Player.allowed) this.replay();
+    if (remembered(AUTOPLAY, true) && Player.allowed) this.replay();
   }
 
   controls() {
@@ -84,8 +86,8 @@ class View {
 
   press(key) {
     if (key === " " || key === "r") this.replay();
-    else if (key === "l") this.player.loop(!this.player.looping);
-    else if (key === "a") localStorage.setItem(AUTOPLAY, autoplays() ? "off" : "on");
+    else if (key === "l") this.player.loop(toggled(LOOP, false));
+    else if (key === "a") toggled(AUTOPLAY, true);
     else if (key === "e" && this.place && this.figure.closest(".highlight")) this.play(...stretch(this.place, this.buffer.duration));
     else return false;
     this.refresh();
@@ -117,7 +119,7 @@ class View {
   refresh() {
     this.playing.firstChild.textContent = this.player.playing ? "Stop" : "Play";
     this.looping.setAttribute("aria-pressed", this.player.looping);
-    this.autoplay.setAttribute("aria-pressed", autoplays());
+    this.autoplay.setAttribute("aria-pressed", remembered(AUTOPLAY, true));
     this.begin.hidden = this.mark === 0;
     this.begin.style.left = `${(100 * this.mark) / this.buffer.duration}%`;
     this.tell();
@@ -128,8 +130,13 @@ class View {
   }
 }
 
-function autoplays() {
-  return localStorage.getItem(AUTOPLAY) !== "off";
+function remembered(name, usual) {
+  return (localStorage.getItem(name) ?? String(usual)) === "true";
+}
+
+function toggled(name, usual) {
+  localStorage.setItem(name, !remembered(name, usual));
+  return remembered(name, usual);
 }
 
 // The head goes along while the player plays; what is no longer shown is no longer heard.
@@ -171,9 +178,15 @@ function kilohertz(buffer) {
 }
 
 // Too long to be drawn: the browser plays it from where the instance is.
-function streamed(url, place) {
+function stream(figure, url, place) {
   const audio = make("audio", "");
   audio.controls = true;
   audio.src = place ? `${url}#t=${place.start},${place.end}` : url;
-  return make("div", "streamed", audio, make("p", "", "This recording is too long for a spectrogram."));
+  figure.replaceChildren(make("div", "streamed", audio, make("p", "", "This recording is too long for a spectrogram.")));
+  figure.press = (key) => {
+    if (key !== " " && key !== "r") return false;
+    audio.currentTime = place?.start ?? 0;
+    audio.play();
+    return true;
+  };
 }

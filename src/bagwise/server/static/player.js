@@ -1,6 +1,7 @@
 // Plays a stretch of a recording, once or again and again, and knows where it is.
 
 let context = null;
+let heard = null; // One at a time.
 
 export class Player {
   constructor(buffer, onEnd) {
@@ -29,6 +30,8 @@ export class Player {
   }
 
   play(from, to, at = from) {
+    if (heard !== this) heard?.end();
+    heard = this;
     this.stop();
     context ??= new AudioContext();
     context.resume();
@@ -36,9 +39,7 @@ export class Player {
     const source = new AudioBufferSourceNode(context, { buffer: this.buffer, loop: this.looping, loopStart: from, loopEnd: to });
     source.connect(context.destination);
     source.addEventListener("ended", () => {
-      if (this.source !== source) return;
-      this.source = null;
-      this.onEnd();
+      if (this.source === source) this.end();
     });
     source.start(0, at);
     if (!this.looping) source.stop(context.currentTime + to - at);
@@ -49,6 +50,11 @@ export class Player {
     const at = this.position;
     this.looping = on;
     if (this.playing) this.play(this.from, this.to, at);
+  }
+
+  end() {
+    this.stop();
+    this.onEnd();
   }
 
   stop() {
