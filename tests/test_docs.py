@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from bagwise import formats
+from bagwise import formats, media
 from bagwise.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -44,6 +44,16 @@ def test_every_format_is_documented():
     text = (ROOT / "docs/projects.md").read_text()
     for name in formats.available():
         assert f"`{name}`" in text, name
+
+
+def test_every_medium_is_documented():
+    text = (ROOT / "docs/projects.md").read_text()
+    for name in media.available():
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+        for suffix in media.available()[name].TYPES:
+            assert f" {suffix}" in line, suffix
+        for column in media.columns_of(name):
+            assert f"`{column}`" in line, column
 
 
 def test_every_link_leads_somewhere():

@@ -1,6 +1,8 @@
 """What the project commands share: their options, and how files and projects are opened."""
 
 import getpass
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +13,9 @@ from bagwise import formats
 from bagwise.cli._app import console, progress_bar
 from bagwise.errors import FileError
 from bagwise.formats import LabelTable, Source
+from bagwise.media import Files, Places
 from bagwise.noise import Rate
-from bagwise.project import Project
+from bagwise.project import Media, Project
 
 SourceFile = Annotated[Path, typer.Option("--from", help="Instances: Parquet, CSV, npz, ARFF, mat or JSON lines.")]
 Folder = Annotated[Path, typer.Argument(help="The folder of the project.")]
@@ -20,6 +23,13 @@ From = Annotated[Path | None, typer.Option("--from", help="Instances: Parquet, C
 LabelsFile = Annotated[Path | None, typer.Option("--labels", help="Labels that are known, by the bags' ids.")]
 ClassesFile = Annotated[Path | None, typer.Option("--classes", help="Names of classes, one in a line.")]
 BagColumn = Annotated[str | None, typer.Option("--bag", help="The column with the bag's id (default: bag).")]
+MediaFolder = Annotated[
+    Path | None,
+    typer.Option("--media", help="Folder with a picture, sound or text for each bag, called as the bag is."),
+]
+PlacesFile = Annotated[
+    Path | None, typer.Option("--places", help="CSV or Parquet: where in its bag's file each instance lies.")
+]
 Name = Annotated[str | None, typer.Option("--as", help="Who says so (default: the user's name).")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 
@@ -35,6 +45,22 @@ def read_instances(file: Path, bag_column: str | None) -> Source:
 
 def read_labels(file: Path | None, bag_column: str | None) -> LabelTable | None:
     return formats.read_labels(file, bag_column) if file is not None else None
+
+
+def read_media(folder: Path | None, places: Path | None) -> Media | None:
+    if folder is None and places is None:
+        return None
+    files = Files.in_folder(folder) if folder is not None else None
+    return Media(files, Places.read(places) if places is not None else None)
+
+
+def import_bar(
+    description: str, source: Source | None, media: Media | None
+) -> AbstractContextManager[Callable[[int], None]]:
+    """Progress through instances and files."""
+    files = len(media.files.whole) if media is not None and media.files is not None else 0
+    instances = len(source.codes) if source is not None else 0
+    return progress_bar(description, instances + files, "instances and files" if files else "instances")
 
 
 def read_classes(file: Path | None) -> list[str]:

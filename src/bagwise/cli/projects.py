@@ -18,17 +18,22 @@ from bagwise.cli._projects import (
     Folder,
     From,
     LabelsFile,
+    MediaFolder,
+    PlacesFile,
     SourceFile,
+    import_bar,
     open_taught,
     rate_in_words,
     read_classes,
     read_instances,
     read_labels,
+    read_media,
 )
 from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError
 from bagwise.model import solvers
 from bagwise.project import Asking, Learning, Project
+from bagwise.project.media import bags_with_a_file
 
 
 @app.command()
@@ -38,6 +43,8 @@ def init(
     labels: LabelsFile = None,
     classes: ClassesFile = None,
     bag: BagColumn = None,
+    media: MediaFolder = None,
+    places: PlacesFile = None,
     database: Annotated[
         str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
     ] = "",
@@ -53,12 +60,12 @@ def init(
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
     asking = Asking(people=people, share=share)
     read = read_instances(source, bag)
-    known, names = read_labels(labels, bag), read_classes(classes)
-    with progress_bar(f"Importing {escape(source.name)}", len(read.codes), "instances") as progress:
-        project = Project.create(folder, read, known, names, learning, asking, database, progress)
+    known, names, shown = read_labels(labels, bag), read_classes(classes), read_media(media, places)
+    with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
+        project = Project.create(folder, read, known, names, learning, asking, database, progress, media=shown)
     with project:
         _say_what_is_there(project)
-        say(f"Answer questions with: bagwise answer {escape(str(folder))}")
+        say(f"Answer questions with: bagwise {'answer' if shown is None else 'serve'} {escape(str(folder))}")
 
 
 def _say_what_is_there(project: Project) -> None:
@@ -67,6 +74,10 @@ def _say_what_is_there(project: Project) -> None:
         f"{escape(str(project.folder))}: {len(project.bags)} bags, {len(project.bags.instances)} instances, "
         f"{project.bags.n_features} features, {len(project.classes)} classes, {known} labels known."
     )
+    without = sorted(set(range(len(project.bags))) - bags_with_a_file(project.folder))
+    if 0 < len(without) < len(project.bags):
+        first = escape(str(project.contents.ids[without[0]]))
+        say(f"{len(without)} bags have no file and are shown as numbers; the first is {first}.")
 
 
 @app.command(name="import")
@@ -76,15 +87,17 @@ def import_(
     labels: LabelsFile = None,
     classes: ClassesFile = None,
     bag: BagColumn = None,
+    media: MediaFolder = None,
+    places: PlacesFile = None,
 ) -> None:
-    """Add bags, labels or classes to a project."""
-    if source is None and labels is None and classes is None:
-        raise BagwiseError("Nothing to import: give --from FILE, --labels FILE or --classes FILE.")
+    """Add bags, labels, classes, or what is seen of the bags, to a project."""
+    if all(given is None for given in (source, labels, classes, media, places)):
+        raise BagwiseError("Nothing to import: give --from, --labels, --classes, --media or --places.")
     with Project.open(folder) as project:
         read = read_instances(source, bag) if source is not None else None
-        known, names = read_labels(labels, bag), read_classes(classes)
-        with progress_bar("Importing", len(read.codes) if read is not None else 0, "instances") as progress:
-            project.import_(read, known, names, progress)
+        known, names, shown = read_labels(labels, bag), read_classes(classes), read_media(media, places)
+        with import_bar("Importing", read, shown) as progress:
+            project.import_(read, known, names, progress, shown)
         _say_what_is_there(project)
 
 

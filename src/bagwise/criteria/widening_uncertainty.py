@@ -2,9 +2,9 @@
 
     score[b, c] = balanced_uncertainty[b, c] + 1 where bag b is one of the m drawn,   m = (known labels / (5 classes))^2
 
-Range [0, 1/2] or [1, 3/2]. Cost O(bags * classes). A model that knows little is uncertain about bags that are strange or
-large, and learns little from them: drawing the bag at random and only the class by uncertainty is then better. When m
-has reached the number of bags, this is balanced uncertainty.
+Range [0, 1/2] or [1, 3/2]. Cost O(bags * classes). A model that knows little is uncertain about bags that are strange
+or large, and learns little from them: drawing the bag at random and only the class by uncertainty is then better. When
+m has reached the number of bags, this is balanced uncertainty.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def widening_uncertainty(pool: Pool) -> Array:
 
 def _drawn(pool: Pool) -> Array:
     """Bags with something to ask, drawn anew after every answer."""
-    bags, classes = pool.shape
+    classes = pool.shape[1]
     askable = np.flatnonzero(pool.askable.any(axis=1))
     count = max(1, int((pool.n_known / (LABELS_PER_CLASS * classes)) ** 2))
     if count >= len(askable):

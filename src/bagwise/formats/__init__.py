@@ -7,6 +7,7 @@ name, and any of
     read_labels(path, bag_column) -> LabelTable     labels by name
     write_labels(table, path)               the same back again
     write_predictions(table, path)
+    read_table(path) -> Table               any rows and columns, all of them as text
 """
 
 from functools import cache
@@ -15,9 +16,21 @@ from types import ModuleType
 
 from bagwise.discovery import choose, discover
 from bagwise.errors import BagwiseError, FileError
-from bagwise.formats._types import LabelTable, PredictionTable, Source, as_labels
+from bagwise.formats._types import LabelTable, PredictionTable, Source, Table, as_labels
 
-__all__ = ["LabelTable", "PredictionTable", "Source", "as_labels", "available", "read", "read_labels", "writer"]
+__all__ = [
+    "LabelTable",
+    "PredictionTable",
+    "Source",
+    "Table",
+    "as_labels",
+    "available",
+    "read",
+    "read_labels",
+    "read_table",
+    "writer",
+]
+READ = {"read": "instances", "read_labels": "labels", "read_table": "a table"}
 
 
 @cache
@@ -46,8 +59,7 @@ def recognise(path: Path, verb: str) -> ModuleType:
     found = [module for module in able_to(verb).values() if module.recognises(path)]
     if not found:
         known = "; ".join(module.DESCRIPTION for module in able_to(verb).values())
-        what = "instances" if verb == "read" else "labels"
-        raise FileError(path, f"is in no format that {what} can be read from. Known: {known}.")
+        raise FileError(path, f"is in no format that {READ[verb]} can be read from. Known: {known}.")
     return found[0]
 
 
@@ -62,6 +74,13 @@ def read_labels(path: str | Path, bag_column: str | None = None) -> LabelTable:
     """The labels of a file; `bag_column` as for `read`."""
     file = Path(path)
     table: LabelTable = recognise(file, "read_labels").read_labels(file, bag_column)
+    return table
+
+
+def read_table(path: str | Path) -> Table:
+    """The rows of a file that is neither instances nor labels."""
+    file = Path(path)
+    table: Table = recognise(file, "read_table").read_table(file)
     return table
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
@@ -109,6 +110,14 @@ class Place:
     def fault(self, what: str, row: int, column: str | int | None = None) -> FileError:
         """Something wrong in a row."""
         return FileError(self.path, what, self.line_of(row), column, self.name)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns of text, and how to name a row."""
+
+    frame: pl.DataFrame
+    place: Place
 
 
 @dataclass(frozen=True)

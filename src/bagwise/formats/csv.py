@@ -19,7 +19,7 @@ from bagwise.formats._table import (
     roles_of,
 )
 from bagwise.formats._text import TextTable, header_of
-from bagwise.formats._types import LabelTable, Place, PredictionTable, Source
+from bagwise.formats._types import LabelTable, Place, PredictionTable, Source, Table
 from bagwise.kernels import Array
 
 DESCRIPTION = "CSV with one row per instance or per label (.csv, .tsv)"
@@ -78,6 +78,13 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Long or wide."""
     table = TextTable.open(path)
     return labels_from_rows(path, table.columns, table.rows(), bag_column=bag_column)
+
+
+def read_table(path: Path) -> Table:
+    """Every column as text."""
+    table = TextTable.open(path)
+    empty = pl.DataFrame(schema=dict.fromkeys(table.columns, pl.String))
+    return Table(pl.concat([empty, *table.batches()]), Place(path, "line", table.line_of))
 
 
 def write_labels(table: LabelTable, path: Path) -> None:

@@ -21,7 +21,15 @@ from bagwise.formats._table import (
     predictions_as_frame,
     roles_of,
 )
-from bagwise.formats._types import ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE, LabelTable, Place, PredictionTable, Source
+from bagwise.formats._types import (
+    ALWAYS_ALLOWED,
+    MOST_BYTES_PER_BYTE,
+    LabelTable,
+    Place,
+    PredictionTable,
+    Source,
+    Table,
+)
 from bagwise.kernels import Array
 
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
@@ -156,15 +164,20 @@ def _embeddings(path: Path, column: pl.Series, width: int, done: int, dtype: np.
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Long or wide."""
+    frame = read_table(path).frame
+    return labels_from_rows(
+        path, frame.columns, ((number, row) for number, row in enumerate(frame.iter_rows(), 1)), "row", bag_column
+    )
+
+
+def read_table(path: Path) -> Table:
+    """Every column as text."""
     columns = list(_schema(path))
     batches = list(_batches(path, columns))
     if not batches:
         raise FileError(path, "there are no rows in it.")
     frame = pl.concat(batches)
-    frame = frame.select([_as_text(path, frame[name]).fill_null("") for name in columns])
-    return labels_from_rows(
-        path, columns, ((number, row) for number, row in enumerate(frame.iter_rows(), 1)), "row", bag_column
-    )
+    return Table(frame.select([_as_text(path, frame[name]).fill_null("") for name in columns]), Place(path))
 
 
 def write_labels(table: LabelTable, path: Path) -> None:

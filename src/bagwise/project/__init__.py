@@ -2,6 +2,7 @@
 
 from bagwise.project.checking import check
 from bagwise.project.events import ANSWERS, Event
+from bagwise.project.media import Kept, Media
 from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
@@ -13,7 +14,9 @@ __all__ = [
     "Asking",
     "Display",
     "Event",
+    "Kept",
     "Learning",
+    "Media",
     "Project",
     "Settings",
     "Status",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import select, text
 
-from bagwise.project import instances, replay, schema, store
+from bagwise.project import instances, media, replay, schema, store
 from bagwise.project.events import ANSWERS, KINDS
 from bagwise.project.importing import Progress, quiet
 from bagwise.project.project import Project
@@ -26,6 +26,7 @@ def check(project: Project, progress: Progress = quiet) -> list[Found]:
         ("the database is intact", lambda: _database(project)),
         ("answers are numbered without a gap and name bags and classes that exist", lambda: _events(project)),
         ("every feature is a number, and the one that was imported", lambda: _features(project)),
+        ("pictures, sounds and texts are files of this folder", lambda: media.wrong(project.folder)),
         ("the model equals a fresh replay of all answers, bit for bit", lambda: _replay(project, progress)),
     ]
     found = []

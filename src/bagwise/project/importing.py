@@ -11,6 +11,7 @@ from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
 from bagwise.kernels import Array
 from bagwise.project import instances, replay, store
+from bagwise.project import media as kept
 from bagwise.project.database import Database
 from bagwise.project.events import Event, Pair
 from bagwise.project.settings import Settings
@@ -40,6 +41,7 @@ def import_into(
     labels: LabelTable | None,
     classes: Sequence[str],
     progress: Progress,
+    media: kept.Media | None = None,
 ) -> None:
     """Add all that the files bring; nothing is part of the project before the database says so."""
     with alone(folder):
@@ -51,8 +53,16 @@ def import_into(
         new.labels_to_add(events)
         sizes: Array = np.empty(0, np.int64)
         checksum = 0
+        rows = int(before.offsets[-1])
         if source is not None:
-            rows = int(before.offsets[-1])
+            kept.forget_unfinished(folder, len(before.ids), rows)
+            sizes = np.bincount(source.codes, minlength=len(source.ids))
+        if media is not None:
+            offsets = np.concatenate([before.offsets, rows + np.cumsum(sizes)])
+            kept.keep(folder, media, [*before.ids.tolist(), *new.bags], offsets, progress)
+            if source is None and labels is None and not classes:
+                return
+        if source is not None:
             sizes, checksum = instances.append(folder, rows, source, settings.data.dtype, progress)
         with database.writing() as connection:
             # Answers went on meanwhile: what contradicts them now is refused now.

@@ -10,6 +10,7 @@ from bagwise.formats import LabelTable, Source
 from bagwise.project import store
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.importing import Progress, alone, import_into
+from bagwise.project.media import Media
 from bagwise.project.schema import VERSION
 from bagwise.project.settings import Settings
 
@@ -38,6 +39,7 @@ def fill(
     labels: LabelTable | None,
     classes: Sequence[str],
     progress: Progress,
+    media: Media | None = None,
 ) -> None:
     """Everything a new project begins with; on failure the database is empty again."""
     try:
@@ -45,7 +47,7 @@ def fill(
         with database.first_writing() as connection:
             store.begin(connection, str(uuid.uuid4()), *settings.shape, source.features or ())
         settings.write(folder)
-        import_into(folder, settings, database, source, labels, classes, progress)
+        import_into(folder, settings, database, source, labels, classes, progress, media)
     except BaseException:
         database.clear()
         raise

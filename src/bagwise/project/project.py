@@ -23,6 +23,7 @@ from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier
 from bagwise.project import instances, replay, store
+from bagwise.project import media as kept
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
 from bagwise.project.importing import Progress, import_into, quiet
@@ -79,6 +80,7 @@ class Project:
         database: str = "",
         progress: Progress = quiet,
         display: Display | None = None,
+        media: kept.Media | None = None,
     ) -> "Project":
         """A new project in a folder that is not there yet; if anything goes wrong, it still is not."""
         place = Path(folder)
@@ -98,7 +100,7 @@ class Project:
             of_answers = database_of(unfinished, settings)
             try:
                 refuse_full(of_answers)
-                fill(unfinished, settings, of_answers, source, labels, classes, progress)
+                fill(unfinished, settings, of_answers, source, labels, classes, progress, media)
             finally:
                 of_answers.close()
             if place.exists():
@@ -210,6 +212,20 @@ class Project:
         ]
         imported = np.flatnonzero(self.contents.given[:, label_class] == 1).tolist()
         return list(dict.fromkeys([*answered, *imported]))[:count]
+
+    def medium(self, bag: int) -> kept.Kept | None:
+        """The file of a bag and the places of its instances in it."""
+        first, last = self.contents.offsets[bag : bag + 2].tolist()
+        return kept.kept_of(self.folder, bag, first, last)
+
+    def evidence(self, bags: Sequence[int], label_class: int) -> list[int]:
+        """The instance of each bag that the model believes the class in."""
+        if not bags:
+            return []
+        chosen = self.bags.select(bags)
+        with self._lock:
+            believed = self._taught().model.predict_instance_proba(chosen)[:, label_class]
+        return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
 
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
@@ -340,7 +356,7 @@ class Project:
 
     def _ask_again(self, event: Event) -> None:
         """Whoever takes an answer back is asked that question next."""
-        of_instances = self._taught().model.predict_instance_proba(self.bags.select([event.bag]))
+        (evidence,) = self.evidence([event.bag], event.label_class)
         with self.database.writing() as connection:
             lease = store.Lease(
                 uuid.uuid4().hex,
@@ -350,7 +366,7 @@ class Project:
                 event.audit,
                 event.score,
                 event.belief,
-                int(of_instances[:, event.label_class].argmax()),
+                evidence,
                 self._replay.applied,
             )
             store.grant(connection, lease)
@@ -556,10 +572,11 @@ class Project:
         labels: LabelTable | None = None,
         classes: Sequence[str] = (),
         progress: Progress = quiet,
+        media: kept.Media | None = None,
     ) -> None:
-        """More bags, more labels, more classes: all of it or nothing."""
+        """More bags, more labels, more classes, more to see of them: all of it or nothing."""
         with self._lock:
-            import_into(self.folder, self.settings, self.database, source, labels, classes, progress)
+            import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media)
             self.catch_up()
 
     def backup(self, target: str | Path) -> Path:
@@ -574,6 +591,7 @@ class Project:
             shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
             with contextlib.suppress(FileNotFoundError):
                 shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
+            kept.copy(self.folder, unfinished)
             replace(self.settings, database="").write(unfinished)
             unfinished.replace(place)
         except OSError as error:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, Event, Project, status_of
+from bagwise.server.media import Medium, media_router, medium_of
 from bagwise.server.safety import Guard
 
 STATIC = Path(__file__).parent / "static"
@@ -20,11 +21,19 @@ Key = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Bag(BaseModel):
-    """What is shown of a bag: its instances, and the shape of one where it is a picture."""
+    """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture."""
 
     id: str
+    medium: Medium | None
     instances: list[list[float]]
+    features: list[str]
     shape: tuple[int, int] | None
+
+
+class Example(Bag):
+    """A bag that has the class; `evidence` is the instance that the model believes it in."""
+
+    evidence: int
 
 
 class QuestionOut(BaseModel):
@@ -37,7 +46,7 @@ class QuestionOut(BaseModel):
     evidence: int
     audit: bool
     belief: float
-    examples: list[Bag]
+    examples: list[Example]
 
 
 class AnswerIn(BaseModel):
@@ -130,6 +139,7 @@ def application(project: Project, annotator: str) -> FastAPI:
         return RedirectResponse("/static/icon.svg")
 
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.include_router(media_router(project))
 
     @app.get("/api/questions/next")
     def next_questions(count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1) -> list[QuestionOut]:
@@ -191,11 +201,21 @@ def application(project: Project, annotator: str) -> FastAPI:
         )
 
     def bag_of(position: int) -> Bag:
-        instances = [[float(value) for value in row] for row in project.bags[position]]
-        return Bag(id=str(project.contents.ids[position]), instances=instances, shape=project.settings.picture)
+        medium, shape = medium_of(project, position), project.settings.picture
+        return Bag(
+            id=str(project.contents.ids[position]),
+            medium=medium,
+            instances=[] if medium else project.bags[position].tolist(),
+            features=[] if medium or shape else project.contents.features,
+            shape=shape,
+        )
 
-    def examples_of(label_class: int) -> list[Bag]:
-        return [bag_of(position) for position in project.examples(label_class, EXAMPLES)]
+    def examples_of(label_class: int) -> list[Example]:
+        found = project.examples(label_class, EXAMPLES)
+        return [
+            Example(**vars(bag_of(position)), evidence=evidence)
+            for position, evidence in zip(found, project.evidence(found, label_class), strict=True)
+        ]
 
     def event_out(event: Event) -> EventOut:
         return EventOut(

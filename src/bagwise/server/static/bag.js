@@ -1,22 +1,30 @@
-// A bag as a person sees it: pictures where instances are pictures, else a table of its features.
+// A bag as a person sees it: its picture, sound or text; else instances that are pictures, or a table of its features.
 
-const SHOWN_FEATURES = 10;
+import { drawMedium, drawMediumSmall } from "/static/media.js";
+import { make } from "/static/parts.js";
+
+const SHOWN_FEATURES = 24;
+const SHOWN_IN_EXAMPLE = 5;
 
 export function drawBag(bag, evidence) {
-  return bag.shape ? pictures(bag, evidence) : table(bag, evidence);
+  if (bag.medium) return drawMedium(bag, evidence);
+  return bag.shape ? pictures(bag, evidence) : table(bag, evidence, SHOWN_FEATURES);
+}
+
+export function drawExample(bag) {
+  if (bag.medium) return drawMediumSmall(bag);
+  return bag.shape ? pictures(bag, -1) : table(bag, bag.evidence ?? -1, SHOWN_IN_EXAMPLE);
 }
 
 function pictures(bag, evidence) {
-  const strip = document.createElement("div");
-  strip.className = "strip";
+  const strip = make("div", "strip");
   strip.setAttribute("role", "img");
   strip.setAttribute("aria-label", `${bag.id}, ${bag.instances.length} pictures`);
   const [height, width] = bag.shape;
   for (const [number, values] of bag.instances.entries()) {
-    const canvas = document.createElement("canvas");
+    const canvas = make("canvas", number === evidence ? "evidence" : "");
     canvas.width = width;
     canvas.height = height;
-    if (number === evidence) canvas.className = "evidence";
     const context = canvas.getContext("2d");
     const pixels = context.createImageData(width, height);
     const top = Math.max(...values, 1e-9);
@@ -30,14 +38,41 @@ function pictures(bag, evidence) {
   return strip;
 }
 
-function table(bag, evidence) {
-  const found = document.createElement("table");
-  found.className = "features";
-  found.setAttribute("aria-label", `Features of ${bag.id}`);
+// One row per instance; a cell is the darker the larger its value is within the bag.
+function table(bag, evidence, most) {
+  const found = make("table", "features");
+  const width = bag.instances[0].length;
+  const shown = Math.min(most, width);
+  const names = Array.from({ length: shown }, (_, i) => bag.features[i] ?? String(i));
+  found.createCaption().textContent = width > shown ? `The first ${shown} of ${width} features of ${bag.id}` : `The features of ${bag.id}`;
+  found.createTHead().insertRow().append(heading("", "col"), ...names.map((name) => heading(name, "col")));
+  const ranges = names.map((_, i) => {
+    const values = bag.instances.map((row) => row[i]);
+    return [Math.min(...values), Math.max(...values)];
+  });
+  const body = found.createTBody();
   bag.instances.forEach((values, number) => {
-    const row = found.insertRow();
+    const row = body.insertRow();
     if (number === evidence) row.className = "evidence";
-    for (const value of values.slice(0, SHOWN_FEATURES)) row.insertCell().textContent = value.toPrecision(3);
+    row.append(heading(String(number), "row"));
+    values.slice(0, shown).forEach((value, i) => {
+      const [low, high] = ranges[i];
+      const cell = row.insertCell();
+      cell.textContent = readable(value);
+      cell.style.setProperty("--level", high > low ? (value - low) / (high - low) : 0);
+    });
   });
   return found;
+}
+
+function heading(text, scope) {
+  const found = make("th", "", text);
+  found.scope = scope;
+  return found;
+}
+
+function readable(value) {
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
+  const size = Math.abs(value);
+  return size >= 1e-3 && size < 1e6 ? Number(value.toPrecision(3)).toString() : value.toExponential(1);
 }

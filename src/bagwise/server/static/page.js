@@ -1,7 +1,8 @@
 // One question, one key, the next question already there. Answers are kept until the server has them.
 
 import { Outbox } from "/static/outbox.js";
-import { drawBag } from "/static/bag.js";
+import { drawBag, drawExample } from "/static/bag.js";
+import { prepare, pressMedium } from "/static/media.js";
 
 const AHEAD = 3;
 const ANSWERS = { y: "present", ArrowUp: "present", n: "absent", ArrowDown: "absent", u: "unsure", s: "skipped", ArrowRight: "skipped" };
@@ -49,6 +50,7 @@ async function fetchAhead() {
     if (asked === generation) {
       const known = new Set([...questions.map((one) => one.key), ...outbox.keys(), ...answered]);
       questions.push(...found.filter((one) => !known.has(one.key)));
+      prepare(questions);
       if (document.body.dataset.shown !== (questions[0]?.key ?? "") || !questions.length) show();
     }
   } catch {
@@ -75,7 +77,7 @@ function show() {
   find("bag").replaceChildren(drawBag(one.bag, one.evidence));
   find("bag").classList.toggle("highlight", highlighted);
   if (one.examples.length) {
-    find("examples").append("Answered yes before: ", ...one.examples.map((bag) => drawBag(bag, -1)));
+    find("examples").append("Answered yes before: ", ...one.examples.map(drawExample));
   }
   shownAt = performance.now();
 }
@@ -143,18 +145,21 @@ function press(key) {
   } else if (key === "b" && questions[0]) {
     find("which").textContent = `The model believes it with ${Math.round(100 * questions[0].belief)} %.`;
   } else if (key === "?") find("help").showModal();
-  else return false;
+  else return pressMedium(key);
   return true;
 }
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || find("help").open) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (key === " " && event.target.closest("button, a, input, select, summary")) return;
   if (press(key)) event.preventDefault();
 });
 for (const button of document.querySelectorAll("#buttons button")) {
   button.addEventListener("click", () => press(button.dataset.key));
 }
+// After a click the keys are the page's again: else Space, which replays, would press the button once more.
+document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur());
 find("help-button").addEventListener("click", () => find("help").showModal());
 
 outbox.resume();

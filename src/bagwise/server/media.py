@@ -1,0 +1,50 @@
+"""The files of the bags: sent as one of a fixed list of types, found by the number of the bag and nothing else."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path
+from fastapi.responses import FileResponse
+from pydantic import BaseModel
+
+from bagwise import media
+from bagwise.project import Project
+
+# The address names the version of the file, so what the browser has of it stays right.
+KEPT_FOR_A_DAY = "private, max-age=86400, immutable"
+
+
+class Medium(BaseModel):
+    """What a bag was before it became numbers: `places` says for every instance where in the file it lies."""
+
+    kind: str
+    url: str
+    type: str
+    bytes: int
+    places: list[dict[str, float] | None]
+
+
+def medium_of(project: Project, bag: int) -> Medium | None:
+    """What there is to see or hear of a bag."""
+    kept = project.medium(bag)
+    if kept is None:
+        return None
+    found = kept.path.stat()
+    url = f"/media/{bag}?version={found.st_mtime_ns}-{found.st_size}"
+    content = media.type_of(kept.path.suffix).content
+    return Medium(kind=kept.medium, url=url, type=content, bytes=found.st_size, places=kept.places)
+
+
+def media_router(project: Project) -> APIRouter:
+    """`/media/NUMBER`, with byte ranges."""
+    router = APIRouter()
+
+    @router.get("/media/{bag}", response_class=FileResponse, responses={404: {"description": "It has no file."}})
+    def file_of(bag: Annotated[int, Path(ge=0, lt=2**31)]) -> FileResponse:
+        """The picture, sound or text of the bag at this position."""
+        kept = project.medium(bag) if bag < len(project.bags) else None
+        if kept is None:
+            raise HTTPException(404, "This bag has no file.")
+        headers = {"Cache-Control": KEPT_FOR_A_DAY, "Cross-Origin-Resource-Policy": "same-origin"}
+        return FileResponse(kept.path, media_type=media.type_of(kept.path.suffix).content, headers=headers)
+
+    return router
