@@ -4,7 +4,8 @@
     m <- b1 m + (1 - b1) g,   v <- b2 v + (1 - b2) g^2,   W <- W - step m' / (sqrt(v') + e)      (m', v' unbiased)
 
 The cost of a step does not grow with the number of labels; every `REFIT_EVERY`th answer is a refit instead, after which
-the moments start anew. A fit from scratch is that of `lbfgs`.
+the moments start anew. F is not convex, and what the first answers suggested can be a valley of its own: the first,
+second, fourth, eighth, ... refit is tried from scratch as well, and the lower of the two minima is kept.
 """
 
 from dataclasses import replace
@@ -17,7 +18,7 @@ from bagwise.model.solvers import Record, Settings, State, lbfgs
 
 REPLAYED = 16
 REFIT_EVERY = 25
-STEP, FIRST_DECAY, SECOND_DECAY, TINY = 0.05, 0.9, 0.99, 1e-8
+STEP, FIRST_DECAY, SECOND_DECAY, TINY = 0.02, 0.9, 0.99, 1e-8
 
 
 def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
@@ -28,17 +29,26 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
     """A step, or at every `REFIT_EVERY`th answer a refit."""
     refit_every = settings.refit_every or REFIT_EVERY
-    if (state.steps + 1) % refit_every == 0 or len(bags) == 0:
-        refitted = lbfgs.minimise(objective, state.weights, replace(settings, max_iter=lbfgs.ITERATIONS_AFTER_SEVERAL))
-        return State(refitted, state.steps + 1)
+    refits, steps_since = divmod(state.steps + 1, refit_every)
+    if steps_since == 0 or len(bags) == 0:
+        anew = steps_since == 0 and refits & (refits - 1) == 0
+        return State(_refitted(objective, state.weights, settings, anew), state.steps + 1)
     batch = _batch(objective, state, bags, settings)
     _, gradient = batch(state.weights)
     first, second = (np.zeros_like(state.weights),) * 2 if state.moments is None else state.moments
     first = FIRST_DECAY * first + (1 - FIRST_DECAY) * gradient
     second = SECOND_DECAY * second + (1 - SECOND_DECAY) * gradient**2
-    taken = state.steps % refit_every + 1
-    step = STEP * (first / (1 - FIRST_DECAY**taken)) / (np.sqrt(second / (1 - SECOND_DECAY**taken)) + TINY)
+    unbiased = first / (1 - FIRST_DECAY**steps_since), second / (1 - SECOND_DECAY**steps_since)
+    step = STEP * unbiased[0] / (np.sqrt(unbiased[1]) + TINY)
     return State(state.weights - step, state.steps + 1, np.stack([first, second]))
+
+
+def _refitted(objective: Objective, weights: Array, settings: Settings, anew: bool) -> Array:
+    warm = lbfgs.minimise(objective, weights, replace(settings, max_iter=lbfgs.ITERATIONS_AFTER_SEVERAL))
+    if not anew:
+        return warm
+    fresh = lbfgs.fit(objective, objective.start, settings, lambda *_: None).weights
+    return min(warm, fresh, key=lambda found: objective(found)[0])
 
 
 def _batch(objective: Objective, state: State, answered: Array, settings: Settings) -> Objective:
