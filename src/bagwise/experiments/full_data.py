@@ -31,6 +31,7 @@ def _classifier(parameters: systems.Parameters, transformer: Any) -> MIMLClassif
 
 
 CONTENDERS = {
+    "bagwise": Contender("Bagwise, defaults", _classifier, {}),
     "marginal": Contender("Bagwise, marginal likelihood", _classifier, {"objective": "marginal"}, "bagwise"),
     "joint": Contender("Bagwise, joint likelihood", _classifier, {"objective": "joint"}, "bagwise"),
     "mimlfast": Contender("MIMLfast, ours", lambda fixed, _: MIMLfast(**fixed), {}),

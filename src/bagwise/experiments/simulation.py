@@ -17,11 +17,19 @@ from bagwise.experiments.careful import ESTIMATE
 from bagwise.experiments.runner import Row, key_from
 from bagwise.kernels import Array, keyed_uniform
 from bagwise.labels import Labels
-from bagwise.metrics import average_precision, bag_accuracy, hamming_loss, one_error
+from bagwise.metrics import THRESHOLD, average_precision, bag_accuracy, hamming_loss, one_error
 from bagwise.model import solvers
 
-OF_WRONG_ANSWERS = ("wrong", "noise", "again")
 WRONG_ANSWERS = 1 << 41
+CAME_LATER = {
+    "wrong": 0.0,
+    "noise": 0.0,
+    "again": False,
+    "refit_every": None,
+    "scouting": False,
+    "detailed": False,
+    "title": "",
+}
 REPORTED = (bag_accuracy, average_precision, hamming_loss, one_error)
 
 
@@ -51,6 +59,10 @@ class Simulation:
     wrong: float = 0.0
     noise: float | str = 0.0
     again: bool = False
+    refit_every: int | None = None
+    scouting: bool = False
+    detailed: bool = False
+    title: str = ""
 
     def __post_init__(self) -> None:
         criteria.get(self.criterion)
@@ -67,6 +79,8 @@ class Simulation:
     @property
     def strategy(self) -> str:
         """What is compared, in words."""
+        if self.title:
+            return self.title
         if self.system == "bagwise":
             return f"{self.criterion} · {self.granularity}"
         return systems.get(self.system).title + (f", key instance costs {self.key_cost}" if self.key_cost else "")
@@ -78,10 +92,13 @@ class Simulation:
 
     @property
     def described(self) -> dict[str, Any]:
-        """Every field, but those for wrong answers only where there are any: older rows do not have them."""
-        every = {**asdict(self), "noise": str(self.noise)}
-        expected = self.wrong or self.noise
-        return every if expected else {name: value for name, value in every.items() if name not in OF_WRONG_ANSWERS}
+        """Every field, but those that came later only where they say something: older rows do not have them."""
+        said = {name for name, usual in CAME_LATER.items() if getattr(self, name) != usual}
+        return {
+            name: str(value) if name == "noise" else value
+            for name, value in asdict(self).items()
+            if name not in CAME_LATER or name in said
+        }
 
     @property
     def steps(self) -> int:
@@ -148,6 +165,8 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
         simulation.audit,
         simulation.noise,
         simulation.again,
+        simulation.refit_every,
+        simulation.scouting,
     )
     learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
     described = {**simulation.described, "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
@@ -182,6 +201,26 @@ class _Person:
         return bool(self.data.labels.value[bag, label_class]) != bool(mistaken)
 
 
+class _Found:
+    """Which classes a positive answer has shown so far, and after how many queries all of them were."""
+
+    def __init__(self, known: Labels, truth: Labels) -> None:
+        self._missing: Array = np.asarray(truth.value.any(axis=0) & ~known.value.any(axis=0))
+        self.after: int | None = None if self._missing.any() else 0
+
+    def note(self, question: Question, present: list[bool], asked: int) -> None:
+        """What was answered."""
+        self._missing[[c for c, said in zip(question.classes, present, strict=True) if said]] = False
+        if self.after is None and not self._missing.any():
+            self.after = asked
+
+    def details(self, held_out: Dataset, probability: Array) -> Row:
+        """Recall of every class (None where no held-out bag has it), and how far the search for classes is."""
+        true, predicted = held_out.labels.value, probability > THRESHOLD
+        recalls = [float(predicted[true[:, c], c].mean()) if true[:, c].any() else None for c in range(true.shape[1])]
+        return {"recall": recalls, "missing": int(self._missing.sum()), "all_found_after": self.after}
+
+
 def _rows(
     simulation: Simulation, learner: Learner, training: Dataset, held_out: Dataset, progress: Callable[[int], None]
 ) -> Iterator[Row]:
@@ -189,16 +228,15 @@ def _rows(
 
     def row(queries: int) -> Row:
         probability = learner.predict_proba(held_out.bags)
-        return {
-            "asked": queries,
-            **{metric.__name__: metric(held_out.labels.value, probability) for metric in REPORTED},
-        }
+        measured = {metric.__name__: metric(held_out.labels.value, probability) for metric in REPORTED}
+        return {"asked": queries, **measured, **(found.details(held_out, probability) if simulation.detailed else {})}
 
     points = range(0, simulation.queries, simulation.evaluate_every)
     grid = iter([*points, simulation.queries])
     due = next(grid, None)
     asked = 0
     answers = _Person(simulation, training)
+    found = _Found(learner.labels, training.labels)
     while not learner.exhausted:
         question = learner.ask()
         present = answers.to(question)
@@ -213,6 +251,7 @@ def _rows(
             return
         learner.tell(question, present, key)
         asked += cost
+        found.note(question, present, asked)
         progress(cost)
     while due is not None:
         yield row(due)

@@ -49,6 +49,8 @@ class Strategy:
     audit: float = 0.1
     noise: float | str = 0.0
     again: bool = False
+    refit_every: int | None = None
+    scouting: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ class System:
 
 def _of_the_paper(data: Dataset, labels: Labels, model: Any, how: Strategy, seed: int) -> Learner:
     given = (data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed)
-    return CarefulLearner(*given, noise=how.noise, again=how.again) if how.noise else ActiveLearner(*given)
+    if how.noise:
+        return CarefulLearner(*given, noise=how.noise, again=how.again)
+    return ActiveLearner(*given, refit_every=how.refit_every, scouting=how.scouting)
 
 
 SYSTEMS = {

@@ -1,0 +1,109 @@
+"""Label efficiency: what is learned per answer, by the defaults, by random questions, and by the paper's own system.
+
+Folds and draws have a seed that no pilot used. Every arm of a data set runs on the same folds from the same start: a
+twentieth of the bags labelled, as in the paper, or nothing at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bagwise import datasets
+from bagwise.errors import BagwiseError
+from bagwise.experiments.full_data import FullData
+from bagwise.experiments.simulation import Simulation
+
+SEED = 101
+OURS, RANDOM = "Bagwise", "random pairs, same model"
+PAPER = ("the paper's system, EGL", "the paper's system, uncertainty")
+PAPERS_SETS = ("carroll", "frost", "hja")
+SETS = (*PAPERS_SETS, "hja_full", "birds", "digits", "rare", "crowded")
+STARTS = {"labelled": 0.05, "nothing": 0.0}
+
+DEFAULTS: dict[str, Any] = {"criterion": "widening_uncertainty", "update": "replay", "scouting": True}
+OF_THE_PAPER: dict[str, Any] = {"background": False, "penalty": 1e-4, "update": "bag_sgd", "audit": 0.0}
+ARMS: dict[str, dict[str, Any]] = {
+    OURS: DEFAULTS,
+    RANDOM: {"criterion": "random", "update": "replay", "audit": 0.0},
+    "without scouting": {**DEFAULTS, "scouting": False},
+    "balanced uncertainty": {**DEFAULTS, "criterion": "balanced_uncertainty"},
+    "uncertainty": {**DEFAULTS, "criterion": "uncertainty"},
+    "EGL": {**DEFAULTS, "criterion": "expected_gradient_length"},
+    "refit after every answer": {**DEFAULTS, "update": "lbfgs"},
+    "no background class": {**DEFAULTS, "background": False},
+    PAPER[0]: {**OF_THE_PAPER, "criterion": "expected_gradient_length"},
+    PAPER[1]: {**OF_THE_PAPER, "criterion": "uncertainty"},
+}
+FROM_NOTHING = (OURS, RANDOM, "without scouting", "balanced uncertainty")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is run: queries in each role, folds, and answers between two evaluations."""
+
+    folds: int
+    fold_count: int
+    to_the_level: int
+    of_the_papers_sets: int
+    of_other_sets: int
+    from_nothing: int
+    every: int
+
+
+FULL = Size(
+    folds=10, fold_count=10, to_the_level=3000, of_the_papers_sets=2000, of_other_sets=800, from_nothing=500, every=25
+)
+QUICK = Size(
+    folds=10, fold_count=2, to_the_level=200, of_the_papers_sets=100, of_other_sets=100, from_nothing=100, every=25
+)
+
+
+def available_datasets() -> list[str]:
+    """Those of the suite whose files are here."""
+    found = []
+    for name in SETS:
+        try:
+            datasets.load(name)
+        except BagwiseError:
+            continue
+        found.append(name)
+    return found
+
+
+def plan(names: Sequence[str], size: Size) -> list[Simulation]:
+    """Every run of the suite."""
+    return [
+        Simulation(
+            name,
+            queries=_queries(name, start, arm, size),
+            initial=STARTS[start],
+            evaluate_every=size.every,
+            folds=size.folds,
+            fold=fold,
+            seed=SEED,
+            detailed=True,
+            title=arm,
+            **ARMS[arm],
+        )
+        for name in names
+        for start in STARTS
+        for arm in (ARMS if start == "labelled" else FROM_NOTHING)
+        for fold in range(size.fold_count)
+    ]
+
+
+def ceilings(names: Sequence[str], size: Size) -> list[FullData]:
+    """The same model with every label of the training fold: what there is to reach."""
+    return [
+        FullData(name, "bagwise", background=True, folds=size.folds, fold=fold, seed=SEED)
+        for name in names
+        for fold in range(size.fold_count)
+    ]
+
+
+def _queries(name: str, start: str, arm: str, size: Size) -> int:
+    if start == "nothing":
+        return size.from_nothing
+    if name not in PAPERS_SETS:
+        return size.of_other_sets
+    return size.to_the_level if arm in (OURS, RANDOM) else size.of_the_papers_sets
