@@ -39,23 +39,19 @@ FROM_NOTHING = (OURS, RANDOM, "without scouting", "balanced uncertainty")
 
 @dataclass(frozen=True)
 class Size:
-    """How much is run: queries in each role, folds, and answers between two evaluations."""
+    """How much is run: queries in each role, and folds."""
 
-    folds: int
     fold_count: int
     to_the_level: int
-    of_the_papers_sets: int
-    of_other_sets: int
+    of_the_paper: int
+    of_others: int
     from_nothing: int
-    every: int
+    folds: int = 10
+    every: int = 25
 
 
-FULL = Size(
-    folds=10, fold_count=10, to_the_level=3000, of_the_papers_sets=2000, of_other_sets=800, from_nothing=500, every=25
-)
-QUICK = Size(
-    folds=10, fold_count=2, to_the_level=200, of_the_papers_sets=100, of_other_sets=100, from_nothing=100, every=25
-)
+FULL = Size(fold_count=10, to_the_level=3000, of_the_paper=2000, of_others=500, from_nothing=400)
+QUICK = Size(fold_count=2, to_the_level=100, of_the_paper=100, of_others=50, from_nothing=50)
 
 
 def available_datasets() -> list[str]:
@@ -104,6 +100,6 @@ def ceilings(names: Sequence[str], size: Size) -> list[FullData]:
 def _queries(name: str, start: str, arm: str, size: Size) -> int:
     if start == "nothing":
         return size.from_nothing
-    if name not in PAPERS_SETS:
-        return size.of_other_sets
-    return size.to_the_level if arm in (OURS, RANDOM) else size.of_the_papers_sets
+    if name in PAPERS_SETS and arm in (OURS, RANDOM):
+        return size.to_the_level
+    return size.of_the_paper if name in PAPERS_SETS and arm in PAPER else size.of_others

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagwise.bags import Bags
@@ -11,6 +13,8 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances
 
 STANDARDISE = "standardise"
+CURVED = "nystroem"
+CURVED_FEATURES = 300
 FAR_FROM_ZERO = 30
 """Means this many deviations from 0 cost float32 products too many digits: such features are centred in a copy."""
 
@@ -19,16 +23,34 @@ def fit_transformer(transformer: Any, bags: Bags) -> Any:
     """A fitted copy of `transformer` (None: features as they are)."""
     if transformer is None:
         return None
+    if transformer == CURVED:
+        return _curved(bags).fit(bags.instances)
     if isinstance(transformer, str):
         if transformer != STANDARDISE:
             raise BagwiseError(
-                f"transformer={transformer!r} is not known: give {STANDARDISE!r}, None or a scikit-learn transformer."
+                f"transformer={transformer!r} is not known: give {STANDARDISE!r}, {CURVED!r}, None or a scikit-learn "
+                "transformer."
             )
         scaler = StandardScaler()
         for _, chunk in bags.chunks():
             scaler.partial_fit(chunk)
         return scaler
     return clone(transformer).fit(bags.instances)
+
+
+def _curved(bags: Bags) -> FeatureUnion:
+    """Standardised features beside a Gaussian kernel of them, as many columns of it as `CURVED_FEATURES`.
+
+    The kernel's columns together have length 1, the standardised ones sqrt(features): one prior for both would hardly
+    let the former count, so they are made longer.
+    """
+    width = bags.n_features
+    kernel = Nystroem(gamma=0.5 / width, n_components=min(CURVED_FEATURES, len(bags.instances)), random_state=0)
+    parts = [
+        ("linear", StandardScaler()),
+        ("curved", Pipeline([("scale", StandardScaler()), ("kernel", kernel)])),
+    ]
+    return FeatureUnion(parts, transformer_weights={"linear": 1.0, "curved": float(np.sqrt(width))})
 
 
 def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
