@@ -4,9 +4,10 @@ It keeps the labels and the answers, refuses what makes no sense, and takes an a
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,46 @@ class Answer:
     flip: float = 0.0
 
 
+class About(Protocol):
+    """Anything that is about classes of a bag."""
+
+    @property
+    def bag(self) -> int:
+        """The bag's position."""
+        ...
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """The classes' positions."""
+        ...
+
+
+Something = TypeVar("Something", bound=About)
+
+
+def varied(choices: Sequence[Something], out: Sequence[tuple[int, int]], count: int) -> list[Something]:
+    """The first `count` best first, but those about a class or a bag that is being asked about already come later.
+
+    What is asked before the answers to it are learned should not be one question in several disguises. `out` are pairs
+    that were asked and not answered yet.
+    """
+    bags, classes, pairs = Counter(b for b, _ in out), Counter(c for _, c in out), Counter(out)
+    left = list(choices)
+    ordered: list[Something] = []
+
+    def alike(choice: Something) -> int:
+        return bags[choice.bag] + sum(classes[c] - 2 * pairs[choice.bag, c] for c in choice.classes)
+
+    while left and len(ordered) < count:
+        best = min(left, key=alike)
+        left.remove(best)
+        ordered.append(best)
+        bags[best.bag] += 1
+        classes.update(best.classes)
+        pairs.update((best.bag, c) for c in best.classes)
+    return ordered
+
+
 def _as_present(answer: Any) -> Present:
     """True, False or None from what people write for them; nothing is guessed."""
     if answer is None or (isinstance(answer, bool | np.bool_ | int | np.integer) and answer in (0, 1)):
@@ -99,6 +140,10 @@ class Learner(ABC):
     def _questions(self, count: int) -> list[Question]:
         """Up to `count` different questions, best first; there is something to ask."""
 
+    def _batch(self, count: int) -> list[Question]:
+        """Up to `count` questions to be asked before any of them is answered."""
+        return self._questions(count)
+
     @abstractmethod
     def _update(self, answer: Answer, told: list[int]) -> None:
         """Learn that the labels of the classes `told` of the answer's bag have become known."""
@@ -108,17 +153,24 @@ class Learner(ABC):
     @overload
     def ask(self, count: int) -> list[Question]: ...
     def ask(self, count: int | None = None) -> Question | list[Question]:
-        """The next question; with `count`, up to that many different ones, best first.
+        """The next question; with `count`, a batch of up to that many that do not repeat themselves.
 
         Asking changes nothing: without an answer in between, the same question comes again.
         """
-        if self.exhausted:
-            raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
         if count is not None and not (isinstance(count, int) and count >= 1):
             raise BagwiseError(f"ask({count!r}): ask for a whole number of questions, at least 1.")
+        batch = self._batch(self._askable(count or 1))
+        return batch[0] if count is None else batch
+
+    def ranked(self, count: int) -> list[Question]:
+        """Up to `count` different questions, best first, however alike they are."""
+        return self._questions(self._askable(count))
+
+    def _askable(self, count: int) -> int:
         open_pairs = int(np.count_nonzero(~(self.labels.known | self._withdrawn)))
-        questions = self._questions(1 if count is None else min(count, open_pairs))
-        return questions[0] if count is None else questions
+        if open_pairs == 0:
+            raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
+        return min(count, open_pairs)
 
     def tell(
         self, question: Question, answer: Present | Sequence[Present], key: int | None = None, flip: float = 0.0

@@ -4,7 +4,7 @@ Its state is a replay of the answers: the same bags, labels, settings and answer
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from bagwise import criteria, granularity
-from bagwise.asking import Answer, Learner, Present, Question
+from bagwise.asking import Answer, Learner, Present, Question, varied
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, keyed_uniform
@@ -26,6 +26,7 @@ from bagwise.scouting import Scout
 
 AUDIT = 0xA0D1
 UNDO_AT_ONCE = 64
+SPREAD_OVER = 10
 NO_KEY = -1
 SAID: dict[Present, int] = {True: 1, False: 0, None: -1}
 OPEN = "open"
@@ -248,11 +249,21 @@ class ActiveLearner(Learner):
         self.replay(answers)
 
     def _questions(self, count: int) -> list[Question]:
+        return self._in_turn(count, lambda pool, wanted: self._choose(pool, self.criterion, wanted))
+
+    def _batch(self, count: int) -> list[Question]:
+        def spread(pool: Pool, wanted: int) -> list[granularity.Choice]:
+            return varied(self._choose(pool, self.criterion, SPREAD_OVER * wanted), (), wanted)
+
+        return self._questions(count) if count == 1 else self._in_turn(count, spread)
+
+    def _in_turn(self, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]) -> list[Question]:
+        """Every turn is an audit or not, whatever is chosen in the others."""
         pool = self.pool()
         numbers = np.arange(self._told, self._told + count, dtype=np.uint64)
         audits = keyed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
         drawn = iter(self._choose(pool, "random", count) if audits.any() else [])
-        chosen = iter(self._choose(pool, self.criterion, count + int(audits.sum())) if not audits.all() else [])
+        chosen = iter(choose(pool, count + int(audits.sum())) if not audits.all() else [])
         questions: dict[tuple[int, tuple[int, ...]], Question] = {}
         for audit in audits:
             for choice in drawn if audit else chosen:

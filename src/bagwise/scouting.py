@@ -5,8 +5,8 @@ class), and a class that no bag is known to have is looked for where clusters ar
 
     score[b, c] = sum over the clusters in bag b of DENIED ^ (bags with this cluster known to lack c)
 
-The class asked about least comes first. A class unfound after questions about 6 % of the bags (at least 5, at most 30)
-is left to the criterion, so that one which hardly any bag has cannot take every question.
+The class asked about least comes first. Scouting ends when every class is found, or 8 labels per class are known: what
+is still unfound then is left to the criterion, so that a class which hardly any bag has cannot take every question.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from bagwise.labels import Labels
 
 CLUSTERS_PER_CLASS = 1.5
 DENIED = 0.2
-PATIENCE, LEAST_PATIENCE, MOST_PATIENCE = 0.06, 5, 30
+LABELS_PER_CLASS = 8
 MOST_CLUSTERED = 20_000
 ROWS_AT_A_TIME = 1 << 16
 
@@ -47,11 +47,10 @@ class Scout:
 
     @staticmethod
     def unfound(labels: Labels, askable: Array) -> Array:
-        """Classes to look for: known in no bag, not asked about too often, and with something left to ask."""
-        found = (labels.value & labels.known).any(axis=0)
-        asked = len(labels) - np.count_nonzero(askable, axis=0)
-        patience = min(np.clip(PATIENCE * len(labels), LEAST_PATIENCE, MOST_PATIENCE), len(labels))
-        return np.asarray(~found & (asked < patience))
+        """Classes to look for: known in no bag, and with something left to ask; none once enough is known."""
+        if labels.n_known >= LABELS_PER_CLASS * labels.n_classes:
+            return np.zeros(labels.n_classes, bool)
+        return np.asarray(~labels.value.any(axis=0) & askable.any(axis=0))
 
     def scores(self, labels: Labels, askable: Array) -> Array:
         """Score every pair, larger = ask sooner; pairs of classes that are not looked for are below 0."""

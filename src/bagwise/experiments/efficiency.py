@@ -29,12 +29,11 @@ ARMS: dict[str, dict[str, Any]] = {
     "balanced uncertainty": {**DEFAULTS, "criterion": "balanced_uncertainty"},
     "uncertainty": {**DEFAULTS, "criterion": "uncertainty"},
     "EGL": {**DEFAULTS, "criterion": "expected_gradient_length"},
-    "refit after every answer": {**DEFAULTS, "update": "lbfgs"},
     "no background class": {**DEFAULTS, "background": False},
     PAPER[0]: {**OF_THE_PAPER, "criterion": "expected_gradient_length"},
     PAPER[1]: {**OF_THE_PAPER, "criterion": "uncertainty"},
 }
-FROM_NOTHING = (OURS, RANDOM, "without scouting", "balanced uncertainty")
+FROM_NOTHING = (OURS, RANDOM, "without scouting")
 
 
 @dataclass(frozen=True)
