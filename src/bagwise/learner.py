@@ -38,7 +38,8 @@ class ActiveLearner(Learner):
     """Asks the question that teaches most, learns from the answer, asks the next.
 
     `model` gives the parameters; the learner fits a copy of it to `labels`, so that its state is a function of labels
-    and answers alone. Weights that `model` may have are not used.
+    and answers alone. Weights that `model` may have are not used. While hardly anything is known, `scouting` looks for
+    a bag of every class; `update` learns every answer, refitting every `refit_every` answers (None: as it thinks best).
 
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
     >>> learner = ActiveLearner(bags, ["low", "high"], labels=[[1, 0], [0, 1]] + [[np.nan] * 2] * 2, audit=0)
@@ -57,13 +58,13 @@ class ActiveLearner(Learner):
         classes: Sequence[str],
         labels: Any = None,
         model: MIMLClassifier | None = None,
-        criterion: str = "balanced_uncertainty",
+        criterion: str = "widening_uncertainty",
         granularity: str = "pair",
-        update: str = "lbfgs",
+        update: str = "replay",
         audit: float = 0.1,
         random_state: int = 0,
         refit_every: int | None = None,
-        scouting: bool = False,
+        scouting: bool = True,
         memory: Memory | None = None,
     ) -> None:
         super().__init__(bags, classes, labels, random_state)

@@ -18,12 +18,23 @@ from bagwise import criteria, datasets, granularity
 from bagwise.cli._app import app, console, progress_bar
 from bagwise.discovery import choose
 from bagwise.errors import BagwiseError
-from bagwise.experiments import claims, curves, report, reproduction, statistics, systems, tables, timing
+from bagwise.experiments import (
+    claims,
+    curves,
+    efficiency,
+    efficiency_report,
+    report,
+    reproduction,
+    statistics,
+    systems,
+    tables,
+    timing,
+)
 from bagwise.experiments.runner import Specification, finished, run_all
 from bagwise.experiments.simulation import REPORTED, Simulation
 from bagwise.model import solvers
 
-DEFAULT_COMPARISON = ("balanced_uncertainty", "uncertainty", "expected_gradient_length")
+DEFAULT_COMPARISON = ("widening_uncertainty", "uncertainty", "expected_gradient_length")
 DEMO_FOLDS = 4
 DEMO_INITIAL = 3
 DEMO_LEVEL = 0.92
@@ -99,7 +110,7 @@ def simulate(
             dataset, one, unit, update, background, prior, penalty, step_size, audit, queries, initial, every,
             classes_per_query=classes_per_query, folds=folds, fold=fold, seed=seed,
         )
-        for one in criterion or ("balanced_uncertainty", "random")
+        for one in criterion or ("widening_uncertainty", "random")
         for unit in granularity or ("pair",)
         for fold in range(folds if runs is None else min(runs, folds))
     ]  # fmt: skip
@@ -119,11 +130,11 @@ def simulate(
 @app.command()
 def compare(
     dataset: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help=f"The folder of a project, a file with labels, or one of {', '.join(datasets.available())}."
         ),
-    ],
+    ] = None,
     strategies: Annotated[
         list[str] | None,
         typer.Argument(
@@ -143,12 +154,21 @@ def compare(
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the results (default: results/compare-DATASET).")] = None,
+    suite: Annotated[
+        str | None, typer.Option(help="efficiency: the defaults on all data sets, as in docs/label-efficiency.md.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version of the suite.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
     """Compare strategies run by run: who is better than random, by how much, and how sure that is.
 
     Of a project or a file, the bags with every label known are used.
     """
+    if suite is not None:
+        choose("suite", suite, SUITES)(out or Path("results") / suite, quick)
+        return
+    if dataset is None:
+        raise BagwiseError("Say what to compare on: a data set, a file, a project, or --suite efficiency.")
     folder = out or Path("results") / f"compare-{Path(dataset).stem}"
     title = dataset
     if (Path(dataset) / "bagwise.toml").exists():
@@ -187,6 +207,20 @@ def compare(
     console.print(tables.final_table(rows))
     console.print(tables.difference_table(found, title))
     console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figure[1]}")
+
+
+def _efficiency(folder: Path, quick: bool) -> None:
+    size = efficiency.QUICK if quick else efficiency.FULL
+    names = efficiency.available_datasets()
+    left_out = [name for name in efficiency.SETS if name not in names]
+    if left_out:
+        console.print(f"Not here (see `bagwise datasets`), so left out: {', '.join(left_out)}.")
+    ceilings = _run(efficiency.ceilings(names, size), folder, "ceilings.parquet")
+    rows = _run(efficiency.plan(names, size), folder)
+    console.print(f"Report: {efficiency_report.write(rows, ceilings, folder, size)}")
+
+
+SUITES = {"efficiency": _efficiency}
 
 
 def _arrays_of_project(project: Path, folder: Path) -> Path:
@@ -281,7 +315,7 @@ def demo(
             folds=DEMO_FOLDS,
             seed=seed,
         )
-        for criterion in ("balanced_uncertainty", "random")
+        for criterion in ("widening_uncertainty", "random")
         for seed in range(seeds)
     ]
     rows = _run(simulations, out)

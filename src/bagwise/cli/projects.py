@@ -50,7 +50,7 @@ def init(
     ] = "",
     people: Annotated[int, typer.Option(min=1, help="People to ask about each pair.")] = 1,
     share: Annotated[float, typer.Option(min=0, max=1, help="Share of the pairs that several are asked about.")] = 1.0,
-    criterion: Annotated[str, typer.Option(help=f"One of {', '.join(available_criteria())}.")] = "balanced_uncertainty",
+    criterion: Annotated[str, typer.Option(help=f"One of {', '.join(available_criteria())}.")] = "widening_uncertainty",
     update: Annotated[str, typer.Option(help=f"One of {', '.join(solvers.available())}.")] = "replay",
     background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
     audit: Annotated[float, typer.Option(min=0, max=1, help="Share of questions drawn at random.")] = 0.1,

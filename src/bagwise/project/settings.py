@@ -30,7 +30,7 @@ class Data:
 class Learning:
     """How it learns and chooses. A change takes effect at the next start, which then replays all answers."""
 
-    criterion: str = "balanced_uncertainty"
+    criterion: str = "widening_uncertainty"
     update: str = "replay"
     background: bool = True
     prior: float = 1.0
