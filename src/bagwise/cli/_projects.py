@@ -20,6 +20,7 @@ LabelsFile = Annotated[Path | None, typer.Option("--labels", help="Labels that a
 ClassesFile = Annotated[Path | None, typer.Option("--classes", help="Names of classes, one in a line.")]
 BagColumn = Annotated[str | None, typer.Option("--bag", help="The column with the bag's id (default: bag).")]
 Name = Annotated[str | None, typer.Option("--as", help="Who says so (default: the user's name).")]
+At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 
 

@@ -91,20 +91,17 @@ def import_(
 def status(folder: Folder, as_json: AsJson = False) -> None:
     """How far a project is: answers by person and class, what is known, estimated quality, disk use."""
     with Project.open(folder) as project:
-        found = projects.status_of(project)
+        found, people = projects.status_of(project), projects.people_of(project)
     if as_json:
-        print(json.dumps(found.as_json(), indent=2))
+        print(json.dumps({**found.as_json(), "people": [vars(one) for one in people]}, indent=2))
         return
     say(f"[bold]{escape(found.name)}[/]: {found.bags} bags, {found.instances} instances, {found.answers} answers")
     table = Table("class", "present", "absent", "undecided", "open", title=f"{found.filled:.1%} of all pairs known")
     for one in found.classes:
         table.add_row(escape(one.name), *(str(n) for n in (one.present, one.absent, one.unsure, one.open)))
     console.print(table)
-    if found.by_person:
-        people = Table("person", *projects.ANSWERS)
-        for name, counts in found.by_person.items():
-            people.add_row(escape(name), *(str(counts.get(answer, 0)) for answer in projects.ANSWERS))
-        console.print(people)
+    if people:
+        console.print(_table_of(people))
     if found.agreement is None:
         console.print("Estimated quality: no audit question was answered yet.")
     else:
@@ -118,6 +115,15 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     if found.disagreements:
         say(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {escape(str(folder))}).")
     console.print("On disk: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in found.bytes_on_disk.items()))
+
+
+def _table_of(people: list[projects.Participation]) -> Table:
+    table = Table("person", *projects.ANSWERS, "seconds", "last seen")
+    for one in people:
+        seconds = "" if one.seconds_per_answer is None else f"{one.seconds_per_answer:.1f}"
+        said = (str(one.said.get(answer, 0)) for answer in projects.ANSWERS)
+        table.add_row(escape(one.name), *said, seconds, (one.last_seen or "")[:16].replace("T", " "))
+    return table
 
 
 @app.command()

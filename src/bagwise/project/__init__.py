@@ -1,7 +1,10 @@
 """A labelling project on disk: instances, answers as events, leases, and a learner that is a replay of the answers."""
 
 from bagwise.project.checking import check
+from bagwise.project.database import DatabaseError
 from bagwise.project.events import ANSWERS, Event
+from bagwise.project.participation import Participation, people_of
+from bagwise.project.people import Invitation, NotSignedIn, People
 from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
@@ -11,13 +14,19 @@ __all__ = [
     "AlreadyAnswered",
     "Asked",
     "Asking",
+    "DatabaseError",
     "Display",
     "Event",
+    "Invitation",
     "Learning",
+    "NotSignedIn",
+    "Participation",
+    "People",
     "Project",
     "Settings",
     "Status",
     "check",
+    "people_of",
     "predict",
     "status_of",
 ]

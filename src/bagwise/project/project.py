@@ -27,6 +27,7 @@ from bagwise.project import instances, replay, store
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
 from bagwise.project.importing import Progress, import_into, quiet
+from bagwise.project.names import refuse_bad_name
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Asking, Data, Display, Learning, Settings
@@ -225,7 +226,7 @@ class Project:
 
         Asking again without answering gives the same questions again. An empty list: nothing is left for this person.
         """
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         with self._lock:
             for _ in range(TRIES):
                 self.catch_up()
@@ -256,7 +257,7 @@ class Project:
         The same answer sent again is the same event. `pair` saves an answer whose question is long forgotten.
         """
         _refuse_bad_answer(answer)
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         with self._lock:
             with self.database.writing() as connection:
                 saved = store.event_with(connection, key)
@@ -353,7 +354,7 @@ class Project:
 
     def set_role(self, annotator: str, role: str) -> None:
         """Make somebody an `annotator` or an `adjudicator`."""
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         if role not in ("annotator", "adjudicator"):
             raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
         with self._lock, self.database.writing() as connection:
@@ -473,7 +474,7 @@ class Project:
         )
 
     def _replace(self, number: int, annotator: str, kind: str, answer: str, key: str | None = None) -> Event:
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         _refuse_bad_answer(answer)
         with self.database.writing() as connection:
             saved = store.event_with(connection, key) if key is not None else None
@@ -595,8 +596,3 @@ def _pair(question: Question) -> Pair:
 def _refuse_bad_answer(answer: str) -> None:
     if answer not in ANSWERS:
         raise BagwiseError(f"{answer!r} is no answer: say one of {', '.join(ANSWERS)}.")
-
-
-def _refuse_bad_name(annotator: str) -> None:
-    if not annotator.strip() or len(annotator) > 200 or not annotator.isprintable():
-        raise BagwiseError(f"{annotator[:40]!r} is no name of a person: write up to 200 printable characters.")

@@ -2,22 +2,25 @@
 
 from pathlib import Path
 
-from fastapi import FastAPI, HTTPException
-from fastapi.responses import FileResponse, RedirectResponse
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from bagwise.errors import BagwiseError
-from bagwise.project import AlreadyAnswered, Project
-from bagwise.server import progress, questions
-from bagwise.server.parts import REFUSED
-from bagwise.server.safety import Guard
+from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project
+from bagwise.server import people, progress, questions
+from bagwise.server.parts import REFUSED, cookie_of
+from bagwise.server.patience import Patience, TooManyTries
+from bagwise.server.safety import Guard, Site
 
 STATIC = Path(__file__).parent / "static"
-ROUTERS = (questions.router, progress.router)
+ROUTERS = (questions.router, progress.router, people.router)
+CODES = {AlreadyAnswered: 409, NotSignedIn: 401, TooManyTries: 429, DatabaseError: 503}
 
 
-def application(project: Project, annotator: str) -> FastAPI:
-    """The server of one project; without a sign-in, whoever calls is `annotator`."""
+def application(project: Project, annotator: str, site: Site | None = None) -> FastAPI:
+    """The server of one project; where nobody was ever invited, whoever calls is `annotator`."""
+    site = site or Site()
     app = FastAPI(
         title=f"Bagwise: {project.settings.name}",
         docs_url=None,
@@ -26,13 +29,18 @@ def application(project: Project, annotator: str) -> FastAPI:
         responses=REFUSED,
     )
     app.state.project, app.state.annotator = project, annotator
-    app.add_middleware(Guard)
+    app.state.site, app.state.patience = site, Patience()
+    app.add_middleware(Guard, site=site)
     for router in ROUTERS:
         app.include_router(router)
 
     @app.exception_handler(BagwiseError)
-    async def refuse(_: object, error: BagwiseError) -> None:
-        raise HTTPException(409 if isinstance(error, AlreadyAnswered) else 400, str(error))
+    def refuse(_: object, error: BagwiseError) -> JSONResponse:
+        response = JSONResponse({"detail": str(error)}, CODES.get(type(error), 400))
+        if isinstance(error, NotSignedIn):
+            response.headers["WWW-Authenticate"] = "Bearer"
+            response.delete_cookie(cookie_of(project), httponly=True, samesite="strict")
+        return response
 
     @app.get("/", include_in_schema=False)
     def page() -> FileResponse:

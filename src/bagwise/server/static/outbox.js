@@ -43,7 +43,7 @@ export class Outbox {
           headers: { "Content-Type": "application/json" },
           body: JSON.stringify(body),
         });
-        if (response.status >= 500) throw new Error("the server failed");
+        if (response.status >= 500 || [401, 429].includes(response.status)) throw new Error("not now");
         const said = await response.json();
         this.waiting.shift();
         this.#keep();
