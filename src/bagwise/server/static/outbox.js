@@ -38,6 +38,7 @@ export class Outbox {
     while (this.waiting.length) {
       const { path, body } = this.waiting[0];
       try {
+        if (document.querySelector("#sign-in[open]")) throw new Error("nobody is signed in");
         const response = await fetch(path, {
           method: "POST",
           headers: { "Content-Type": "application/json" },

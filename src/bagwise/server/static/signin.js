@@ -54,16 +54,20 @@ async function showMe() {
   find("me-name").textContent = me.name;
 }
 
-// The way in: resolves when the token of the address, if there is one, was tried.
+// Everything starts anew with whoever it is now: what was fetched or kept in memory may be another person's.
+async function signInWith(token) {
+  const refused = await signIn(token);
+  if (refused === null) location.reload();
+  else find("sign-in-said").textContent = refused;
+}
+
+// The way in, before anything else is asked of the server.
 export async function enter() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token !== null) {
     history.replaceState(null, "", location.pathname);
-    const refused = await signIn(token);
-    if (refused !== null) {
-      find("sign-in-said").textContent = refused;
-      signedOut();
-    }
+    signedOut();
+    await signInWith(token);
   }
   await showMe();
 }
@@ -71,10 +75,7 @@ export async function enter() {
 find("sign-in").addEventListener("cancel", (event) => event.preventDefault());
 find("sign-in-form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const given = find("token").value.trim();
-  const refused = await signIn(given.split("#token=").at(-1));
-  if (refused === null) location.reload();
-  else find("sign-in-said").textContent = refused;
+  await signInWith(find("token").value.trim().split("#token=").at(-1));
 });
 find("sign-out").addEventListener("click", async () => {
   await post("/api/sign-out", {}).catch(() => null);
