@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from bagwise.errors import BagwiseError
-from bagwise.project import People
+from bagwise.project import Invitations
 from bagwise.server import Site, application, refuse_strangers, refuse_taken_port
 
 
@@ -82,7 +82,7 @@ def test_files_cannot_leave_their_folder(client, path):
 def test_other_machines_are_served_only_where_people_sign_in(project, host):
     with pytest.raises(BagwiseError, match="bagwise invite"):
         refuse_strangers(project, Site(host))
-    People(project.database).invite("bea")
+    Invitations(project.database).invite("bea")
     refuse_strangers(project, Site(host))
 
 

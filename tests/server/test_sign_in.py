@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from bagwise.cli import app
 from bagwise.errors import BagwiseError
-from bagwise.project import NotSignedIn, People, Project, people_of
+from bagwise.project import Invitations, NotSignedIn, Project, participants
 from bagwise.server import application
 from bagwise.server.parts import cookie_of
 
@@ -23,7 +23,7 @@ def client(project):
 
 @pytest.fixture
 def people(project):
-    return People(project.database)
+    return Invitations(project.database)
 
 
 def bearer(token):
@@ -147,7 +147,7 @@ def test_patience_forgets_addresses_rather_than_grow():
 
 def test_secrets_are_only_hashes_on_disk_and_never_in_a_log(make_project, caplog, capfd):
     project = make_project()
-    people = People(project.database)
+    people = Invitations(project.database)
     token = people.invite("bea")
     session = people.sign_in(token)
     with TestClient(application(project, "ann"), base_url=HERE) as client:
@@ -181,7 +181,7 @@ def test_everybody_has_their_own_leases_and_progress(client, people, project):
     assert found["cem"]["last_seen"] is None
     assert found["eve"]["adjudicator"]
     people.sign_in(tokens["cem"])
-    assert next(one for one in people_of(project) if one.name == "cem").last_seen is not None
+    assert next(one for one in participants(project) if one.name == "cem").last_seen is not None
 
 
 def test_nonsense_is_never_invited(people):
@@ -204,7 +204,7 @@ def test_the_command(make_project):
     assert found["link"] == f"https://label.example/#token={found['token']}"
     assert len(found["token"]) == 43
     with Project.open(folder) as project:
-        assert People(project.database).with_token(found["token"]) == "bea"
+        assert Invitations(project.database).with_token(found["token"]) == "bea"
         assert project.contents.adjudicators == {"bea"}
     printed = run("cem", "--days", "3")
     assert printed.count("#token=") == 1
@@ -219,7 +219,7 @@ def test_the_command(make_project):
 
 
 def test_a_link_signs_in_and_leaves_the_address(page, running):
-    token = People(running.project.database).invite("bea")
+    token = Invitations(running.project.database).invite("bea")
     page.goto(f"{running.address}/#token={token}")
     page.wait_for_selector("#bag .strip")
     assert "token" not in page.url
@@ -238,7 +238,7 @@ def test_a_link_signs_in_and_leaves_the_address(page, running):
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_token_is_pasted(page, running, width):
     page.set_viewport_size({"width": width, "height": 800})
-    token = People(running.project.database).invite("bea")
+    token = Invitations(running.project.database).invite("bea")
     page.goto(running.address)
     page.get_by_role("dialog", name="Sign in").wait_for()
     page.get_by_label("Token").fill("wrong")
@@ -256,7 +256,7 @@ def test_a_token_is_pasted(page, running, width):
 
 
 def test_what_one_person_said_is_never_sent_as_another(page, running):
-    people = People(running.project.database)
+    people = Invitations(running.project.database)
     bea, cem = people.invite("bea"), people.invite("cem")
     page.goto(f"{running.address}/#token={bea}")
     page.wait_for_selector("#bag .strip")
@@ -275,7 +275,7 @@ def test_what_one_person_said_is_never_sent_as_another(page, running):
 
 
 def test_two_browsers_never_get_the_same_question(chromium, running, truth):
-    people = People(running.project.database)
+    people = Invitations(running.project.database)
     tabs, shown = {}, {"bea": [], "cem": []}
     for name in shown:
         tabs[name] = chromium.new_context().new_page()

@@ -19,7 +19,7 @@ from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught
 from bagwise.errors import BagwiseError
 from bagwise.formats import Source
-from bagwise.project import AlreadyAnswered, Display, Learning, People, Project
+from bagwise.project import AlreadyAnswered, Display, Invitations, Learning, Project
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
@@ -79,7 +79,7 @@ def serve(
 def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool) -> None:
     server.refuse_strangers(project, site)
     address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
-    who = "those who were invited" if People(project.database).any_invited() else me
+    who = "those who were invited" if Invitations(project.database).any_invited() else me
     say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
     if browser:
         threading.Timer(1.0, webbrowser.open, [address]).start()

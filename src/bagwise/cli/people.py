@@ -11,8 +11,8 @@ from rich.table import Table
 from bagwise.cli._app import app, console, say
 from bagwise.cli._projects import AsJson, At, Folder
 from bagwise.errors import BagwiseError
-from bagwise.project import People, Project
-from bagwise.project.people import DEFAULT_DAYS, MOST_DAYS
+from bagwise.project import Invitations, Project
+from bagwise.project.invitations import DEFAULT_DAYS, MOST_DAYS
 
 
 @app.command()
@@ -30,7 +30,7 @@ def invite(
     if sum((name is not None, listed, revoke is not None)) != 1:
         raise BagwiseError("Say whom to invite, or --list, or --revoke NAME.")
     with Project.open(folder) as project:
-        people = People(project.database)
+        people = Invitations(project.database)
         if name is not None:
             _invite(people, name, days, adjudicator, at, as_json)
         elif revoke is not None:
@@ -40,7 +40,7 @@ def invite(
             _list(people, as_json)
 
 
-def _invite(people: People, name: str, days: int, adjudicator: bool, at: str, as_json: bool) -> None:
+def _invite(people: Invitations, name: str, days: int, adjudicator: bool, at: str, as_json: bool) -> None:
     token = people.invite(name, days, adjudicator)
     link = f"{at.rstrip('/')}/#token={token}"
     if as_json:
@@ -51,7 +51,7 @@ def _invite(people: People, name: str, days: int, adjudicator: bool, at: str, as
     say(f"  token  {token}")
 
 
-def _list(people: People, as_json: bool) -> None:
+def _list(people: Invitations, as_json: bool) -> None:
     found = people.invitations()
     if as_json:
         print(json.dumps([vars(one) for one in found], indent=2))

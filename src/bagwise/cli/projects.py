@@ -40,7 +40,7 @@ def init(
     database: Annotated[
         str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
     ] = "",
-    people: Annotated[int, typer.Option(min=1, help="People to ask about each pair.")] = 1,
+    people: Annotated[int, typer.Option(min=1, help="Invitations to ask about each pair.")] = 1,
     share: Annotated[float, typer.Option(min=0, max=1, help="Share of the pairs that several are asked about.")] = 1.0,
     criterion: Annotated[str, typer.Option(help=f"One of {', '.join(available_criteria())}.")] = "balanced_uncertainty",
     update: Annotated[str, typer.Option(help=f"One of {', '.join(solvers.available())}.")] = "replay",
@@ -91,7 +91,7 @@ def import_(
 def status(folder: Folder, as_json: AsJson = False) -> None:
     """How far a project is: answers by person and class, what is known, estimated quality, disk use."""
     with Project.open(folder) as project:
-        found, people = projects.status_of(project), projects.people_of(project)
+        found, people = projects.status_of(project), projects.participants(project)
     if as_json:
         print(json.dumps({**found.as_json(), "people": [vars(one) for one in people]}, indent=2))
         return

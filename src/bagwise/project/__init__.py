@@ -3,8 +3,8 @@
 from bagwise.project.checking import check
 from bagwise.project.database import DatabaseError
 from bagwise.project.events import ANSWERS, Event
-from bagwise.project.participation import Participation, people_of
-from bagwise.project.people import Invitation, NotSignedIn, People
+from bagwise.project.invitations import Invitation, Invitations, NotSignedIn
+from bagwise.project.participation import Participation, participants
 from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
@@ -18,15 +18,15 @@ __all__ = [
     "Display",
     "Event",
     "Invitation",
+    "Invitations",
     "Learning",
     "NotSignedIn",
     "Participation",
-    "People",
     "Project",
     "Settings",
     "Status",
     "check",
-    "people_of",
+    "participants",
     "predict",
     "status_of",
 ]

@@ -6,7 +6,7 @@ from statistics import median
 
 from bagwise.project import store
 from bagwise.project.events import Event
-from bagwise.project.people import People
+from bagwise.project.invitations import Invitations
 from bagwise.project.project import Project
 
 
@@ -22,12 +22,12 @@ class Participation:
     last_seen: str | None
 
 
-def people_of(project: Project) -> list[Participation]:
+def participants(project: Project) -> list[Participation]:
     """Everybody who answered or was invited, by name."""
     project.catch_up()
     with project.database.reading() as connection:
         roles = store.annotators(connection)
-    people = People(project.database)
+    people = Invitations(project.database)
     invited = {one.name: one.state for one in people.invitations()}
     signed_in = people.last_signed_in()
     said: dict[str, list[Event]] = {name: [] for name in roles}

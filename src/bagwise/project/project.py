@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Connection
 
-from bagwise.asking import NothingToAsk, Question
+from bagwise.asking import Question
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, PredictionTable, Source
@@ -31,6 +31,7 @@ from bagwise.project.names import refuse_bad_name
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Asking, Data, Display, Learning, Settings
+from bagwise.project.teaching import Teaching
 
 SPARE_CANDIDATES = 60
 SPARE_CHOICES = 4
@@ -63,7 +64,6 @@ class Project:
     def __init__(self, folder: Path, settings: Settings, database: Database) -> None:
         self.folder, self.settings, self.database = folder, settings, database
         self._lock = threading.RLock()
-        self._progress: Progress = quiet
         self._load()
 
     # Making and opening
@@ -128,8 +128,7 @@ class Project:
 
     def close(self) -> None:
         """Keep what was learned for a fast start, and let go of the database."""
-        if self._replay.learner is not None and self._replay.applied != self._saved:
-            self._snapshots.save(self._replay)
+        self._teaching.close()
         self.database.close()
 
     def __enter__(self) -> "Project":
@@ -150,10 +149,10 @@ class Project:
         features = instances.open_instances(self.folder, int(contents.offsets[-1]), data.features, data.dtype)
         counted = replay.Replay(contents, self.settings)
         counted.count(events)
-        self.contents, self._events, self._replay = contents, events, counted
+        self.contents, self._events, self._counted = contents, events, counted
         self.bags = Bags.trusted(features, contents.offsets, contents.ids)
-        self._snapshots = replay.Snapshots(self.folder, contents, self.settings)
-        self._saved = -1
+        snapshots = replay.Snapshots(self.folder, contents, self.settings)
+        self._teaching = Teaching(counted, self.bags, events, snapshots)
 
     # What there is
 
@@ -165,7 +164,7 @@ class Project:
     @property
     def votes(self) -> Votes:
         """What was said."""
-        return self._replay.votes
+        return self._counted.votes
 
     @property
     def events(self) -> list[Event]:
@@ -175,23 +174,18 @@ class Project:
     @property
     def learner(self) -> ActiveLearner:
         """The model, taught everything said so far."""
-        with self._lock:
-            self.catch_up()
-            return self._taught()
+        return self.load()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
         """Make the learner now, showing how far the replay is."""
-        self._progress = progress
-        try:
-            return self.learner
-        finally:
-            self._progress = quiet
+        self.catch_up()
+        return self._teaching.learner(progress)
 
     def labels(self) -> LabelTable:
         """What is known: imported, or decided by answers."""
         with self._lock:
             self.catch_up()
-            known, unsure = self._replay.known()
+            known, unsure = self._counted.known()
             values = np.where(known == store.UNKNOWN, np.nan, known)
             return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
 
@@ -227,21 +221,21 @@ class Project:
         Asking again without answering gives the same questions again. An empty list: nothing is left for this person.
         """
         refuse_bad_name(annotator)
-        with self._lock:
-            for _ in range(TRIES):
+        for _ in range(TRIES):
+            with self._lock:
                 self.catch_up()
                 with self.database.reading() as connection:
                     leases = store.leases(connection)
                 mine = [one for one in leases if one.annotator == annotator and self._wants(one.pair, annotator)]
-                mine.sort(key=lambda one: -one.asked_after)
-                if len(mine) >= count:
-                    return [self._asked(one) for one in mine[:count]]
-                candidates, complete = self._candidates(annotator, leases, count - len(mine))
-                candidates = _varied(candidates, [one.pair for one in leases], count + SPARE_CHOICES)
-                granted = self._grant(annotator, candidates, count - len(mine))
-                if len(mine) + len(granted) >= count or complete:
-                    return [self._asked(one) for one in mine + granted]
-            return [self._asked(one) for one in mine + granted]
+            mine.sort(key=lambda one: -one.asked_after)
+            if len(mine) >= count:
+                return [self._asked(one) for one in mine[:count]]
+            candidates, asked_after, complete = self._candidates(annotator, leases, count - len(mine))
+            candidates = _varied(candidates, [one.pair for one in leases], count + SPARE_CHOICES)
+            granted = self._grant(annotator, candidates, count - len(mine), asked_after)
+            if len(mine) + len(granted) >= count or complete:
+                break
+        return [self._asked(one) for one in mine + granted]
 
     def answer(
         self,
@@ -324,7 +318,7 @@ class Project:
                 event.score,
                 event.belief,
                 int(of_instances[:, event.label_class].argmax()),
-                self._replay.applied,
+                self._events[-1].number,
             )
             store.grant(connection, lease)
 
@@ -362,77 +356,63 @@ class Project:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Learn what other processes saved."""
+        """Count what was said since, also in other processes; it is learned when a question or the model is wanted."""
         with self._lock:
             with self.database.reading() as connection:
                 current = store.contents_version(connection) == self.contents.version
                 new = store.events_after(connection, len(self._events)) if current else []
             if not current:
-                taught = self._replay.learner is not None
+                before = self._teaching
                 self._load()
-                if taught:
-                    self._taught()
+                before.close()
                 return
+            self._counted.count(new)
             self._events += new
-            try:
-                for event in new:
-                    self._replay.apply(event)
-            except BaseException:
-                # Interrupted in the middle of learning: what is half learned is thrown away and learned again.
-                self._replay = replay.Replay(self.contents, self.settings)
-                self._replay.count(self._events)
-                raise
-            if self._replay.learner is not None and self._replay.applied >= self._saved + replay.SNAPSHOT_EVERY:
-                self._keep()
 
     def _catch_up_later(self) -> None:
-        """After something was saved: learn it now if the database can be reached, else at the next occasion."""
+        """After something was saved: count it now if the database can be reached, else at the next occasion."""
         with contextlib.suppress(DatabaseError):
             self.catch_up()
 
     def _taught(self) -> ActiveLearner:
-        if self._replay.learner is None:
-            self._replay = replay.full(
-                self.contents, self.bags, self.settings, self._events, self._snapshots, self._progress
-            )
-            self._keep()
-        assert self._replay.learner is not None
-        return self._replay.learner
-
-    def _keep(self) -> None:
-        self._snapshots.save(self._replay)
-        self._saved = self._replay.applied
+        """The newest model that is ready: nobody waits for another to learn."""
+        return self._teaching.newest()
 
     def _wants(self, pair: Pair, annotator: str) -> int:
         return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
 
-    def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> tuple[list[Question], bool]:
-        """The best questions that this person may be asked now, and whether these are all there are."""
-        learner = self._taught()
+    def _candidates(
+        self, annotator: str, leases: Sequence[store.Lease], wanted: int
+    ) -> tuple[list[Question], int, bool]:
+        """The best questions that this person may be asked now, by which model, and whether these are all."""
         taken: dict[Pair, int] = {}
         for lease in leases:
             mine = lease.annotator == annotator
             taken[lease.pair] = taken.get(lease.pair, 0) + (self.votes.people if mine else 1)
-        count = wanted + len(leases) + self.votes.half_asked + SPARE_CANDIDATES
+        count = wanted + 2 * len(leases) + self.votes.half_asked + SPARE_CANDIDATES
+        patiently = False
         while True:
-            try:
-                asked = learner.ask(count)
-            except NothingToAsk:
-                return [], True
-            free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
-            complete = len(asked) < count
-            if len(free) >= wanted or complete:
-                return free, complete and len(free) <= wanted
-            count *= 2
+            said = len(self._events)
+            ranking = self._teaching.ranking(said, count, patiently)
+            with self._lock:
+                asked = ranking.questions
+                free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
+            fresh = ranking.applied >= said
+            if len(free) >= wanted or (fresh and ranking.complete):
+                return free, ranking.applied, ranking.complete and len(free) <= wanted
+            # An old ranking is used up before a larger one is asked for.
+            patiently, count = True, count * 2 if fresh else count
 
-    def _grant(self, annotator: str, candidates: Sequence[Question], wanted: int) -> list[store.Lease]:
+    def _grant(
+        self, annotator: str, candidates: Sequence[Question], wanted: int, asked_after: int
+    ) -> list[store.Lease]:
         """Lease the first of these that are still free."""
         granted: list[store.Lease] = []
         if not candidates:
             return granted
-        with self.database.writing() as connection:
+        with self._lock, self.database.writing() as connection:
             until = store.clock(connection) + self.settings.asking.lease_seconds
-            newer = {event.pair for event in store.events_after(connection, self._replay.applied)}
+            newer = {event.pair for event in store.events_after(connection, len(self._events))}
             taken: dict[Pair, int] = {}
             for lease in store.leases(connection):
                 taken[lease.pair] = taken.get(lease.pair, 0) + 1
@@ -453,7 +433,7 @@ class Project:
                     float(question.score),
                     question.belief[0],
                     question.evidence[0],
-                    self._replay.applied,
+                    asked_after,
                 )
                 store.grant(connection, lease)
                 granted.append(lease)

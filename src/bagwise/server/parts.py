@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, Field
 
-from bagwise.project import NotSignedIn, People, Project
+from bagwise.project import Invitations, NotSignedIn, Project
 from bagwise.server.patience import Patience
 
 
@@ -57,7 +57,7 @@ def cookie_of(project: Project) -> str:
     return f"bagwise-{project.contents.project[:8]}"
 
 
-def known_by(request: Request, people: People, token: str) -> str:
+def known_by(request: Request, people: Invitations, token: str) -> str:
     """Whose token it is; whoever tries too many wrong ones has to wait."""
     patience: Patience = request.app.state.patience
     address = request.client.host if request.client else ""
@@ -71,7 +71,7 @@ def known_by(request: Request, people: People, token: str) -> str:
 
 def person(request: Request, project: Served, bearer: Bearer) -> str:
     """Who calls: by a token, by a session, or, where nobody was ever invited, the one who serves."""
-    people = People(project.database)
+    people = Invitations(project.database)
     if bearer is not None:
         return known_by(request, people, bearer.credentials)
     session = request.cookies.get(cookie_of(project))

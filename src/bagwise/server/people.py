@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from bagwise.project import People, people_of
-from bagwise.project.people import DAY, SESSION_DAYS
+from bagwise.project import Invitations, participants
+from bagwise.project.invitations import DAY, SESSION_DAYS
 from bagwise.server.parts import Person, Served, cookie_of, known_by
 
 router = APIRouter(prefix="/api", tags=["people"])
@@ -44,7 +44,7 @@ class PersonOut(BaseModel):
 @router.post("/sign-in")
 def sign_in(request: Request, response: Response, project: Served, said: TokenIn) -> MeOut:
     """Begin a session: the answer sets a cookie that no script can read and no other site can send."""
-    people = People(project.database)
+    people = Invitations(project.database)
     name = known_by(request, people, said.token)
     response.set_cookie(
         cookie_of(project),
@@ -62,7 +62,7 @@ def sign_out(request: Request, response: Response, project: Served, _: Nothing) 
     """End the session."""
     session = request.cookies.get(cookie_of(project))
     if session is not None:
-        People(project.database).sign_out(session)
+        Invitations(project.database).sign_out(session)
         response.delete_cookie(cookie_of(project), httponly=True, samesite="strict")
     return Nothing()
 
@@ -70,7 +70,7 @@ def sign_out(request: Request, response: Response, project: Served, _: Nothing) 
 @router.get("/me")
 def me(project: Served, person: Person) -> MeOut:
     """Who I am."""
-    needed = People(project.database).any_invited()
+    needed = Invitations(project.database).any_invited()
     return MeOut(name=person, adjudicator=person in project.contents.adjudicators, signed_in=needed)
 
 
@@ -86,5 +86,5 @@ def people(project: Served, _: Person) -> list[PersonOut]:
             seconds_per_answer=one.seconds_per_answer,
             last_seen=one.last_seen,
         )
-        for one in people_of(project)
+        for one in participants(project)
     ]

@@ -5,14 +5,14 @@ import socket
 import uvicorn
 
 from bagwise.errors import BagwiseError
-from bagwise.project import People, Project
+from bagwise.project import Invitations, Project
 from bagwise.server.app import application
 from bagwise.server.safety import Site
 
 
 def refuse_strangers(project: Project, site: Site) -> None:
     """Other machines are served only where people sign in."""
-    if not site.is_loopback and not People(project.database).any_invited():
+    if not site.is_loopback and not Invitations(project.database).any_invited():
         raise BagwiseError(
             f"{site.host} can be reached by others, and nobody was invited yet: "
             f"invite them with `bagwise invite {project.folder} NAME`, or serve 127.0.0.1."

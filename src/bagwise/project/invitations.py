@@ -35,7 +35,7 @@ class Invitation:
     state: str
 
 
-class People:
+class Invitations:
     """The invitations of one project."""
 
     def __init__(self, database: Database) -> None:
