@@ -223,9 +223,7 @@ class Project:
         refuse_bad_name(annotator)
         for _ in range(TRIES):
             with self._lock:
-                self.catch_up()
-                with self.database.reading() as connection:
-                    leases = store.leases(connection)
+                leases = self.catch_up()
                 mine = [one for one in leases if one.annotator == annotator and self._wants(one.pair, annotator)]
             mine.sort(key=lambda one: -one.asked_after)
             if len(mine) >= count:
@@ -287,7 +285,7 @@ class Project:
                     shown=shown,
                 )
                 store.end_lease(connection, key)
-            self._catch_up_later()
+            self._after(event)
             return event
 
     def undo(self, annotator: str, key: str | None = None) -> Event:
@@ -355,22 +353,37 @@ class Project:
             store.ensure_annotator(connection, annotator, role)
         self.catch_up()
 
-    def catch_up(self) -> None:
-        """Count what was said since, also in other processes; it is learned when a question or the model is wanted."""
+    def catch_up(self) -> list[store.Lease]:
+        """Count what was said since, also in other processes, and say which questions are out.
+
+        It is learned when a question or the model is wanted.
+        """
         with self._lock:
             with self.database.reading() as connection:
                 current = store.contents_version(connection) == self.contents.version
                 new = store.events_after(connection, len(self._events)) if current else []
-            if not current:
+                leases = store.leases(connection)
+            if current:
+                self._count(new)
+            else:
                 before = self._teaching
                 self._load()
                 before.close()
-                return
-            self._counted.count(new)
-            self._events += new
+            return leases
+
+    def _count(self, new: list[Event]) -> None:
+        self._counted.count(new)
+        self._events += new
+
+    def _after(self, event: Event) -> None:
+        """Count what was just saved, and what others said before it."""
+        if event.number == len(self._events) + 1:
+            self._count([event])
+        else:
+            self._catch_up_later()
 
     def _catch_up_later(self) -> None:
-        """After something was saved: count it now if the database can be reached, else at the next occasion."""
+        """Count what was saved if the database can be reached, else at the next occasion."""
         with contextlib.suppress(DatabaseError):
             self.catch_up()
 
@@ -483,7 +496,7 @@ class Project:
                 asked_after=old.asked_after,
                 replaces=number,
             )
-        self._catch_up_later()
+        self._after(event)
         return event
 
     def _refuse_second_answer(self, connection: Connection, pair: Pair, annotator: str) -> None:

@@ -43,8 +43,8 @@ Bearer = Annotated[
 ]
 
 
-def served(request: Request) -> Project:
-    """The project behind this server."""
+async def served(request: Request) -> Project:
+    """The project behind this server; a coroutine, since others are put into a thread."""
     project: Project = request.app.state.project
     return project
 

@@ -119,7 +119,7 @@ def answers(project: Served, _: Person, count: Annotated[int, Query(ge=1, le=500
 
 def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
-    instances = [[float(value) for value in row] for row in project.bags[position]]
+    instances = project.bags[position].tolist()
     return Bag(id=str(project.contents.ids[position]), instances=instances, shape=project.settings.picture)
 
 
