@@ -402,7 +402,7 @@ class Project:
         for lease in leases:
             mine = lease.annotator == annotator
             taken[lease.pair] = taken.get(lease.pair, 0) + (self.votes.people if mine else 1)
-        count = wanted + 2 * len(leases) + self.votes.half_asked + SPARE_CANDIDATES
+        count = wanted + len(leases) + self.votes.half_asked + SPARE_CANDIDATES
         patiently = False
         while True:
             said = len(self._events)

@@ -1,6 +1,7 @@
 """Start the server."""
 
 import socket
+import sys
 
 import uvicorn
 
@@ -8,6 +9,10 @@ from bagwise.errors import BagwiseError
 from bagwise.project import Invitations, Project
 from bagwise.server.app import application
 from bagwise.server.safety import Site
+
+# Every statement to the database lets go of the interpreter and has to get it back from the thread that learns: the
+# 5 ms that Python lets it keep each time add up.
+SWITCH_SECONDS = 0.0005
 
 
 def refuse_strangers(project: Project, site: Site) -> None:
@@ -34,4 +39,5 @@ def serve(project: Project, annotator: str, site: Site | None = None, port: int 
     """Until interrupted."""
     site = site or Site()
     refuse_strangers(project, site)
+    sys.setswitchinterval(SWITCH_SECONDS)
     uvicorn.run(application(project, annotator, site), host=site.host, port=port, log_level="warning")
