@@ -154,7 +154,8 @@ class Database:
         copy = Database.in_file(path)
         copy.upgrade(self.version() or schema.VERSION)
         with self.reading() as source, copy.first_writing() as target:
-            for table in schema.metadata.sorted_tables:
+            made = inspect(source).get_table_names()
+            for table in (table for table in schema.metadata.sorted_tables if table.name in made):
                 there = {column["name"] for column in inspect(source).get_columns(table.name)}
                 rows = source.execute(select(*(column for column in table.columns if column.name in there)))
                 for part in rows.mappings().partitions(ROWS_AT_ONCE):

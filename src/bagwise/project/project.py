@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Connection
 
-from bagwise.asking import NothingToAsk, Question
+from bagwise.asking import Question
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, PredictionTable, Source
@@ -27,10 +27,12 @@ from bagwise.project import media as kept
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
 from bagwise.project.importing import Progress, import_into, quiet
+from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.settings import FILE as SETTINGS
+from bagwise.project.teaching import Teaching
 
 SPARE_CANDIDATES = 60
 SPARE_CHOICES = 4
@@ -63,7 +65,6 @@ class Project:
     def __init__(self, folder: Path, settings: Settings, database: Database) -> None:
         self.folder, self.settings, self.database = folder, settings, database
         self._lock = threading.RLock()
-        self._progress: Progress = quiet
         self._load()
 
     # Making and opening
@@ -129,8 +130,7 @@ class Project:
 
     def close(self) -> None:
         """Keep what was learned for a fast start, and let go of the database."""
-        if self._replay.learner is not None and self._replay.applied != self._saved:
-            self._snapshots.save(self._replay)
+        self._teaching.close()
         self.database.close()
 
     def __enter__(self) -> "Project":
@@ -151,10 +151,10 @@ class Project:
         features = instances.open_instances(self.folder, int(contents.offsets[-1]), data.features, data.dtype)
         counted = replay.Replay(contents, self.settings)
         counted.count(events)
-        self.contents, self._events, self._replay = contents, events, counted
+        self.contents, self._events, self._counted = contents, events, counted
         self.bags = Bags.trusted(features, contents.offsets, contents.ids)
-        self._snapshots = replay.Snapshots(self.folder, contents, self.settings)
-        self._saved = -1
+        snapshots = replay.Snapshots(self.folder, contents, self.settings)
+        self._teaching = Teaching(counted, self.bags, events, snapshots)
 
     # What there is
 
@@ -166,7 +166,7 @@ class Project:
     @property
     def votes(self) -> Votes:
         """What was said."""
-        return self._replay.votes
+        return self._counted.votes
 
     @property
     def events(self) -> list[Event]:
@@ -176,30 +176,23 @@ class Project:
     @property
     def learner(self) -> ActiveLearner:
         """The model, taught everything said so far."""
-        with self._lock:
-            self.catch_up()
-            return self._taught()
+        return self.load()
 
     def memory(self) -> Memory:
         """All that the model has become, and the rates of wrong answers it goes by."""
-        with self._lock:
-            self.catch_up()
-            self._taught()
-            return self._replay.memory()
+        self.catch_up()
+        return self._teaching.memory()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
         """Make the learner now, showing how far the replay is."""
-        self._progress = progress
-        try:
-            return self.learner
-        finally:
-            self._progress = quiet
+        self.catch_up()
+        return self._teaching.learner(progress)
 
     def labels(self) -> LabelTable:
         """What is known: imported, or decided by answers."""
         with self._lock:
             self.catch_up()
-            known, unsure = self._replay.known()
+            known, unsure = self._counted.known()
             values = np.where(known == store.UNKNOWN, np.nan, known)
             return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
 
@@ -223,8 +216,7 @@ class Project:
         if not bags:
             return []
         chosen = self.bags.select(bags)
-        with self._lock:
-            believed = self._taught().model.predict_instance_proba(chosen)[:, label_class]
+        believed = self._taught().model.predict_instance_proba(chosen)[:, label_class]
         return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
 
     def predictions(self) -> PredictionTable:
@@ -249,11 +241,10 @@ class Project:
 
     def people(self) -> People:
         """How often everybody is wrong, as the model assumes it now."""
-        with self._lock:
-            if self.settings.learning.noise == ESTIMATE:
-                self.catch_up()
-                self._taught()
-            return self._replay.people
+        if self.settings.learning.noise != ESTIMATE:
+            return People.before(self.settings.learning.noise)
+        self.catch_up()
+        return self._teaching.people()
 
     def doubts(self) -> list[Doubt]:
         """Every answer with the probability that it is wrong, the most doubtful first."""
@@ -269,22 +260,20 @@ class Project:
 
         Asking again without answering gives the same questions again. An empty list: nothing is left for this person.
         """
-        _refuse_bad_name(annotator)
-        with self._lock:
-            for _ in range(TRIES):
-                self.catch_up()
-                with self.database.reading() as connection:
-                    leases = store.leases(connection)
+        refuse_bad_name(annotator)
+        for _ in range(TRIES):
+            with self._lock:
+                leases = self.catch_up()
                 mine = [one for one in leases if one.annotator == annotator and self._wants(one.pair, annotator)]
-                mine.sort(key=lambda one: -one.asked_after)
-                if len(mine) >= count:
-                    return [self._asked(one) for one in mine[:count]]
-                candidates, complete = self._candidates(annotator, leases, count - len(mine))
-                candidates = _varied(candidates, [one.pair for one in leases], count + SPARE_CHOICES)
-                granted = self._grant(annotator, candidates, count - len(mine))
-                if len(mine) + len(granted) >= count or complete:
-                    return [self._asked(one) for one in mine + granted]
-            return [self._asked(one) for one in mine + granted]
+            mine.sort(key=lambda one: -one.asked_after)
+            if len(mine) >= count:
+                return [self._asked(one) for one in mine[:count]]
+            candidates, asked_after, complete = self._candidates(annotator, leases, count - len(mine))
+            candidates = _varied(candidates, [one.pair for one in leases], count + SPARE_CHOICES)
+            granted = self._grant(annotator, candidates, count - len(mine), asked_after)
+            if len(mine) + len(granted) >= count or complete:
+                break
+        return [self._asked(one) for one in mine + granted]
 
     def answer(
         self,
@@ -300,7 +289,7 @@ class Project:
         The same answer sent again is the same event. `pair` saves an answer whose question is long forgotten.
         """
         _refuse_bad_answer(answer)
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         with self._lock:
             with self.database.writing() as connection:
                 saved = store.event_with(connection, key)
@@ -336,7 +325,7 @@ class Project:
                     shown=shown,
                 )
                 store.end_lease(connection, key)
-            self._catch_up_later()
+            self._after(event)
             return event
 
     def undo(self, annotator: str, key: str | None = None) -> Event:
@@ -367,7 +356,7 @@ class Project:
                 event.score,
                 event.belief,
                 evidence,
-                self._replay.applied,
+                self._events[-1].number,
             )
             store.grant(connection, lease)
 
@@ -397,85 +386,86 @@ class Project:
 
     def set_role(self, annotator: str, role: str) -> None:
         """Make somebody an `annotator` or an `adjudicator`."""
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         if role not in ("annotator", "adjudicator"):
             raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
         with self._lock, self.database.writing() as connection:
             store.ensure_annotator(connection, annotator, role)
         self.catch_up()
 
-    def catch_up(self) -> None:
-        """Learn what other processes saved."""
+    def catch_up(self) -> list[store.Lease]:
+        """Count what was said since, also in other processes, and say which questions are out.
+
+        It is learned when a question or the model is wanted.
+        """
         with self._lock:
             with self.database.reading() as connection:
                 current = store.contents_version(connection) == self.contents.version
                 new = store.events_after(connection, len(self._events)) if current else []
-            if not current:
-                taught = self._replay.learner is not None
+                leases = store.leases(connection)
+            if current:
+                self._count(new)
+            else:
+                before = self._teaching
                 self._load()
-                if taught:
-                    self._taught()
-                return
-            self._events += new
-            try:
-                for event in new:
-                    self._replay.apply(event)
-            except BaseException:
-                # Interrupted in the middle of learning: what is half learned is thrown away and learned again.
-                self._replay = replay.Replay(self.contents, self.settings)
-                self._replay.count(self._events)
-                raise
-            if self._replay.learner is not None and self._replay.applied >= self._saved + replay.SNAPSHOT_EVERY:
-                self._keep()
+                before.close()
+            return leases
+
+    def _count(self, new: list[Event]) -> None:
+        self._counted.count(new)
+        self._events += new
+
+    def _after(self, event: Event) -> None:
+        """Count what was just saved, and what others said before it."""
+        if event.number == len(self._events) + 1:
+            self._count([event])
+        else:
+            self._catch_up_later()
 
     def _catch_up_later(self) -> None:
-        """After something was saved: learn it now if the database can be reached, else at the next occasion."""
+        """Count what was saved if the database can be reached, else at the next occasion."""
         with contextlib.suppress(DatabaseError):
             self.catch_up()
 
     def _taught(self) -> ActiveLearner:
-        if self._replay.learner is None:
-            self._replay = replay.full(
-                self.contents, self.bags, self.settings, self._events, self._snapshots, self._progress
-            )
-            self._keep()
-        assert self._replay.learner is not None
-        return self._replay.learner
-
-    def _keep(self) -> None:
-        self._snapshots.save(self._replay)
-        self._saved = self._replay.applied
+        """The newest model that is ready: nobody waits for another to learn."""
+        return self._teaching.newest()
 
     def _wants(self, pair: Pair, annotator: str) -> int:
         return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
 
-    def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> tuple[list[Question], bool]:
-        """The best questions that this person may be asked now, and whether these are all there are."""
-        learner = self._taught()
+    def _candidates(
+        self, annotator: str, leases: Sequence[store.Lease], wanted: int
+    ) -> tuple[list[Question], int, bool]:
+        """The best questions that this person may be asked now, by which model, and whether these are all."""
         taken: dict[Pair, int] = {}
         for lease in leases:
             mine = lease.annotator == annotator
             taken[lease.pair] = taken.get(lease.pair, 0) + (self.votes.people if mine else 1)
         count = wanted + len(leases) + self.votes.half_asked + SPARE_CANDIDATES
+        patiently = False
         while True:
-            try:
-                asked = learner.ask(count)
-            except NothingToAsk:
-                return [], True
-            free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
-            complete = len(asked) < count
-            if len(free) >= wanted or complete:
-                return free, complete and len(free) <= wanted
-            count *= 2
+            said = len(self._events)
+            ranking = self._teaching.ranking(said, count, patiently)
+            with self._lock:
+                asked = ranking.questions
+                free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
+            fresh = ranking.applied >= said
+            if len(free) >= wanted or (fresh and ranking.complete):
+                return free, ranking.applied, ranking.complete and len(free) <= wanted
+            # An old ranking is used up before a larger one is asked for.
+            patiently, count = True, count * 2 if fresh else count
 
-    def _grant(self, annotator: str, candidates: Sequence[Question], wanted: int) -> list[store.Lease]:
+    def _grant(
+        self, annotator: str, candidates: Sequence[Question], wanted: int, asked_after: int
+    ) -> list[store.Lease]:
         """Lease the first of these that are still free."""
         granted: list[store.Lease] = []
         if not candidates:
             return granted
-        with self.database.writing() as connection:
+        with self._lock, self.database.writing() as connection:
             until = store.clock(connection) + self.settings.asking.lease_seconds
-            newer = {event.pair for event in store.events_after(connection, self._replay.applied)}
+            newer = {event.pair for event in store.events_after(connection, len(self._events))}
             taken: dict[Pair, int] = {}
             for lease in store.leases(connection):
                 taken[lease.pair] = taken.get(lease.pair, 0) + 1
@@ -496,7 +486,7 @@ class Project:
                     float(question.score),
                     question.belief[0],
                     question.evidence[0],
-                    self._replay.applied,
+                    asked_after,
                 )
                 store.grant(connection, lease)
                 granted.append(lease)
@@ -517,7 +507,7 @@ class Project:
         )
 
     def _replace(self, number: int, annotator: str, kind: str, answer: str, key: str | None = None) -> Event:
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         _refuse_bad_answer(answer)
         with self.database.writing() as connection:
             saved = store.event_with(connection, key) if key is not None else None
@@ -546,7 +536,7 @@ class Project:
                 asked_after=old.asked_after,
                 replaces=number,
             )
-        self._catch_up_later()
+        self._after(event)
         return event
 
     def _refuse_second_answer(self, connection: Connection, pair: Pair, annotator: str) -> None:
@@ -641,8 +631,3 @@ def _pair(question: Question) -> Pair:
 def _refuse_bad_answer(answer: str) -> None:
     if answer not in ANSWERS:
         raise BagwiseError(f"{answer!r} is no answer: say one of {', '.join(ANSWERS)}.")
-
-
-def _refuse_bad_name(annotator: str) -> None:
-    if not annotator.strip() or len(annotator) > 200 or not annotator.isprintable():
-        raise BagwiseError(f"{annotator[:40]!r} is no name of a person: write up to 200 printable characters.")

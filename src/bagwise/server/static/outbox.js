@@ -38,12 +38,13 @@ export class Outbox {
     while (this.waiting.length) {
       const { path, body } = this.waiting[0];
       try {
+        if (document.querySelector("#sign-in[open]")) throw new Error("nobody is signed in");
         const response = await fetch(path, {
           method: "POST",
           headers: { "Content-Type": "application/json" },
           body: JSON.stringify(body),
         });
-        if (response.status >= 500) throw new Error("the server failed");
+        if (response.status >= 500 || [401, 429].includes(response.status)) throw new Error("not now");
         const said = await response.json();
         this.waiting.shift();
         this.#keep();

@@ -3,6 +3,7 @@
 import { Outbox } from "/static/outbox.js";
 import { drawBag, drawExample } from "/static/bag.js";
 import { prepare, pressMedium } from "/static/media.js";
+import { enter, signedOut } from "/static/signin.js";
 
 const AHEAD = 3;
 const ANSWERS = { y: "present", ArrowUp: "present", n: "absent", ArrowDown: "absent", u: "unsure", s: "skipped", ArrowRight: "skipped" };
@@ -36,6 +37,7 @@ const outbox = new Outbox(
 
 async function get(path) {
   const response = await fetch(path);
+  if (response.status === 401) signedOut();
   if (!response.ok) throw new Error((await response.json()).detail ?? response.statusText);
   return response.json();
 }
@@ -150,7 +152,7 @@ function press(key) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || find("help").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (key === " " && event.target.closest("button, a, input, select, summary")) return;
   if (press(key)) event.preventDefault();
@@ -162,6 +164,7 @@ for (const button of document.querySelectorAll("#buttons button")) {
 document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur());
 find("help-button").addEventListener("click", () => find("help").showModal());
 
+await enter();
 outbox.resume();
 fetchAhead();
 refreshStatus();
