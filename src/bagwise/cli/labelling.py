@@ -7,19 +7,18 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise import datasets, server
 from bagwise import project as projects
+from bagwise import server
 from bagwise.cli._app import app, console, say
+from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, Folder, Name, me_or, open_taught
 from bagwise.errors import BagwiseError
-from bagwise.formats import Source
-from bagwise.project import AlreadyAnswered, Display, Learning, Project
+from bagwise.project import AlreadyAnswered, Project
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
@@ -87,13 +86,7 @@ def _serve(project: Project, me: str, host: str, port: int, browser: bool) -> No
 def demo_page(folder: Path, port: int, browser: bool) -> None:
     """The digits as a project, made at the first time, and its page."""
     server.refuse_taken_port("127.0.0.1", port)
-    if not (folder / "bagwise.toml").exists():
-        digits = datasets.load("digits")
-        ids = [f"strip {number}" for number in range(1, len(digits.bags) + 1)]
-        source = Source.of_bags(Path("digits"), [np.array(bag) for bag in digits.bags], ids)
-        learning = Learning(scaling="centre")
-        display = Display(bag="strip", picture="8x8")
-        Project.create(folder, source, None, digits.classes, learning, display=display).close()
+    make_demo(folder)
     with open_taught(folder) as project:
         _serve(project, me_or(None), "127.0.0.1", port, browser)
 

@@ -31,6 +31,7 @@ from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, up
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Asking, Data, Display, Learning, Settings
 
+TRUTH = "truth.npz"
 SPARE_CANDIDATES = 60
 SPARE_CHOICES = 4
 TRIES = 50
@@ -295,6 +296,64 @@ class Project:
             self._catch_up_later()
             return event
 
+    def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
+        """Give one answer about several pairs that were not asked, all or none; with the same key, only once.
+
+        None of the pairs may be imported as known or answered by this person before. What the model believes of each
+        is kept with it, as for a question; none is an audit, since a person chose them.
+        """
+        _refuse_bad_answer(answer)
+        _refuse_bad_name(annotator)
+        keys = [f"{key}:{number}" for number in range(len(pairs))]
+        with self._lock:
+            self.catch_up()
+            beliefs = self._beliefs(pairs)
+            with self.database.writing() as connection:
+                saved = [event for one in keys if (event := store.event_with(connection, one)) is not None]
+                if saved:
+                    return self._same_again(saved, annotator, answer, pairs)
+                for pair in pairs:
+                    self._refuse_given(pair)
+                    self._refuse_second_answer(connection, pair, annotator)
+                store.ensure_annotator(connection, annotator)
+                events = [
+                    store.add_event(
+                        connection,
+                        key=one,
+                        kind="answer",
+                        annotator=annotator,
+                        bag=pair[0],
+                        label_class=pair[1],
+                        answer=answer,
+                        belief=belief,
+                        asked_after=self._replay.applied,
+                        shown="list",
+                    )
+                    for one, pair, belief in zip(keys, pairs, beliefs, strict=True)
+                ]
+                store.end_leases_of(connection, annotator, pairs)
+            self._catch_up_later()
+            return events
+
+    def _beliefs(self, pairs: Sequence[Pair]) -> list[float]:
+        for pair in pairs:
+            self._refuse_unknown(pair)
+        if len(set(pairs)) != len(pairs) or not pairs:
+            raise BagwiseError("Name each pair once, and at least one.")
+        of_bags = self._taught().predict_proba(self.bags.select([bag for bag, _ in pairs]))
+        return [float(row[label_class]) for row, (_, label_class) in zip(of_bags, pairs, strict=True)]
+
+    def _same_again(self, saved: list[Event], annotator: str, answer: str, pairs: Sequence[Pair]) -> list[Event]:
+        said = [(event.annotator, event.answer, event.pair) for event in saved]
+        if said != [(annotator, answer, pair) for pair in pairs]:
+            raise AlreadyAnswered(f"This was saved before as something else, from number {saved[0].number} on.")
+        return saved
+
+    def _refuse_given(self, pair: Pair) -> None:
+        if self.contents.is_given(pair):
+            bag, name = self.contents.ids[pair[0]], self.classes[pair[1]]
+            raise BagwiseError(f"{name} in {bag} was imported as known: there is nothing to say.")
+
     def undo(self, annotator: str, key: str | None = None) -> Event:
         """Take back the last that this person said; the pair is open again. With the same key, only once."""
         with self._lock:
@@ -544,6 +603,8 @@ class Project:
             unfinished.mkdir(parents=True)
             self.database.copy_to(unfinished / DATABASE)
             shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(self.folder / TRUTH, unfinished / TRUTH)
             with contextlib.suppress(FileNotFoundError):
                 shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
             replace(self.settings, database="").write(unfinished)
