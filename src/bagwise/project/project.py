@@ -236,8 +236,8 @@ class Project:
                 mine.sort(key=lambda one: -one.asked_after)
                 if len(mine) >= count:
                     return [self._asked(one) for one in mine[:count]]
-                candidates, complete = self._candidates(annotator, leases, count - len(mine))
-                candidates = _varied(candidates, [one.pair for one in leases], count + SPARE_CHOICES)
+                candidates, audits, complete = self._candidates(annotator, leases, count - len(mine))
+                candidates = _in_turn(candidates, audits, [one.pair for one in leases], count + SPARE_CHOICES)
                 granted = self._grant(annotator, candidates, count - len(mine))
                 if len(mine) + len(granted) >= count or complete:
                     return [self._asked(one) for one in mine + granted]
@@ -464,8 +464,10 @@ class Project:
     def _wants(self, pair: Pair, annotator: str) -> int:
         return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
 
-    def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> tuple[list[Question], bool]:
-        """The best questions that this person may be asked now, and whether these are all there are."""
+    def _candidates(
+        self, annotator: str, leases: Sequence[store.Lease], wanted: int
+    ) -> tuple[list[Question], list[bool], bool]:
+        """The best questions that this person may be asked now, whose turn is an audit, and whether these are all."""
         learner = self._taught()
         taken: dict[Pair, int] = {}
         for lease in leases:
@@ -476,11 +478,13 @@ class Project:
             try:
                 asked = learner.ask(count)
             except NothingToAsk:
-                return [], True
+                return [], [], True
             free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
             complete = len(asked) < count
             if len(free) >= wanted or complete:
-                return free, complete and len(free) <= wanted
+                # Every question handed out and not answered yet has had its turn.
+                audits = [one.audit for one in asked[len(leases) : len(leases) + wanted]]
+                return free, audits, complete and len(free) <= wanted
             count *= 2
 
     def _grant(self, annotator: str, candidates: Sequence[Question], wanted: int) -> list[store.Lease]:
@@ -623,6 +627,17 @@ def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> Predic
     for b in range(len(bags)):
         evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
     return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
+
+
+def _in_turn(
+    questions: Sequence[Question], audits: Sequence[bool], out: Sequence[Pair], count: int
+) -> list[Question]:
+    """One drawn at random wherever it is an audit's turn, and nowhere else; among the others, varied ones first."""
+    drawn = [one for one in questions if one.audit]
+    soon = [_pair(one) for one in drawn[: sum(audits)]]
+    chosen = _varied([one for one in questions if not one.audit], [*out, *soon], count)
+    ordered = [(drawn if audit and drawn else chosen or drawn).pop(0) for audit in audits[: len(questions)]]
+    return ordered + chosen + drawn
 
 
 def _varied(questions: Sequence[Question], out: Sequence[Pair], count: int) -> list[Question]:
