@@ -19,6 +19,7 @@ from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, Folder, Name, me_or, open_taught
 from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, Project
+from bagwise.project.warming import warm
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
@@ -76,6 +77,8 @@ def serve(
 
 
 def _serve(project: Project, me: str, host: str, port: int, browser: bool) -> None:
+    with console.status("Making ready; the first time takes half a minute"):
+        warm(project)
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     say(f"Bagwise is at {address} for {escape(me)}. Stop it with Ctrl-C; what was answered is saved.")
     if browser:

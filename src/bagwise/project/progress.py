@@ -16,6 +16,7 @@ from bagwise.project.truth import TrueQuality
 CLOSEST = 10
 MOST_POINTS = 60
 WINDOW = 50
+FEWEST = 5
 RARE_SHARE = 0.1
 RARE_AFTER = 10
 
@@ -77,11 +78,14 @@ def _point(place: int, share: Share | None, truth: float | None) -> Point:
 
 
 def estimates(said: Sequence[Event], places: Sequence[int]) -> list[Share | None]:
-    """The quality as audit answers tell it after so many events: the share of the last `WINDOW` the model had right."""
+    """The quality as audits tell it after so many events: the share of the last `WINDOW` that the model had right.
+
+    Fewer than `FEWEST` say nothing.
+    """
     audits = sorted(audits_of(said), key=lambda event: event.number)
     numbers = [event.number for event in audits]
     ends = [bisect_right(numbers, place) for place in places]
-    return [agreement(audits[max(0, end - WINDOW) : end]) for end in ends]
+    return [agreement(audits[max(0, end - WINDOW) : end]) if end >= FEWEST else None for end in ends]
 
 
 def forecast(curve: Sequence[Point], target: float) -> Forecast | None:

@@ -629,9 +629,7 @@ def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> Predic
     return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
 
 
-def _in_turn(
-    questions: Sequence[Question], audits: Sequence[bool], out: Sequence[Pair], count: int
-) -> list[Question]:
+def _in_turn(questions: Sequence[Question], audits: Sequence[bool], out: Sequence[Pair], count: int) -> list[Question]:
     """One drawn at random wherever it is an audit's turn, and nowhere else; among the others, varied ones first."""
     drawn = [one for one in questions if one.audit]
     soon = [_pair(one) for one in drawn[: sum(audits)]]

@@ -28,7 +28,8 @@ export class Chart {
   draw(curve) {
     this.curve = curve;
     const known = curve.flatMap((one) => [one.low, one.estimate, one.truth]).filter((value) => value !== null);
-    this.bottom = Math.min(0.5, Math.floor(10 * Math.min(1, ...known)) / 10);
+    this.step = Math.min(1, ...known) < 0.6 ? 0.2 : 0.1;
+    this.bottom = Math.max(0, Math.floor((Math.min(0.9, ...known) + 1e-9) / this.step) * this.step);
     this.last = Math.max(10, curve.at(-1)?.answers ?? 0);
     this.marker = shape("g", { class: "marker" });
     this.drawing.replaceChildren(...this.#axes(), ...this.#band(), ...this.#line("truth"), ...this.#line("estimate"), this.marker);
@@ -47,8 +48,7 @@ export class Chart {
 
   #axes() {
     const found = [];
-    for (let step = 0; step <= 4; step += 1) {
-      const value = this.bottom + ((1 - this.bottom) * step) / 4;
+    for (let value = this.bottom; value < 1 + 1e-9; value += this.step) {
       const y = this.#y(value);
       found.push(shape("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y }));
       found.push(shape("text", { x: LEFT - 5, y: y + 4, "text-anchor": "end" }, percent(value)));

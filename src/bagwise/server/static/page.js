@@ -75,7 +75,7 @@ function show() {
   find("bag").hidden = !one;
   const finished = !one && !outbox.keys().size;
   find("nothing").hidden = !finished;
-  find("buttons").classList.toggle("idle", !one);
+  for (const button of document.querySelectorAll("#buttons button:not([data-key=z])")) button.disabled = finished;
   if (!one) {
     find("question").textContent = finished ? "Nothing is left to ask you." : "One moment…";
     find("which").textContent = "";

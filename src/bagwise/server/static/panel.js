@@ -40,6 +40,7 @@ function show(found) {
   document.title = `Bagwise: ${found.name}`;
   showFigures(found);
   chart.draw(found.curve);
+  find("checks").textContent = found.audits;
   find("key-truth").hidden = found.curve.every((one) => one.truth === null);
   find("forecast").textContent = forecast(found);
   find("classes").replaceChildren(...found.classes.map(classRow));
@@ -48,13 +49,13 @@ function show(found) {
 }
 
 function showFigures(found) {
-  const quality = found.quality === null ? ["–", "after the first random check"]
-    : [percent(found.quality), `${percent(found.quality_low)} to ${percent(found.quality_high)}, from ${found.audits} random checks`];
+  const quality = found.quality === null ? ["–", "after more random checks"]
+    : [percent(found.quality), `${percent(found.quality_low)} to ${percent(found.quality_high)}`];
   const seconds = found.seconds_per_answer === null ? "–" : `${found.seconds_per_answer.toFixed(1)} s`;
   const figures = [
-    ["answers", found.answers, `${percent(found.filled)} of all known`],
-    ["right, estimated", ...quality],
-    ["per answer", seconds, "median time"],
+    ["answers", found.answers, `${percent(found.filled)} known`],
+    ["quality", ...quality],
+    ["per answer", seconds, "median"],
   ];
   find("figures").replaceChildren(...figures.map(([term, value, note]) =>
     make("div", {}, make("dt", {}, term), make("dd", {}, String(value)), make("dd", { class: "note" }, note))));
