@@ -8,18 +8,13 @@ from bagwise.cli._demo import HELD_OUT, make_demo
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable
 from bagwise.metrics import hamming_loss
-from bagwise.project import AlreadyAnswered, Asking, Event, Learning, Project, replay, status_of
+from bagwise.project import AlreadyAnswered, Asking, Learning, Project, replay, status_of
 from bagwise.project.exporting import EXPORTS, exporter, forms_of
-from bagwise.project.progress import CLOSEST, FEWEST, MOST_POINTS, WINDOW, ProgressOf, estimates, places_up_to, rare_of
+from bagwise.project.progress import CLOSEST, FEWEST, MOST_POINTS, WINDOW, ProgressOf, estimated, places_up_to, rare_of
 from bagwise.project.reviewing import Wanted, beliefs, history
 from bagwise.project.truth import write_truth
 
 TARGET = 0.9
-
-
-def audit(number, right, answer="present"):
-    believed = 0.9 if (answer == "present") == right else 0.1
-    return Event(number, str(number), "answer", "ann", "", number, 0, answer, audit=True, belief=believed)
 
 
 def answer_some(project, say, count, annotator="ann"):
@@ -37,13 +32,27 @@ def with_truth(make_project, synthetic):
     return project
 
 
-def test_an_estimate_counts_the_last_audits_only():
-    said = [audit(number, right=number > 30) for number in range(1, 31 + WINDOW)]
-    early, middle, late = estimates(said, [FEWEST - 1, 30, 30 + WINDOW])
-    assert early is None
-    assert (middle.value, middle.of) == (0.0, 30)
-    assert (late.value, late.of) == (1.0, WINDOW)
-    assert late.low < 1
+def test_an_estimate_counts_the_last_audits_only(make_project, say):
+    project = make_project(learning=Learning(audit=0.5))
+    answer_some(project, say, 150)
+    found = estimated(project, list(range(151)), TARGET)
+    for place in range(151):
+        audits = [event for event in project.events[:place] if event.audit][-WINDOW:]
+        if len(audits) < FEWEST:
+            assert place not in found.at
+            continue
+        right = [(event.belief > 0.5) == (event.answer == "present") for event in audits]
+        assert (found.at[place].value, found.at[place].of) == (np.mean(right), len(right))
+        assert found.at[place].low <= np.mean(right) <= found.at[place].high
+    assert found.audits == WINDOW
+
+
+def test_a_target_is_reached_when_the_whole_interval_is_above_it(make_project, say):
+    project = make_project(learning=Learning(audit=1.0))
+    answer_some(project, say, 120)
+    low = estimated(project, [120], TARGET).at[120].low
+    assert estimated(project, [120], low - 0.01).forecast.more == 0
+    assert estimated(project, [120], low + 0.01).forecast is None
 
 
 @pytest.mark.parametrize("events", [0, 1, 9, 10, 11, 599, 600, 601, 12_345, 1_000_000])

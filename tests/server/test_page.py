@@ -108,15 +108,13 @@ def test_every_answer_has_its_keys(open_page, running, key, answer):
     assert [event.answer for event in running.project.events] == [answer]
 
 
-def test_space_and_r_replay_and_never_answer(open_page, running):
-    open_page.evaluate("window.replays = 0; document.addEventListener('bagwise:replay', () => (window.replays += 1))")
+def test_the_space_bar_never_presses_what_was_clicked_before(open_page, running):
     open_page.locator("#buttons button.yes").click()
     wait_for_events(running, 1)
     open_page.keyboard.press("Space")
-    open_page.keyboard.press("r")
-    assert open_page.evaluate("window.replays") == 2
-    open_page.wait_for_timeout(200)
-    assert len(running.project.events) == 1, "the button clicked before is not pressed by the space bar"
+    open_page.wait_for_timeout(300)
+    running.project.catch_up()
+    assert len(running.project.events) == 1
 
 
 def test_offline_and_back_every_answer_arrives_once(page, served, truth):

@@ -1,14 +1,12 @@
 """Does it learn? The curve of the estimated quality and, where the truth is known, of the true one beside it.
 
-Quality is the share of pairs about which the model is right. `estimates` and `forecast` are all that is known here of
-how it is estimated.
+Quality is the share of pairs about which the model is right. `estimated` is all that is known here of how that is
+estimated and forecast.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bagwise.project.events import Event
 from bagwise.project.project import TRUTH, Project
 from bagwise.project.status import Share, Status, agreement, audits_of, status_of
 from bagwise.project.truth import TrueQuality
@@ -34,12 +32,21 @@ class Point:
 
 @dataclass(frozen=True)
 class Forecast:
-    """So many more answers until the quality is `target`, with an interval."""
+    """So many more answers until the quality is `target`, with an interval; None where no number of them may do."""
 
     target: float
-    more: int
-    low: int
+    more: int | None
+    low: int | None
     high: int | None
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """What is estimated, after which events, from how many audits, and what follows for the target."""
+
+    at: dict[int, Share]
+    audits: int
+    forecast: Forecast | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Progress:
     """All that the live panel shows; `rare` are the classes hardly ever found present."""
 
     status: Status
-    estimate: Share | None
+    audits: int
     curve: list[Point]
     forecast: Forecast | None
     rare: list[str]
@@ -63,12 +70,11 @@ class ProgressOf:
     def now(self, target: float) -> Progress:
         """Everything as it is at this moment."""
         status = status_of(self.project)
-        said = self.project.votes.all_effective()
         places = places_up_to(len(self.project.events))
         truth = self._truth.at(places) if self._truth is not None else {}
-        shares = estimates(said, places)
-        curve = [_point(place, share, truth.get(place)) for place, share in zip(places, shares, strict=True)]
-        return Progress(status, shares[-1], curve, forecast(curve, target), rare_of(status))
+        found = estimated(self.project, places, target)
+        curve = [_point(place, found.at.get(place), truth.get(place)) for place in sorted({*places, *found.at})]
+        return Progress(status, found.audits, curve, found.forecast, rare_of(status))
 
 
 def _point(place: int, share: Share | None, truth: float | None) -> Point:
@@ -77,21 +83,17 @@ def _point(place: int, share: Share | None, truth: float | None) -> Point:
     return Point(place, share.value, share.low, share.high, truth)
 
 
-def estimates(said: Sequence[Event], places: Sequence[int]) -> list[Share | None]:
-    """The quality as audits tell it after so many events: the share of the last `WINDOW` that the model had right.
-
-    Fewer than `FEWEST` say nothing.
-    """
-    audits = sorted(audits_of(said), key=lambda event: event.number)
-    numbers = [event.number for event in audits]
-    ends = [bisect_right(numbers, place) for place in places]
-    return [agreement(audits[max(0, end - WINDOW) : end]) if end >= FEWEST else None for end in ends]
-
-
-def forecast(curve: Sequence[Point], target: float) -> Forecast | None:
-    """How many more answers the target takes; None where nothing can be said."""
-    reached = [point for point in curve[-1:] if point.low is not None and point.low >= target]
-    return Forecast(target, 0, 0, 0) if reached else None
+def estimated(project: Project, places: Sequence[int], target: float) -> Estimated:
+    """The quality after so many events, and how far the target is."""
+    audits = sorted(audits_of(project.votes.all_effective()), key=lambda event: event.number)
+    at = {}
+    for place in places:
+        share = agreement([event for event in audits if event.number <= place][-WINDOW:])
+        if share is not None and share.of >= FEWEST:
+            at[place] = share
+    now = at.get(places[-1])
+    reached = Forecast(target, 0, 0, 0) if now is not None and now.low >= target else None
+    return Estimated(at, min(len(audits), WINDOW), reached)
 
 
 def places_up_to(events: int) -> list[int]:

@@ -24,11 +24,11 @@ class PointOut(BaseModel):
 
 
 class ForecastOut(BaseModel):
-    """So many more answers to `target`; `high` is null where it may take any number."""
+    """So many more answers to `target`; null where no number of them may do."""
 
     target: float
-    more: int
-    low: int
+    more: int | None
+    low: int | None
     high: int | None
 
 
@@ -73,17 +73,17 @@ def progress(
 
 def progress_out(found: Progress, person: str) -> ProgressOut:
     """With the names that the page uses."""
-    status, share = found.status, found.estimate
+    status, now = found.status, found.curve[-1]
     return ProgressOut(
         name=status.name,
         annotator=person,
         answers=status.answers,
         filled=status.filled,
         seconds_per_answer=status.seconds_per_answer,
-        quality=None if share is None else share.value,
-        quality_low=None if share is None else share.low,
-        quality_high=None if share is None else share.high,
-        audits=0 if share is None else share.of,
+        quality=now.estimate,
+        quality_low=now.low,
+        quality_high=now.high,
+        audits=found.audits,
         curve=[PointOut(**asdict(point)) for point in found.curve],
         forecast=None if found.forecast is None else ForecastOut(**asdict(found.forecast)),
         classes=[ClassProgress(**vars(one), rare=one.name in found.rare) for one in status.classes],

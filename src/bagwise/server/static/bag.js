@@ -6,6 +6,10 @@ export function drawBag(bag, evidence) {
   return bag.shape ? pictures(bag, evidence) : table(bag, evidence);
 }
 
+export function drawExample(bag) {
+  return drawBag(bag, bag.evidence ?? -1);
+}
+
 function pictures(bag, evidence) {
   const strip = document.createElement("div");
   strip.className = "strip";

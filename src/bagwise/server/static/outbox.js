@@ -3,7 +3,7 @@
 
 const PREFIX = "bagwise-outbox/";
 const AGAIN = 700;
-const SIGN_IN = 401;
+const NOT_NOW = [401, 429];
 
 export class Outbox {
   constructor(onChange, onSaved, onRefused) {
@@ -67,7 +67,7 @@ async function post(path, body) {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
-    if (response.status >= 500 || response.status === SIGN_IN) return null;
+    if (response.status >= 500 || NOT_NOW.includes(response.status)) return null;
     return { ok: response.ok, said: await response.json() };
   } catch {
     return null;

@@ -1,6 +1,6 @@
 // One question, one key, the next question already there. Answers are kept until the server has them.
 
-import { drawBag } from "/static/bag.js";
+import { drawBag, drawExample } from "/static/bag.js";
 import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
 import { Outbox } from "/static/outbox.js";
@@ -10,15 +10,17 @@ import { showHistory, startHistory } from "/static/review.js";
 import { shownView, startViews } from "/static/views.js";
 
 const AHEAD = 3;
+const LOOK_AGAIN = 10_000;
 const ANSWERS = { y: "present", ArrowUp: "present", n: "absent", ArrowDown: "absent", u: "unsure", s: "skipped", ArrowRight: "skipped" };
 const UNDO = ["z", "ArrowLeft", "Backspace"];
-const REPLAY = [" ", "r"];
 const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
 
 let questions = [];
 let shownAt = 0;
 let highlighted = true;
 let fetching = false;
+let again = false;
+let later = null;
 let undoing = 0;
 let generation = 0; // An undo makes everything fetched before it out of date.
 const answered = new Set();
@@ -30,6 +32,7 @@ const outbox = new Outbox(
   (saved) => {
     if (!Array.isArray(saved)) find("said").textContent = told(saved);
     refreshSoon();
+    if (!questions.length) fetchAhead();
   },
   (sentence) => {
     find("said").textContent = sentence;
@@ -42,22 +45,28 @@ function told(saved) {
 }
 
 async function fetchAhead() {
-  if (fetching || undoing) return;
+  clearTimeout(later);
+  if (fetching || undoing) {
+    again = true;
+    return;
+  }
   fetching = true;
+  again = false;
   const asked = generation;
   try {
-    const waiting = outbox.keys();
-    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + waiting.size) });
+    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + outbox.keys().size) });
     if (asked === generation) {
       const known = new Set([...questions.map((one) => one.key), ...outbox.keys(), ...answered]);
       questions.push(...found.filter((one) => !known.has(one.key)));
       if (document.body.dataset.shown !== (questions[0]?.key ?? "") || !questions.length) show();
     }
+    // What is with somebody else now may come back.
+    if (!questions.length) later = setTimeout(fetchAhead, LOOK_AGAIN);
   } catch {
-    setTimeout(fetchAhead, 1000);
+    later = setTimeout(fetchAhead, 1000);
   }
   fetching = false;
-  if (asked !== generation) fetchAhead();
+  if (again || asked !== generation) fetchAhead();
 }
 
 function forgetQuestions() {
@@ -88,7 +97,7 @@ function show() {
   find("bag").replaceChildren(drawBag(one.bag, one.evidence));
   find("bag").classList.toggle("highlight", highlighted);
   if (one.examples.length) {
-    find("examples").append(make("p", { class: "note" }, "Answered yes before:"), ...one.examples.map((bag) => drawBag(bag, -1)));
+    find("examples").append(make("p", { class: "note" }, "Answered yes before:"), ...one.examples.map(drawExample));
   }
   shownAt = performance.now();
 }
@@ -123,7 +132,6 @@ function toggleHighlight() {
 function press(key) {
   if (key in ANSWERS) answer(ANSWERS[key]);
   else if (UNDO.includes(key)) undo();
-  else if (REPLAY.includes(key)) document.dispatchEvent(new CustomEvent("bagwise:replay"));
   else if (key === "h") toggleHighlight();
   else if (key === "b" && questions[0]) find("belief").textContent = `The model believes it with ${percent(questions[0].belief)}.`;
   else return false;
@@ -138,7 +146,7 @@ function flash(key) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || find("help").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
   const writing = event.target.closest("input, select, textarea");
   const operates = event.target.closest("a, button, summary") && [" ", "Enter"].includes(event.key);
   if (writing || operates) return;
@@ -149,12 +157,10 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 for (const button of document.querySelectorAll("#buttons button, #aids button")) {
-  button.addEventListener("click", (event) => {
-    press(button.dataset.key);
-    // After a click or a tap the space bar is for replaying, not for the same answer once more.
-    if (event.detail) button.blur();
-  });
+  button.addEventListener("click", () => press(button.dataset.key));
 }
+// After a click the keys are the page's again: else Space, which replays, would press the button once more.
+document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur());
 find("help-button").addEventListener("click", () => find("help").showModal());
 for (const form of document.querySelectorAll("form.filters")) form.addEventListener("submit", (event) => event.preventDefault());
 

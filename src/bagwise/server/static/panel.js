@@ -64,6 +64,7 @@ function showFigures(found) {
 function forecast(found) {
   const one = found.forecast;
   if (one === null) return "cannot be said yet";
+  if (one.more === null) return "more answers alone will hardly do";
   if (one.more === 0) return "reached";
   const range = one.high === null ? `at least ${one.low}` : `${one.low} to ${one.high}`;
   return `about ${one.more} more answers (${range})`;

@@ -1,6 +1,6 @@
 // What the model believes about bags without an answer: sorted, and accepted or rejected many at a time.
 
-import { drawBag } from "/static/bag.js";
+import { drawExample } from "/static/bag.js";
 import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { pager } from "/static/views.js";
 
@@ -8,6 +8,7 @@ const COUNT = 24;
 
 let outbox = null;
 let start = 0;
+let asked = 0; // Only the answer to the last request is shown.
 let onSaid = () => {};
 
 export function startPredictions(box, said) {
@@ -25,6 +26,8 @@ export function startPredictions(box, said) {
 
 export async function showPredictions(first = start) {
   start = first;
+  asked += 1;
+  const mine = asked;
   const name = find("belief-class").value;
   if (!name) return;
   let found;
@@ -34,6 +37,7 @@ export async function showPredictions(first = start) {
     find("belief-told").textContent = error.message;
     return;
   }
+  if (mine !== asked) return;
   if (start && start >= found.of) return void showPredictions(Math.max(0, start - COUNT));
   find("beliefs").replaceChildren(...found.bags.map((one) => item(one, name)));
   find("belief-all").checked = false;
@@ -48,7 +52,7 @@ function item(one, name) {
   const told = `${one.bag.id}: ${name} is believed with ${percent(one.belief)}`;
   return make("li", {}, make("label", {},
     make("input", { type: "checkbox", value: one.bag.id, "aria-label": told }),
-    make("div", { class: "thumbnail highlight" }, drawBag(one.bag, one.evidence)),
+    make("div", { class: "thumbnail highlight" }, drawExample({ ...one.bag, evidence: one.evidence })),
     make("span", { class: "note" }, one.bag.id, make("b", {}, percent(one.belief)))));
 }
 

@@ -1,6 +1,6 @@
 // What was said: filtered, paged, and corrected in place. A correction is a new answer; both stay in the record.
 
-import { drawBag } from "/static/bag.js";
+import { drawExample } from "/static/bag.js";
 import { find, get, make, newKey, WORDS } from "/static/dom.js";
 import { pager } from "/static/views.js";
 
@@ -9,6 +9,7 @@ const SAYABLE = ["present", "absent", "unsure"];
 
 let outbox = null;
 let start = 0;
+let asked = 0; // Only the answer to the last request is shown.
 
 export function startHistory(box) {
   outbox = box;
@@ -19,6 +20,8 @@ export function startHistory(box) {
 
 export async function showHistory(first = start) {
   start = first;
+  asked += 1;
+  const mine = asked;
   let found;
   try {
     found = await get("/api/review/answers", {
@@ -33,6 +36,7 @@ export async function showHistory(first = start) {
     find("history-told").textContent = error.message;
     return;
   }
+  if (mine !== asked) return;
   if (start && start >= found.of) return void showHistory(Math.max(0, start - COUNT));
   fillPeople(found.people);
   find("history").replaceChildren(...found.answers.map(item));
@@ -60,7 +64,7 @@ function item(one) {
     onclick: () => answer !== one.answer && correct(one, answer),
   }, WORDS[answer]));
   return make("li", { "data-number": one.number },
-    make("div", { class: "thumbnail" }, drawBag(one.bag, -1)),
+    make("div", { class: "thumbnail" }, drawExample(one.bag)),
     make("div", { class: "about" },
       make("p", {}, make("b", {}, one.class_name), ` in ${one.bag_id}`, one.answer === "skipped" ? ", skipped" : ""),
       make("p", { class: "note" }, note.filter(Boolean).join(" · "))),
