@@ -164,18 +164,26 @@ document.addEventListener("click", (event) => event.detail && event.target.close
 find("help-button").addEventListener("click", () => find("help").showModal());
 for (const form of document.querySelectorAll("form.filters")) form.addEventListener("submit", (event) => event.preventDefault());
 
-async function start() {
-  outbox.resume();
-  fetchAhead();
-  startHistory(outbox);
-  startPredictions(outbox, forgetQuestions);
-  for (let found = null; !found; ) {
-    found = await get("/api/status").catch(() => new Promise((resolve) => setTimeout(resolve, 1000)));
-    for (const select of found ? document.querySelectorAll("select.of-classes") : []) {
-      select.append(...found.classes.map((one) => make("option", { value: one.name }, one.name)));
+async function fillClasses() {
+  try {
+    const { classes } = await get("/api/status");
+    for (const select of document.querySelectorAll("select.of-classes")) {
+      select.append(...classes.map((one) => make("option", { value: one.name }, one.name)));
     }
+    if (shownView() === "predictions") showPredictions(0);
+  } catch {
+    setTimeout(fillClasses, 1000);
   }
-  startViews({ label: refresh, answers: () => showHistory(0), predictions: () => showPredictions(0), downloads: showDownloads });
 }
 
-start();
+function showLabel() {
+  shownAt = performance.now(); // Looking elsewhere is no thinking about this question.
+  refresh();
+}
+
+outbox.resume();
+fetchAhead();
+fillClasses();
+startHistory(outbox);
+startPredictions(outbox, forgetQuestions);
+startViews({ label: showLabel, answers: () => showHistory(0), predictions: () => showPredictions(0), downloads: showDownloads });
