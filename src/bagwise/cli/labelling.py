@@ -7,19 +7,19 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise import datasets, server
 from bagwise import project as projects
+from bagwise import server
 from bagwise.cli._app import app, console, say
+from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught
 from bagwise.errors import BagwiseError
-from bagwise.formats import Source
-from bagwise.project import AlreadyAnswered, Display, Invitations, Learning, Project
+from bagwise.project import AlreadyAnswered, Invitations, Project
+from bagwise.project.warming import warm
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
@@ -78,6 +78,8 @@ def serve(
 
 def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool) -> None:
     server.refuse_strangers(project, site)
+    with console.status("Making ready; the first time takes half a minute"):
+        warm(project)
     address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
     who = "those who were invited" if Invitations(project.database).any_invited() else me
     say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
@@ -89,13 +91,7 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
 def demo_page(folder: Path, port: int, browser: bool) -> None:
     """The digits as a project, made at the first time, and its page."""
     server.refuse_taken_port("127.0.0.1", port)
-    if not (folder / "bagwise.toml").exists():
-        digits = datasets.load("digits")
-        ids = [f"strip {number}" for number in range(1, len(digits.bags) + 1)]
-        source = Source.of_bags(Path("digits"), [np.array(bag) for bag in digits.bags], ids)
-        learning = Learning(scaling="centre")
-        display = Display(bag="strip", picture="8x8")
-        Project.create(folder, source, None, digits.classes, learning, display=display).close()
+    make_demo(folder)
     with open_taught(folder) as project:
         _serve(project, me_or(None), server.Site(), port, browser)
 

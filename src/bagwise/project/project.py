@@ -34,6 +34,7 @@ from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, 
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.teaching import Teaching
 
+TRUTH = "truth.npz"
 SPARE_CANDIDATES = 60
 SPARE_CHOICES = 4
 TRIES = 50
@@ -57,6 +58,16 @@ class Asked:
     score: float
     audit: bool
     until: float
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Questions, best first, by the model after `asked_after` events; whose turn is an audit; whether these are all."""
+
+    questions: list[Question]
+    audits: list[bool]
+    asked_after: int
+    complete: bool
 
 
 class Project:
@@ -268,10 +279,10 @@ class Project:
             mine.sort(key=lambda one: -one.asked_after)
             if len(mine) >= count:
                 return [self._asked(one) for one in mine[:count]]
-            candidates, asked_after, complete = self._candidates(annotator, leases, count - len(mine))
-            candidates = _varied(candidates, [one.pair for one in leases], count + SPARE_CHOICES)
-            granted = self._grant(annotator, candidates, count - len(mine), asked_after)
-            if len(mine) + len(granted) >= count or complete:
+            found = self._candidates(annotator, leases, count - len(mine))
+            ordered = _in_turn(found, [one.pair for one in leases], count + SPARE_CHOICES)
+            granted = self._grant(annotator, ordered, count - len(mine), found.asked_after)
+            if len(mine) + len(granted) >= count or found.complete:
                 break
         return [self._asked(one) for one in mine + granted]
 
@@ -327,6 +338,64 @@ class Project:
                 store.end_lease(connection, key)
             self._after(event)
             return event
+
+    def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
+        """Give one answer about several pairs that were not asked, all or none; with the same key, only once.
+
+        None of the pairs may be imported as known or answered by this person before. What the model believes of each
+        is kept with it, as for a question; none is an audit, since a person chose them.
+        """
+        _refuse_bad_answer(answer)
+        refuse_bad_name(annotator)
+        keys = [f"{key}:{number}" for number in range(len(pairs))]
+        with self._lock:
+            self.catch_up()
+            beliefs, asked_after = self._beliefs(pairs), len(self._events)
+            with self.database.writing() as connection:
+                saved = [event for one in keys if (event := store.event_with(connection, one)) is not None]
+                if saved:
+                    return self._same_again(saved, annotator, answer, pairs)
+                for pair in pairs:
+                    self._refuse_given(pair)
+                    self._refuse_second_answer(connection, pair, annotator)
+                store.ensure_annotator(connection, annotator)
+                events = [
+                    store.add_event(
+                        connection,
+                        key=one,
+                        kind="answer",
+                        annotator=annotator,
+                        bag=pair[0],
+                        label_class=pair[1],
+                        answer=answer,
+                        belief=belief,
+                        asked_after=asked_after,
+                        shown="list",
+                    )
+                    for one, pair, belief in zip(keys, pairs, beliefs, strict=True)
+                ]
+                store.end_leases_of(connection, annotator, pairs)
+            self._catch_up_later()
+            return events
+
+    def _beliefs(self, pairs: Sequence[Pair]) -> list[float]:
+        for pair in pairs:
+            self._refuse_unknown(pair)
+        if len(set(pairs)) != len(pairs) or not pairs:
+            raise BagwiseError("Name each pair once, and at least one.")
+        of_bags = self._taught().predict_proba(self.bags.select([bag for bag, _ in pairs]))
+        return [float(row[label_class]) for row, (_, label_class) in zip(of_bags, pairs, strict=True)]
+
+    def _same_again(self, saved: list[Event], annotator: str, answer: str, pairs: Sequence[Pair]) -> list[Event]:
+        said = [(event.annotator, event.answer, event.pair) for event in saved]
+        if said != [(annotator, answer, pair) for pair in pairs]:
+            raise AlreadyAnswered(f"This was saved before as something else, from number {saved[0].number} on.")
+        return saved
+
+    def _refuse_given(self, pair: Pair) -> None:
+        if self.contents.is_given(pair):
+            bag, name = self.contents.ids[pair[0]], self.classes[pair[1]]
+            raise BagwiseError(f"{name} in {bag} was imported as known: there is nothing to say.")
 
     def undo(self, annotator: str, key: str | None = None) -> Event:
         """Take back the last that this person said; the pair is open again. With the same key, only once."""
@@ -434,10 +503,8 @@ class Project:
     def _wants(self, pair: Pair, annotator: str) -> int:
         return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
 
-    def _candidates(
-        self, annotator: str, leases: Sequence[store.Lease], wanted: int
-    ) -> tuple[list[Question], int, bool]:
-        """The best questions that this person may be asked now, by which model, and whether these are all."""
+    def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> "_Candidates":
+        """What this person may be asked now."""
         taken: dict[Pair, int] = {}
         for lease in leases:
             mine = lease.annotator == annotator
@@ -452,7 +519,10 @@ class Project:
                 free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
             fresh = ranking.applied >= said
             if len(free) >= wanted or (fresh and ranking.complete):
-                return free, ranking.applied, ranking.complete and len(free) <= wanted
+                # Every question that was handed out, answered since or not, has had its turn.
+                turn = len(leases) + sum(event.answer != "skipped" for event in self._events[ranking.applied : said])
+                audits = [one.audit for one in asked[turn : turn + wanted]]
+                return _Candidates(free, audits, ranking.applied, ranking.complete and len(free) <= wanted)
             # An old ranking is used up before a larger one is asked for.
             patiently, count = True, count * 2 if fresh else count
 
@@ -580,6 +650,8 @@ class Project:
             self.database.copy_to(unfinished / DATABASE)
             shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
             with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(self.folder / TRUTH, unfinished / TRUTH)
+            with contextlib.suppress(FileNotFoundError):
                 shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
             kept.copy(self.folder, unfinished)
             replace(self.settings, database="").write(unfinished)
@@ -598,6 +670,16 @@ def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> Predic
     for b in range(len(bags)):
         evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
     return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
+
+
+def _in_turn(found: _Candidates, out: Sequence[Pair], count: int) -> list[Question]:
+    """One drawn at random wherever it is an audit's turn, and nowhere else; among the others, varied ones first."""
+    questions, audits = found.questions, found.audits
+    drawn = [one for one in questions if one.audit]
+    soon = [_pair(one) for one in drawn[: sum(audits)]]
+    chosen = _varied([one for one in questions if not one.audit], [*out, *soon], count)
+    ordered = [(drawn if audit and drawn else chosen or drawn).pop(0) for audit in audits[: len(questions)]]
+    return ordered + chosen + drawn
 
 
 def _varied(questions: Sequence[Question], out: Sequence[Pair], count: int) -> list[Question]:

@@ -8,13 +8,14 @@ from fastapi.staticfiles import StaticFiles
 
 from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project
-from bagwise.server import media, people, progress, questions
+from bagwise.project.progress import ProgressOf
+from bagwise.server import downloads, live, media, people, progress, questions, review
 from bagwise.server.parts import REFUSED, cookie_of
 from bagwise.server.patience import Patience, TooManyTries
 from bagwise.server.safety import Guard, Site
 
 STATIC = Path(__file__).parent / "static"
-ROUTERS = (questions.router, progress.router, people.router, media.router)
+ROUTERS = (questions.router, progress.router, live.router, review.router, downloads.router, people.router, media.router)
 CODES = {AlreadyAnswered: 409, NotSignedIn: 401, TooManyTries: 429, DatabaseError: 503}
 
 
@@ -29,6 +30,7 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
         responses=REFUSED,
     )
     app.state.project, app.state.annotator = project, annotator
+    app.state.progress = ProgressOf(project)
     app.state.site, app.state.patience = site, Patience()
     app.add_middleware(Guard, site=site)
     for router in ROUTERS:
