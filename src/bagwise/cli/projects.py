@@ -24,6 +24,7 @@ from bagwise.cli._projects import (
     read_instances,
     read_labels,
 )
+from bagwise.cli._quality import show_quality
 from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError
 from bagwise.model import solvers
@@ -92,8 +93,10 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     """How far a project is: answers by person and class, what is known, estimated quality, disk use."""
     with Project.open(folder) as project:
         found = projects.status_of(project)
+        with console.status("Estimating the quality"):
+            estimated = projects.quality_of(project)
     if as_json:
-        print(json.dumps(found.as_json(), indent=2))
+        print(json.dumps({**found.as_json(), "quality": estimated.as_json()}, indent=2))
         return
     say(f"[bold]{escape(found.name)}[/]: {found.bags} bags, {found.instances} instances, {found.answers} answers")
     table = Table("class", "present", "absent", "undecided", "open", title=f"{found.filled:.1%} of all pairs known")
@@ -105,14 +108,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         for name, counts in found.by_person.items():
             people.add_row(escape(name), *(str(counts.get(answer, 0)) for answer in projects.ANSWERS))
         console.print(people)
-    if found.agreement is None:
-        console.print("Estimated quality: no audit question was answered yet.")
-    else:
-        share = found.agreement
-        say(
-            f"Estimated quality: the model was right about {share.value:.0%} of {share.of} pairs drawn at random "
-            f"(95 % interval {share.low:.0%} to {share.high:.0%})."
-        )
+    show_quality(estimated)
     if found.seconds_per_answer is not None:
         say(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
     if found.disagreements:

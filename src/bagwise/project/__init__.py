@@ -3,6 +3,7 @@
 from bagwise.project.checking import check
 from bagwise.project.events import ANSWERS, Event
 from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
+from bagwise.project.quality import Report, quality_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
 
@@ -15,9 +16,11 @@ __all__ = [
     "Event",
     "Learning",
     "Project",
+    "Report",
     "Settings",
     "Status",
     "check",
     "predict",
+    "quality_of",
     "status_of",
 ]

@@ -57,7 +57,7 @@ class Calibration:
 
 def logits_of(probability: Array) -> Array:
     """Logits, none so large that an overconfident model would drown everything else."""
-    return np.clip(logit(np.clip(probability, 1e-12, 1 - 1e-12)), -LARGEST_LOGIT, LARGEST_LOGIT)
+    return np.asarray(np.clip(logit(np.clip(probability, 1e-12, 1 - 1e-12)), -LARGEST_LOGIT, LARGEST_LOGIT))
 
 
 def overall(answers: Answers, draws: int, rng: np.random.Generator) -> Calibration:

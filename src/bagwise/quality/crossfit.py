@@ -24,7 +24,7 @@ ITERATIONS, TOLERANCE = 200, 1e-4
 
 def fold_of(bags: Bags) -> Array:
     """The fold of every bag, by its id."""
-    return np.floor(FOLDS * keyed_uniform(FOLD_KEY, bags.keys, np.zeros(1))).astype(np.int64)
+    return np.asarray(np.floor(FOLDS * keyed_uniform(FOLD_KEY, bags.keys, np.zeros(1))), np.int64)
 
 
 def crossfit(model: MIMLClassifier, bags: Bags, labels: Labels) -> Array:

@@ -5,7 +5,8 @@ the bags are a sample themselves), and computes with the calibrated probabilitie
 
     bag accuracy   sum_b w_b E[Jaccard(b)]                       (`jaccard.py`)
     Hamming loss   sum_b w_b mean_c (1 - q where predicted, else q)
-    precision_c    TP / (TP + FP),   recall_c  TP / (TP + FN),   TP = sum_b w_b q_bc [predicted], ...  (+ half a bag each)
+    precision_c    TP / (TP + FP),   TP = sum_b w_b q_bc [predicted] + half a bag, ...
+    recall_c       TP / (TP + FN)
 
 The estimate is the median of the draws and the interval their middle 95 %. An edge that is less than half a case away
 from 0 or 1 is 0 or 1: so few cases cannot tell the difference.
@@ -119,15 +120,11 @@ def _each(calibrated: calibration.Calibration, logits: Array, value: Callable[[i
     return np.array([value(i, present) for i, present in enumerate(one)])
 
 
-def _bag_accuracy(
-    calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array
-) -> Array:
+def _bag_accuracy(calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array) -> Array:
     return _each(calibrated, logits, lambda i, present: weights[i] @ expected_jaccard(present, predicted))
 
 
-def _hamming_loss(
-    calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array
-) -> Array:
+def _hamming_loss(calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array) -> Array:
     return _each(calibrated, logits, lambda i, q: weights[i] @ np.where(predicted, 1 - q, q).mean(axis=1))
 
 
@@ -147,10 +144,8 @@ def _of_classes(
     hits, false, missed = np.moveaxis(_each(calibrated, logits, counts) + unseen, 1, 0)
     share = (hits / (hits + false), hits / (hits + missed))
     cases = (predicted.sum(axis=0), len(predicted) * np.median(hits + missed, axis=0))
-    sayable = (predicted.any(axis=0), labels.value.any(axis=0))
+    sayable = (predicted.sum(axis=0) > 0, labels.value.sum(axis=0) > 0)
     return tuple(
-        ClassQuality(
-            *(Interval.of(share[k][:, c], cases[k][c]) if sayable[k][c] else None for k in range(2))
-        )
+        ClassQuality(*(Interval.of(share[k][:, c], cases[k][c]) if sayable[k][c] else None for k in range(2)))
         for c in range(labels.n_classes)
     )

@@ -29,4 +29,4 @@ def expected_jaccard(present: Array, predicted: Array) -> Array:
     inverse = np.zeros(missed.shape[:-1])
     for point, weight in zip((_POINTS + 1) / 2, _WEIGHTS / 2, strict=True):
         inverse += weight * point ** np.maximum(size - 1, 0) * np.prod(1 - missed * (1 - point), axis=-1)
-    return np.where(size == 0, np.prod(1 - missed, axis=-1), hits * inverse)
+    return np.asarray(np.where(size == 0, np.prod(1 - missed, axis=-1), hits * inverse))

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, Event, Project, status_of
+from bagwise.server import quality
 from bagwise.server.safety import Guard
 
 STATIC = Path(__file__).parent / "static"
@@ -129,6 +130,7 @@ def application(project: Project, annotator: str) -> FastAPI:
     def icon() -> RedirectResponse:
         return RedirectResponse("/static/icon.svg")
 
+    app.include_router(quality.router(project))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
     @app.get("/api/questions/next")

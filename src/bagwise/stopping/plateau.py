@@ -1,0 +1,31 @@
+"""Plateau: stop when the next answers are not expected to improve anything.
+
+The gain expected of the next `plateau` answers is the median over the curves through the estimates so far; nothing is
+said before so many answers were given.
+"""
+
+import numpy as np
+
+from bagwise.stopping import Evidence, Goal, Verdict
+
+
+def plateau(evidence: Evidence, goal: Goal) -> Verdict | None:
+    """Say whether the curve has become flat.
+
+    >>> from bagwise.quality import Interval
+    >>> from bagwise.quality.forecast import Point
+    >>> points = tuple(Point(n, Interval(0.8, 0.79, 0.81)) for n in (100, 200, 300))
+    >>> plateau(Evidence(300, points), Goal(plateau=100)).stop
+    True
+    """
+    if goal.plateau == 0:
+        return None
+    if evidence.curves is None or evidence.answers < goal.plateau:
+        return Verdict(False, "It is too early to say what more answers will bring.")
+    gains = evidence.curves.at(evidence.answers + goal.plateau) - evidence.curves.at(evidence.answers)
+    gain = float(np.median(gains))
+    flat = gain < goal.least_gain
+    amount = f"less than {goal.least_gain:g}" if flat else f"about {gain:.2g}"
+    return Verdict(
+        flat, f"{goal.plateau} more answers are expected to bring {amount} in {goal.metric.replace('_', ' ')}."
+    )
