@@ -10,7 +10,9 @@ The naive estimate counts all answers alike.
 import argparse
 import json
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +31,7 @@ from bagwise.kernels.blocks import use_one_thread
 
 NEW_BAGS = 1500
 FEWEST_PREDICTED = 5
+WRITE_EVERY = 20
 
 
 class Drawn(NamedTuple):
@@ -101,7 +104,7 @@ def simulate(source, seed):
     drawn = SOURCES[source](rng, pool + NEW_BAGS)
     bags, new = drawn.bags.select(np.arange(pool)), drawn.bags.select(np.arange(pool, pool + NEW_BAGS))
     truth = drawn.truth[:pool]
-    model = MIMLClassifier(transformer=drawn.transformer)
+    model = MIMLClassifier(transformer=drawn.transformer, tol=1e-4)
     names = [str(c) for c in range(truth.shape[1])]
     learner = ActiveLearner(bags, names, model=model, update="replay", random_state=seed)
     audit = np.zeros(truth.shape, bool)
@@ -149,35 +152,49 @@ def summary(judged):
     }
 
 
-def run(projects, seed):
-    """{(source, quantity): judged estimates} of so many projects, as many of each source."""
-    use_one_thread()
-    found = defaultdict(list)
-    for number in track(range(projects), "projects"):
-        source = list(SOURCES)[number % len(SOURCES)]
-        for quantity, truth, interval, naive in simulate(source, seed + number // len(SOURCES)):
-            found[source, quantity].append((truth, interval, naive))
-            found["all", quantity].append((truth, interval, naive))
-    return found
+def specified(projects, seed):
+    """(source, seed) of every project, as many of each source."""
+    return [(list(SOURCES)[number % len(SOURCES)], seed + number // len(SOURCES)) for number in range(projects)]
+
+
+def collect(found, source, judged):
+    """Sort what came of one project by quantity, for its source and for all of them."""
+    for quantity, *rest in judged:
+        found[source, quantity].append(rest)
+        found["all", quantity].append(rest)
+
+
+def report_of(found, projects, seed):
+    results = [
+        {"quantity": quantity, "source": source, **summary(found[source, quantity])}
+        for source, quantity in sorted(found, key=lambda key: (key[1], key[0]))
+    ]
+    return {"projects": projects, "seed": seed, "results": results}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--projects", type=int, default=1000)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/coverage.json"))
     options = parser.parse_args()
-    found = run(options.projects, options.seed)
-    report = {"projects": options.projects, "seed": options.seed, "results": []}
+    found, done = defaultdict(list), 0
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(options.processes, get_context("spawn"), use_one_thread) as pool:
+        todo = specified(options.projects, options.seed)
+        futures = [pool.submit(simulate, *one) for one in todo]
+        for (source, _), future in track(list(zip(todo, futures, strict=True)), "projects"):
+            collect(found, source, future.result())
+            done += 1
+            if done % WRITE_EVERY == 0 or done == len(todo):
+                report = report_of(found, done, options.seed)
+                options.out.write_text(json.dumps(report, indent=2) + "\n")
     table = Table("quantity", "source", "estimates", "coverage", "width", "mean error", "naive")
-    for source, quantity in sorted(found, key=lambda key: (key[1], key[0])):
-        one = summary(found[source, quantity])
-        report["results"].append({"quantity": quantity, "source": source, **one})
+    for one in report["results"]:
         error = f"{one['mean_error']:+.3f} ± {one['standard_error']:.3f}"
         cells = f"{one['coverage']:.1%}", f"{one['mean_width']:.2f}", error, f"{one['naive_mean_error']:+.3f}"
-        table.add_row(quantity, source, str(one["estimates"]), *cells)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(report, indent=2) + "\n")
+        table.add_row(one["quantity"], one["source"], str(one["estimates"]), *cells)
     Console().print(table)
 
 

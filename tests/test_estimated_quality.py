@@ -4,6 +4,7 @@ The full measurement, a thousand projects, is `python benchmarks/coverage.py`.
 """
 
 import itertools
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -99,7 +100,9 @@ def test_what_cannot_be_said_is_not_said(labelled):
 
 
 def test_intervals_hold_the_truth_and_the_naive_estimate_does_not():
-    found = coverage.run(24, seed=0)
+    found = defaultdict(list)
+    for source, seed in coverage.specified(24, seed=0):
+        coverage.collect(found, source, coverage.simulate(source, seed))
     for quantity in ("bag accuracy", "Hamming loss", "precision", "recall"):
         one = coverage.summary(found["all", quantity])
         assert one["coverage"] >= 0.83, quantity

@@ -67,6 +67,13 @@ def overall(answers: Answers, draws: int, rng: np.random.Generator) -> Calibrati
     return Calibration(drawn[:, :1], np.maximum(drawn[:, 1:2], LEAST_SLOPE))
 
 
+def most_likely(answers: Answers) -> Calibration:
+    """The one calibration for all classes where the posterior is highest."""
+    mean, spread = _prior(answers)
+    mode, _ = _mode(_shared(answers), answers.present, np.ones(len(answers)), mean, spread**-2.0)
+    return Calibration(mode[None, :1], np.maximum(mode[None, 1:2], LEAST_SLOPE))
+
+
 def by_class(answers: Answers, n_classes: int, draws: int, rng: np.random.Generator) -> Calibration:
     """A calibration for every class, which leans on that of all classes where the class has few answers."""
     rows = np.arange(len(answers))
