@@ -3,6 +3,7 @@
 The full measurement, a thousand projects, is `python benchmarks/coverage.py`.
 """
 
+import importlib
 import itertools
 from collections import defaultdict
 
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bagwise import Labels, MIMLClassifier, datasets, quality
-from bagwise.quality import Interval
+from bagwise import BagwiseError, Labels, MIMLClassifier, datasets, quality
+from bagwise.quality import Interval, decisions
 from bagwise.quality.crossfit import fold_of
+from bagwise.quality.decisions import Decisions
 from bagwise.quality.forecast import Point, forecast
 from bagwise.quality.jaccard import expected_jaccard
 from benchmarks import coverage
@@ -63,6 +65,19 @@ def test_unlabelled_bags_are_predicted_by_the_model_itself(labelled):
     np.testing.assert_allclose(quality.crossfit(model, data.bags, hidden)[:10], model.predict_proba(data.bags)[:10])
 
 
+def test_where_all_folds_would_take_too_long_some_bags_are_left_out(labelled, monkeypatch):
+    data, labels = labelled
+    model = MIMLClassifier().fit(data.bags, labels)
+    every = quality.crossfit(model, data.bags, labels)
+    monkeypatch.setattr(importlib.import_module("bagwise.quality.crossfit"), "MOST_WORK", 1)
+    some = quality.crossfit(model, data.bags, labels)
+    left_out = labels.known.any(axis=1) & (fold_of(data.bags) != 0)
+    np.testing.assert_array_equal(np.isnan(some), left_out[:, None].repeat(4, axis=1))
+    np.testing.assert_array_equal(some[~left_out], every[~left_out])
+    found = quality.estimate(model.predict_proba(data.bags), some, labels, labels.known)
+    assert found.answers == labels.known[~left_out].sum()
+
+
 def estimated(data, labels, audit):
     model = MIMLClassifier().fit(data.bags, labels)
     return quality.estimate(model.predict_proba(data.bags), quality.crossfit(model, data.bags, labels), labels, audit)
@@ -109,6 +124,29 @@ def test_intervals_hold_the_truth_and_the_naive_estimate_does_not():
         assert one["mean_width"] < 0.8, quantity
     loss = coverage.summary(found["all", "Hamming loss"])
     assert abs(loss["mean_error"]) < 0.04 < loss["naive_mean_error"]
+
+
+def test_decisions_are_left_alone_without_enough_answers_or_audits(labelled):
+    data, labels = labelled
+    model = MIMLClassifier().fit(data.bags, labels)
+    present, out_of_fold = model.predict_proba(data.bags), quality.crossfit(model, data.bags, labels)
+    assert decisions.learn(present, out_of_fold, labels, np.zeros_like(labels.known)) == Decisions()
+    made = decisions.learn(present, out_of_fold, labels, labels.known, "f1")
+    assert made != Decisions()
+    with pytest.raises(BagwiseError, match="metric of a decision"):
+        decisions.learn(present, out_of_fold, labels, labels.known, "beauty")
+
+
+def test_decisions_mend_a_model_that_exaggerates():
+    rng = np.random.default_rng(1)
+    logits = rng.normal(size=(400, 5))
+    truth = rng.random((400, 5)) < 1 / (1 + np.exp(-logits))
+    boasting = 1 / (1 + np.exp(-3 * logits))
+    labels = Labels(truth, rng.random((400, 5)) < 0.5)
+    made = decisions.learn(boasting, boasting, labels, labels.known)
+    assert made.slope == pytest.approx(1 / 3, abs=0.1)
+    assert made.intercept == pytest.approx(0, abs=0.3)
+    assert np.abs(made.probabilities(boasting) - 1 / (1 + np.exp(-logits))).mean() < 0.05
 
 
 def on_curve(top, fall, power, answers, width=0.002):

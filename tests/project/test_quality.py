@@ -46,6 +46,16 @@ def test_a_new_answer_gives_a_new_report(answered, say):
     assert quality_of(answered).answers == first.answers + 1
 
 
+def test_a_large_project_keeps_only_what_it_estimated_on_the_way(answered, say, monkeypatch):
+    monkeypatch.setattr("bagwise.project.quality.CHEAP", 0)
+    assert [point.answers for point in quality_of(answered).history] == [70]
+    (asked,) = answered.ask("ann")
+    answered.answer(asked.key, "ann", say(asked))
+    assert [point.answers for point in quality_of(answered).history] == [70, 71]
+    (answered.folder / FILE).unlink()
+    assert [point.answers for point in quality_of(answered).history] == [71]
+
+
 def test_unsure_answers_are_not_labels(answered):
     report = quality_of(answered)
     audits = [event for event in answered.events if event.audit and event.answer != "unsure"]

@@ -26,6 +26,8 @@ from bagwise.stopping import Evidence, Verdict, decide
 FILE = "quality.json"
 VERSION = 1
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
+CHEAP = 30_000_000
+"""Instances times features times classes up to which the past is estimated as well, where it was not before."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,9 @@ def quality_of(project: Project) -> Report:
     """Estimate the quality after the last event, or look it up where that was done before."""
     project.catch_up()
     events, goal = list(project.events), project.settings.stopping
-    places = grid(len(events))
-    found = _estimates(project, events, places)
+    found = _estimates(project, events)
     points = tuple(
-        Point(place, value) for place in places if (value := _goodness(found[place], goal.metric)) is not None
+        Point(place, value) for place, one in found.items() if (value := _goodness(one, goal.metric)) is not None
     )
     now = found[len(events)]
     recalls = [
@@ -107,15 +108,20 @@ def _goodness(found: Quality, metric: str) -> Interval | None:
     return Interval(1 - loss.value, 1 - loss.high, 1 - loss.low)
 
 
-def _estimates(project: Project, events: Sequence[Event], places: Sequence[int]) -> dict[int, Quality]:
-    names = _names(project, events, places)
+def _estimates(project: Project, events: Sequence[Event]) -> dict[int, Quality]:
+    """By the number of events: of the grid where that is cheap, else of whatever was estimated before, and now."""
     kept = _read(project)
+    cheap = project.bags.instances.size * len(project.classes) <= CHEAP
+    earlier = [place for place, _ in kept.values() if place < len(events)]
+    places = grid(len(events)) if cheap else [*sorted(earlier)[-MOST_POINTS + 1 :], len(events)]
+    names = _names(project, events, places)
     found = {
-        place: _quality(kept[name]) if (name := names[place]) in kept else _estimate(project, events[:place])
-        for place in places
+        place: kept[name][1] if name in kept else _estimate(project, events[:place])
+        for place, name in names.items()
+        if cheap or name in kept or place == len(events)
     }
-    if any(name not in kept for name in names.values()):
-        _write(project, {names[place]: one for place, one in found.items()})
+    if any(names[place] not in kept for place in found):
+        _write(project, {names[place]: (place, one) for place, one in found.items()})
     return found
 
 
@@ -152,19 +158,21 @@ def _names(project: Project, events: Sequence[Event], places: Sequence[int]) -> 
     return {place: found[place] for place in places}
 
 
-def _read(project: Project) -> dict[str, Any]:
+def _read(project: Project) -> dict[str, tuple[int, Quality]]:
     try:
         kept = json.loads((project.folder / FILE).read_text(encoding="utf-8"))
-        return kept if isinstance(kept, dict) and all(_quality(one) for one in kept.values()) else {}
+        return {name: (int(place), _quality(one)) for name, (place, one) in kept.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         # Whatever is wrong with it, it only saves time.
         return {}
 
 
-def _write(project: Project, found: dict[str, Quality]) -> None:
+def _write(project: Project, found: dict[str, tuple[int, Quality]]) -> None:
     unfinished = project.folder / f".{FILE}.{os.getpid()}.part"
     try:
-        unfinished.write_text(json.dumps({name: asdict(one) for name, one in found.items()}), encoding="utf-8")
+        unfinished.write_text(
+            json.dumps({name: (place, asdict(one)) for name, (place, one) in found.items()}), encoding="utf-8"
+        )
         unfinished.replace(project.folder / FILE)
     except OSError:
         unfinished.unlink(missing_ok=True)

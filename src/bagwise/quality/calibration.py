@@ -20,14 +20,14 @@ from bagwise.kernels import Array
 
 LARGEST_LOGIT = 8.0
 INTERCEPT, SLOPE = 1.5, 1.5
-DEVIATION = (0.5, 0.3)
-SLOPE_OF_CHOSEN = -0.15
+DEVIATION = (0.5, 0.35)
+SLOPE_OF_CHOSEN = -0.22
 CLASS = (1.15, 0.6)
 CHOSEN_WEIGHT = 0.25
-FREEDOM = 6
+FREEDOM = 5
 FREEDOM_OF_CLASSES = 5
 LEAST_SLOPE, LEAST_SLOPE_UNIT = 0.05, 0.3
-NEWTON_STEPS, LARGEST_STEP, CLOSE_ENOUGH = 60, 3.0, 1e-6
+NEWTON_STEPS, CLOSE_ENOUGH = 60, 1e-6
 
 
 @dataclass(frozen=True)
@@ -135,16 +135,22 @@ def _draw(
 
 
 def _mode(design: Array, present: Array, weights: Array, mean: Array, precision: Array) -> tuple[Array, Array]:
-    """Where the posterior is highest, and its curvature there: Newton, with steps held back."""
+    """Where the posterior is highest, and its curvature there: Newton, with steps halved until they lead down."""
+
+    def cost(point: Array) -> float:
+        margin = design @ point
+        return float(weights @ (np.logaddexp(0, margin) - present * margin) + precision @ (point - mean) ** 2 / 2)
+
     point = mean.astype(float)
     for _ in range(NEWTON_STEPS):
         probability = expit(design @ point)
         gradient = design.T @ (weights * (probability - present)) + precision * (point - mean)
-        information = weights * probability * (1 - probability)
-        curvature = (design.T * information) @ design + np.diag(precision)
+        curvature = (design.T * (weights * probability * (1 - probability))) @ design + np.diag(precision)
         step = np.linalg.solve(curvature, gradient)
-        largest = float(np.abs(step).max())
-        point = point - step * min(1.0, LARGEST_STEP / max(largest, CLOSE_ENOUGH))
-        if largest < CLOSE_ENOUGH:
+        here = cost(point)
+        while cost(point - step) > here and np.abs(step).max() > CLOSE_ENOUGH:
+            step = step / 2
+        point = point - step
+        if np.abs(step).max() < CLOSE_ENOUGH:
             break
     return point, curvature

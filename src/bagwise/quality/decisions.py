@@ -50,6 +50,8 @@ class Decisions:
 def learn(present: Array, out_of_fold: Array, labels: Labels, audit: Array, metric: str = "bag_accuracy") -> Decisions:
     """Calibration and threshold for the metric; arguments as for `estimate`."""
     expected = choose("metric of a decision", metric, EXPECTED)
+    told = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
+    present, out_of_fold, labels, audit = present[told], out_of_fold[told], labels.select(told), audit[told]
     if labels.n_known < FEWEST or not (audit & labels.known).any():
         return Decisions()
     probability = np.where(labels.known, out_of_fold, present)

@@ -71,9 +71,11 @@ class Quality:
 def estimate(present: Array, out_of_fold: Array, labels: Labels, audit: Array, seed: int = 0) -> Quality:
     """The quality of the model whose predictions are `present`.
 
-    `out_of_fold` are predictions without the bag's own labels (`crossfit`), and `audit` (bags x classes) says which of
-    the known labels came from questions drawn at random. Deterministic.
+    `out_of_fold` are predictions without the bag's own labels (`crossfit`; bags with NaN are left out), and `audit`
+    (bags x classes) says which of the known labels came from questions drawn at random. Deterministic.
     """
+    told = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
+    present, out_of_fold, labels, audit = present[told], out_of_fold[told], labels.select(told), audit[told]
     audits = int((audit & labels.known).sum())
     if labels.n_known < FEWEST_ANSWERS:
         return Quality(labels.n_known, audits, classes=(ClassQuality(None, None),) * labels.n_classes)
