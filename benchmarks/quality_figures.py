@@ -6,7 +6,7 @@ python benchmarks/quality_figures.py
 import json
 import re
 
-from benchmarks.readme import RESULTS, ROOT, table
+from readme import RESULTS, ROOT, table
 
 ALL = "all"
 PAGES = ("quality", "stopping", "decisions")

@@ -4,9 +4,9 @@
 
 `l` is a prediction made without the pair's own label. Audit questions are drawn at random from all open pairs, so they
 tell (a, b) directly. Chosen questions are harder than others with the same prediction; they are allowed their own
-intercept and slope, which differ from those of the audits by no more than (d0, d1) ~ N(DEVIATION). So many chosen
-answers teach (a, b) up to that difference, and audits teach the rest. Class effects (a_c, b_c) ~ N(0, CLASS) carry
-precision and recall; there a chosen answer counts as CHOSEN_WEIGHT of one. Slopes are in units of b.
+intercept and slope, off by some (d0, d1) ~ N((0, SLOPE_OF_CHOSEN), DEVIATION). So chosen answers, however many, teach
+(a, b) up to that difference, and audits teach the rest. Class effects (a_c, b_c) ~ N(0, CLASS) carry precision and
+recall; there a chosen answer counts as CHOSEN_WEIGHT of one. Slopes are in units of b.
 
 The posterior is a Student distribution around its mode, with the curvature there (Laplace, FREEDOM degrees).
 """
@@ -25,14 +25,13 @@ SLOPE_OF_CHOSEN = -0.22
 CLASS = (1.15, 0.6)
 CHOSEN_WEIGHT = 0.25
 FREEDOM = 5
-FREEDOM_OF_CLASSES = 5
 LEAST_SLOPE, LEAST_SLOPE_UNIT = 0.05, 0.3
 NEWTON_STEPS, CLOSE_ENOUGH = 60, 1e-6
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Labels that came from questions: bag, class, present, whether the question was an audit, logit without it."""
+    """Known labels, one row each: the class, the logit of a prediction made without it, and whether it is an audit."""
 
     classes: Array
     logits: Array
@@ -63,7 +62,7 @@ def logits_of(probability: Array) -> Array:
 def overall(answers: Answers, draws: int, rng: np.random.Generator) -> Calibration:
     """One calibration for all classes, for what is averaged over them."""
     weights = np.ones(len(answers))
-    drawn = _draw(_shared(answers), answers.present, weights, *_prior(answers), draws, FREEDOM, rng)
+    drawn = _draw(_shared(answers), answers.present, weights, *_prior(answers), draws, rng)
     return Calibration(drawn[:, :1], np.maximum(drawn[:, 1:2], LEAST_SLOPE))
 
 
@@ -90,7 +89,6 @@ def by_class(answers: Answers, n_classes: int, draws: int, rng: np.random.Genera
         np.concatenate([mean, np.zeros(2 * n_classes)]),
         np.concatenate([spread, spread_of_effects]),
         draws,
-        FREEDOM_OF_CLASSES,
         rng,
     )
     first = len(mean)
@@ -126,12 +124,11 @@ def _draw(
     mean: Array,
     spread: Array,
     draws: int,
-    freedom: int,
     rng: np.random.Generator,
 ) -> Array:
     mode, curvature = _mode(design, present, weights, mean, spread**-2.0)
     normal = np.linalg.solve(np.linalg.cholesky(curvature).T, rng.standard_normal((len(mode), draws))).T
-    return np.asarray(mode + normal * np.sqrt(freedom / rng.chisquare(freedom, (draws, 1))))
+    return np.asarray(mode + normal * np.sqrt(FREEDOM / rng.chisquare(FREEDOM, (draws, 1))))
 
 
 def _mode(design: Array, present: Array, weights: Array, mean: Array, precision: Array) -> tuple[Array, Array]:
