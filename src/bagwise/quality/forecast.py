@@ -4,7 +4,7 @@
 
 For every power on a grid the best top and fall follow by weighted least squares; the power with the smallest error
 wins. Uncertainty by resampling: all estimates are moved together by what the last one may be off, since they share
-their answers, and each a little by itself. A draw whose top stays below the target never gets there.
+their answers, and each by itself as well. A draw whose top stays below the target never gets there.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from bagwise.quality.estimate import Interval
 
 POWERS = np.array([0.25, 0.5, 0.75, 1.0, 1.5])
 DRAWS = 400
-OWN_SHARE = 0.3
+OWN_SHARE = 0.6
 FEWEST_POINTS = 3
 NORMAL_95 = 1.96
 NEVER = 1_000_000

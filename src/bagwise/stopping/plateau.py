@@ -1,12 +1,14 @@
 """Plateau: stop when the next answers are not expected to improve anything.
 
-The gain expected of the next `plateau` answers is the median over the curves through the estimates so far; nothing is
-said before so many answers were given.
+The curves through the estimates so far say what the next `plateau` answers bring. It stops when nine of ten curves agree
+that it is less than `least_gain`, and never before so many answers were given.
 """
 
 import numpy as np
 
 from bagwise.stopping import Evidence, Goal, Verdict
+
+AGREEING = 0.9
 
 
 def plateau(evidence: Evidence, goal: Goal) -> Verdict | None:
@@ -23,9 +25,9 @@ def plateau(evidence: Evidence, goal: Goal) -> Verdict | None:
     if evidence.curves is None or evidence.answers < goal.plateau:
         return Verdict(False, "It is too early to say what more answers will bring.")
     gains = evidence.curves.at(evidence.answers + goal.plateau) - evidence.curves.at(evidence.answers)
-    gain = float(np.median(gains))
+    gain = float(np.quantile(gains, AGREEING))
     flat = gain < goal.least_gain
-    amount = f"less than {goal.least_gain:g}" if flat else f"about {gain:.2g}"
+    amount = f"less than {goal.least_gain:g}" if flat else f"up to {gain:.2g}"
     return Verdict(
         flat, f"{goal.plateau} more answers are expected to bring {amount} in {goal.metric.replace('_', ' ')}."
     )
