@@ -1,6 +1,6 @@
 """Where the default rule would have stopped, and whether calibrated decisions help, on simulated projects.
 
-    python benchmarks/stopping.py [--budget 800] [--folds 2] [--out benchmarks/results/stopping.json]
+    python benchmarks/stopping.py [--budget 600] [--folds 2] [--out benchmarks/results/stopping.json]
 
 The known labels of every data set play the person, a held-out tenth plays the new bags. At every point the quality is
 estimated from the answers alone; the rule stops at the first point where it says so.
@@ -112,7 +112,7 @@ def reliability(kept):
             "which": which,
             "belief": p[at == i].mean(),
             "frequency": truth[at == i].mean(),
-            "pairs": sum(at == i),
+            "pairs": int((at == i).sum()),
         }
         for name, truth, probability, made in kept
         for which, p in (("model", probability), ("calibrated", made.probabilities(probability)))
@@ -137,7 +137,7 @@ def reliability(kept):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--budget", type=int, default=800)
+    parser.add_argument("--budget", type=int, default=600)
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/stopping.json"))
     parser.add_argument("--figure", type=Path, default=Path("docs/images/reliability"))
