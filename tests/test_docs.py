@@ -111,3 +111,20 @@ def test_the_readme_tells_what_was_measured(monkeypatch):
     text = (ROOT / "README.md").read_text()
     assert readme.with_figures(text) == text
     assert "| hja | with background (default) |" in text
+
+
+def test_the_pages_about_quality_tell_what_was_measured(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import quality_figures
+
+    for page in quality_figures.PAGES:
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        assert f"<!-- {page if page != 'quality' else 'coverage'} -->" in text
+        assert quality_figures.with_figures(text) == text
+
+
+def test_every_stopping_rule_is_documented():
+    from bagwise import stopping
+
+    text = (ROOT / "docs/stopping.md").read_text()
+    assert all(f"\n    {name} = " in text for name in stopping.available())

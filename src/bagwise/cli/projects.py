@@ -29,6 +29,7 @@ from bagwise.cli._projects import (
     read_labels,
     read_media,
 )
+from bagwise.cli._quality import show_quality
 from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError
 from bagwise.model import solvers
@@ -107,8 +108,11 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     """How far a project is: answers by person and class, what is known, estimated quality, disk use."""
     with Project.open(folder) as project:
         found, people = projects.status_of(project), projects.participants(project)
+        with console.status("Estimating the quality"):
+            estimated = projects.quality_of(project)
     if as_json:
-        print(json.dumps({**found.as_json(), "people": [vars(one) for one in people]}, indent=2))
+        people_too = {"people": [vars(one) for one in people], "quality": estimated.as_json()}
+        print(json.dumps({**found.as_json(), **people_too}, indent=2))
         return
     say(f"[bold]{escape(found.name)}[/]: {found.bags} bags, {found.instances} instances, {found.answers} answers")
     table = Table("class", "present", "absent", "undecided", "open", title=f"{found.filled:.1%} of all pairs known")
@@ -117,14 +121,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     console.print(table)
     if people:
         console.print(_table_of(people, found.wrong_by_person))
-    if found.agreement is None:
-        console.print("Estimated quality: no audit question was answered yet.")
-    else:
-        share = found.agreement
-        say(
-            f"Estimated quality: the model was right about {share.value:.0%} of {share.of} pairs drawn at random "
-            f"(95 % interval {share.low:.0%} to {share.high:.0%})."
-        )
+    show_quality(estimated)
     if found.seconds_per_answer is not None:
         say(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
     if found.disagreements:

@@ -7,6 +7,7 @@ from bagwise.project.invitations import Invitation, Invitations, NotSignedIn
 from bagwise.project.media import Kept, Media
 from bagwise.project.participation import Participation, participants
 from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
+from bagwise.project.quality import Report, quality_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
 
@@ -26,10 +27,12 @@ __all__ = [
     "NotSignedIn",
     "Participation",
     "Project",
+    "Report",
     "Settings",
     "Status",
     "check",
     "participants",
     "predict",
+    "quality_of",
     "status_of",
 ]

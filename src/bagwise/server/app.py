@@ -9,13 +9,13 @@ from fastapi.staticfiles import StaticFiles
 from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project
 from bagwise.project.progress import ProgressOf
-from bagwise.server import downloads, live, media, people, progress, questions, review
+from bagwise.server import downloads, live, media, people, progress, quality, questions, review
 from bagwise.server.parts import REFUSED, cookie_of
 from bagwise.server.patience import Patience, TooManyTries
 from bagwise.server.safety import Guard, Site
 
 STATIC = Path(__file__).parent / "static"
-ROUTERS = (questions.router, progress.router, live.router, review.router, downloads.router, people.router, media.router)
+MODULES = (questions, progress, live, quality, review, downloads, people, media)
 CODES = {AlreadyAnswered: 409, NotSignedIn: 401, TooManyTries: 429, DatabaseError: 503}
 
 
@@ -33,8 +33,8 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
     app.state.progress = ProgressOf(project)
     app.state.site, app.state.patience = site, Patience()
     app.add_middleware(Guard, site=site)
-    for router in ROUTERS:
-        app.include_router(router)
+    for module in MODULES:
+        app.include_router(module.router)
 
     @app.exception_handler(BagwiseError)
     def refuse(_: object, error: BagwiseError) -> JSONResponse:

@@ -1,6 +1,6 @@
 """What every route may ask for: the project, the person who calls, and the refusals it can answer with.
 
-A group of routes is a module with a `router`, listed in `app.ROUTERS`; each route takes `Served` and `Person`.
+A group of routes is a module with a `router`, listed in `app.MODULES`; each route takes `Served` and `Person`.
 """
 
 from typing import Annotated, Any
