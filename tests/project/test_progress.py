@@ -1,16 +1,18 @@
 """Does it learn? The curve, its truth, and what was said looked at again."""
 
+import time
+
 import numpy as np
 import pytest
 
-from bagwise import Bags
+from bagwise import Bags, metrics
 from bagwise.cli._demo import HELD_OUT, make_demo
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable
-from bagwise.metrics import hamming_loss
-from bagwise.project import AlreadyAnswered, Asking, Learning, Project, replay, status_of
+from bagwise.project import AlreadyAnswered, Asking, Learning, Project, quality_of, replay, status_of
 from bagwise.project.exporting import EXPORTS, exporter, forms_of
-from bagwise.project.progress import CLOSEST, FEWEST, MOST_POINTS, WINDOW, ProgressOf, estimated, places_up_to, rare_of
+from bagwise.project.progress import CLOSEST, MOST_POINTS, ProgressOf, estimated, places_up_to, rare_of
+from bagwise.project.quality import kept_quality
 from bagwise.project.reviewing import Wanted, beliefs, history
 from bagwise.project.truth import write_truth
 
@@ -32,27 +34,55 @@ def with_truth(make_project, synthetic):
     return project
 
 
-def test_an_estimate_counts_the_last_audits_only(make_project, say):
-    project = make_project(learning=Learning(audit=0.5))
-    answer_some(project, say, 150)
-    found = estimated(project, list(range(151)), TARGET)
-    for place in range(151):
-        audits = [event for event in project.events[:place] if event.audit][-WINDOW:]
-        if len(audits) < FEWEST:
-            assert place not in found.at
-            continue
-        right = [(event.belief > 0.5) == (event.answer == "present") for event in audits]
-        assert (found.at[place].value, found.at[place].of) == (np.mean(right), len(right))
-        assert found.at[place].low <= np.mean(right) <= found.at[place].high
-    assert found.audits == WINDOW
+def test_the_curve_the_quality_and_the_forecast_are_those_of_the_report(project, say):
+    answer_some(project, say, 130)
+    report = quality_of(project)
+    found = estimated(report, report.target)
+    assert found.at == {point.answers: point.quality for point in report.history}
+    assert (found.now, found.audits, found.verdict) == (report.bag_accuracy, report.audits, report.verdict)
+    assert found.forecast == report.forecast
+    assert estimated(report, 0.01).forecast.needed == 0
+    assert estimated(None, 0.9).now is None
 
 
-def test_a_target_is_reached_when_the_whole_interval_is_above_it(make_project, say):
-    project = make_project(learning=Learning(audit=1.0))
-    answer_some(project, say, 120)
-    low = estimated(project, [120], TARGET).at[120].low
-    assert estimated(project, [120], low - 0.01).forecast.more == 0
-    assert estimated(project, [120], low + 0.01).forecast is None
+def test_an_estimate_is_made_beside_the_work_and_is_the_same(project, say):
+    answer_some(project, say, 60)
+    progress = ProgressOf(project)
+    assert progress.now().estimated.now is None, "nobody waits for it"
+    assert progress.now().pending
+    until = time.monotonic() + 120
+    while progress.now().pending:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    expected = quality_of(project)
+    found = progress.now()
+    assert found.estimated.now == expected.bag_accuracy
+    assert [point.answers for point in found.curve if point.estimate is not None] == [50, 60]
+    assert progress.estimating.now() == expected
+    progress.close()
+
+
+def test_what_was_estimated_on_the_way_stays_in_the_curve(project, say, monkeypatch):
+    for _ in range(3):
+        answer_some(project, say, 15)
+        quality_of(project)
+    assert [point.answers for point in quality_of(project).history] == [15, 30, 45]
+    assert kept_quality(project) == quality_of(project)
+    monkeypatch.setattr("bagwise.project.quality.MOST_KEPT", 2)
+    answer_some(project, say, 15)
+    assert [point.answers for point in quality_of(project).history] == [15, 45, 50, 60]
+
+
+@pytest.mark.parametrize("metric", ["bag_accuracy", "hamming_loss"])
+def test_the_truth_has_the_measure_of_the_estimate(with_truth, synthetic, metric):
+    path = with_truth.folder / "bagwise.toml"
+    path.write_text(path.read_text().replace('metric = "bag_accuracy"', f'metric = "{metric}"'))
+    held_out = synthetic.select(np.arange(40, 60))
+    with Project.open(with_truth.folder) as project:
+        found = ProgressOf(project).now()
+        value = getattr(metrics, metric)(held_out.labels.value, project.learner.predict_proba(held_out.bags))
+        assert found.metric == metric
+        assert found.curve[0].truth == (1 - value if metric == "hamming_loss" else value)
 
 
 @pytest.mark.parametrize("events", [0, 1, 9, 10, 11, 599, 600, 601, 12_345, 1_000_000])
@@ -73,7 +103,7 @@ def test_the_truth_is_that_of_a_replay_and_the_same_after_a_restart(with_truth, 
     for point in live.curve:
         events = with_truth.events[: point.answers]
         learner = replay.full(with_truth.contents, with_truth.bags, with_truth.settings, events).learner
-        assert point.truth == 1 - hamming_loss(held_out.labels.value, learner.predict_proba(held_out.bags))
+        assert point.truth == metrics.bag_accuracy(held_out.labels.value, learner.predict_proba(held_out.bags))
     with Project.open(with_truth.folder) as again:
         assert ProgressOf(again).now(TARGET).curve == live.curve
 

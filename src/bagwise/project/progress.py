@@ -1,20 +1,22 @@
 """Does it learn? The curve of the estimated quality and, where the truth is known, of the true one beside it.
 
-Quality is the share of pairs about which the model is right. `estimated` is all that is known here of how that is
-estimated and forecast.
+Quality is what `[stopping]` measures, on a scale where more is better: bag accuracy, or the share of pairs about which
+the model is right.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bagwise.project.estimating import Estimating
 from bagwise.project.project import TRUTH, Project
-from bagwise.project.status import Share, Status, agreement, audits_of, status_of
+from bagwise.project.quality import Report
+from bagwise.project.status import Status, status_of
 from bagwise.project.truth import TrueQuality
+from bagwise.quality import Interval
+from bagwise.quality.forecast import Forecast, forecast
+from bagwise.stopping import Verdict
 
 CLOSEST = 10
 MOST_POINTS = 60
-WINDOW = 50
-FEWEST = 5
 RARE_SHARE = 0.1
 RARE_AFTER = 10
 
@@ -31,32 +33,26 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Forecast:
-    """So many more answers until the quality is `target`, with an interval; None where no number of them may do."""
-
-    target: float
-    more: int | None
-    low: int | None
-    high: int | None
-
-
-@dataclass(frozen=True)
 class Estimated:
     """What is estimated, after which events, from how many audits, and what follows for the target."""
 
-    at: dict[int, Share]
+    at: dict[int, Interval]
+    now: Interval | None
     audits: int
     forecast: Forecast | None
+    verdict: Verdict | None
 
 
 @dataclass(frozen=True)
 class Progress:
-    """All that the live panel shows; `rare` are the classes hardly ever found present."""
+    """All that the live panel shows; `rare`: classes hardly ever found present; `pending`: an estimate is under way."""
 
     status: Status
-    audits: int
+    metric: str
+    target: float
+    estimated: Estimated
+    pending: bool
     curve: list[Point]
-    forecast: Forecast | None
     rare: list[str]
 
 
@@ -65,35 +61,38 @@ class ProgressOf:
 
     def __init__(self, project: Project) -> None:
         self.project = project
+        self.estimating = Estimating(project)
         self._truth = TrueQuality(project) if (project.folder / TRUTH).exists() else None
 
-    def now(self, target: float) -> Progress:
-        """Everything as it is at this moment."""
-        status = status_of(self.project)
+    def now(self, target: float | None = None) -> Progress:
+        """Everything as it is at this moment; the target is the project's own unless another is wanted."""
+        status, goal = status_of(self.project), self.project.settings.stopping
+        level = goal.level if target is None else target
         places = places_up_to(len(self.project.events))
         truth = self._truth.at(places) if self._truth is not None else {}
-        found = estimated(self.project, places, target)
+        report, pending = self.estimating.newest()
+        found = estimated(report, level)
         curve = [_point(place, found.at.get(place), truth.get(place)) for place in sorted({*places, *found.at})]
-        return Progress(status, found.audits, curve, found.forecast, rare_of(status))
+        return Progress(status, goal.metric, level, found, pending, curve, rare_of(status))
+
+    def close(self) -> None:
+        """Stop estimating."""
+        self.estimating.close()
 
 
-def _point(place: int, share: Share | None, truth: float | None) -> Point:
-    if share is None:
+def _point(place: int, estimate: Interval | None, truth: float | None) -> Point:
+    if estimate is None:
         return Point(place, None, None, None, truth)
-    return Point(place, share.value, share.low, share.high, truth)
+    return Point(place, estimate.value, estimate.low, estimate.high, truth)
 
 
-def estimated(project: Project, places: Sequence[int], target: float) -> Estimated:
-    """The quality after so many events, and how far the target is."""
-    audits = sorted(audits_of(project.votes.all_effective()), key=lambda event: event.number)
-    at = {}
-    for place in places:
-        share = agreement([event for event in audits if event.number <= place][-WINDOW:])
-        if share is not None and share.of >= FEWEST:
-            at[place] = share
-    now = at.get(places[-1])
-    reached = Forecast(target, 0, 0, 0) if now is not None and now.low >= target else None
-    return Estimated(at, min(len(audits), WINDOW), reached)
+def estimated(report: Report | None, target: float) -> Estimated:
+    """What a report says of the past, of now, and of the way to the target."""
+    if report is None:
+        return Estimated({}, None, 0, None, None)
+    at = {point.answers: point.quality for point in report.history}
+    now = at.get(max(at)) if at else None
+    return Estimated(at, now, report.audits, forecast(report.history, target), report.verdict)
 
 
 def places_up_to(events: int) -> list[int]:

@@ -7,7 +7,7 @@ a file of the project's folder, by a name for the events they were made from; wi
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from bagwise.stopping import Evidence, Verdict, decide
 FILE = "quality.json"
 VERSION = 1
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
+MOST_KEPT = 50
 CHEAP = 30_000_000
 """Instances times features times classes up to which the past is estimated as well, where it was not before."""
 
@@ -63,17 +64,32 @@ class Report:
 def quality_of(project: Project) -> Report:
     """Estimate the quality after the last event, or look it up where that was done before."""
     project.catch_up()
-    events, goal = list(project.events), project.settings.stopping
-    found = _estimates(project, events)
-    points = tuple(
-        Point(place, value) for place, one in found.items() if (value := _goodness(one, goal.metric)) is not None
-    )
-    now = found[len(events)]
+    events = list(project.events)
+    return _report(project, _estimates(project, events), len(project.votes.all_effective()))
+
+
+def kept_quality(project: Project) -> Report | None:
+    """The newest report that was made before; nothing is estimated for it."""
+    project.catch_up()
+    events = list(project.events)
+    found = _still_true(project, events, _read(project))
+    if not found:
+        return None
+    counted = replay.Replay(project.contents, project.settings)
+    counted.count(events[: max(found)])
+    return _report(project, found, len(counted.votes.all_effective()))
+
+
+def _report(project: Project, found: dict[int, Quality], answers: int) -> Report:
+    """What follows from estimates by the number of events, of which the last is *now*."""
+    goal, last = project.settings.stopping, max(found)
+    spread = _spread(found, last)
+    points = _points({place: found[place] for place in spread}, goal.metric)
+    now = found[last]
     recalls = [
-        [Point(place, recall) for place, one in found.items() if (recall := one.classes[c].recall) is not None]
+        [Point(place, recall) for place in spread if (recall := found[place].classes[c].recall) is not None]
         for c in range(len(project.classes))
     ]
-    answers = len(project.votes.all_effective())
     return Report(
         answers,
         now.audits,
@@ -87,8 +103,22 @@ def quality_of(project: Project) -> Report:
         ],
         decide(Evidence(answers, points), goal),
         forecast(points, goal.level),
-        list(points),
+        list(_points(found, goal.metric)),
     )
+
+
+def _points(found: dict[int, Quality], metric: str) -> tuple[Point, ...]:
+    return tuple(
+        Point(place, value) for place, one in sorted(found.items()) if (value := _goodness(one, metric)) is not None
+    )
+
+
+def _spread(found: Iterable[int], last: int) -> list[int]:
+    """Of the places where something was estimated, those closest to the grid, so that none counts many times."""
+    earlier = np.array([place for place in found if place < last], int)
+    if not len(earlier):
+        return [last]
+    return sorted({int(earlier[np.abs(earlier - at).argmin()]) for at in grid(last)[:-1]} | {last})
 
 
 def grid(events: int) -> list[int]:
@@ -109,20 +139,30 @@ def _goodness(found: Quality, metric: str) -> Interval | None:
 
 
 def _estimates(project: Project, events: Sequence[Event]) -> dict[int, Quality]:
-    """By the number of events: of the grid where that is cheap, else of whatever was estimated before, and now."""
-    kept = _read(project)
+    """By the number of events: of what was estimated before, of the grid where that is cheap, and now."""
+    known = _still_true(project, events, _read(project))
     cheap = project.bags.instances.size * len(project.classes) <= CHEAP
-    earlier = [place for place, _ in kept.values() if place < len(events)]
-    places = grid(len(events)) if cheap else [*sorted(earlier)[-MOST_POINTS + 1 :], len(events)]
-    names = _names(project, events, places)
-    found = {
-        place: kept[name][1] if name in kept else _estimate(project, events[:place])
-        for place, name in names.items()
-        if cheap or name in kept or place == len(events)
-    }
-    if any(names[place] not in kept for place in found):
+    wanted = grid(len(events)) if cheap else [len(events)]
+    missing = {place: _estimate(project, events[:place]) for place in wanted if place not in known}
+    found = _fewer({**known, **missing}, set(grid(len(events))))
+    if missing:
+        names = _names(project, events, found)
         _write(project, {names[place]: (place, one) for place, one in found.items()})
     return found
+
+
+def _still_true(project: Project, events: Sequence[Event], kept: dict[str, tuple[int, Quality]]) -> dict[int, Quality]:
+    """What was estimated from these very events."""
+    places = [place for place, _ in kept.values() if place <= len(events)]
+    return {place: kept[name][1] for place, name in _names(project, events, places).items() if name in kept}
+
+
+def _fewer(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
+    """All of them, or, where they are too many to draw, those needed and every second of the others."""
+    others = sorted(set(found) - needed)
+    while len(others) > MOST_KEPT:
+        others = others[::2]
+    return {place: one for place, one in sorted(found.items()) if place in needed or place in others}
 
 
 def _estimate(project: Project, events: Sequence[Event]) -> Quality:
@@ -145,15 +185,16 @@ def _estimate(project: Project, events: Sequence[Event]) -> Quality:
 # The file
 
 
-def _names(project: Project, events: Sequence[Event], places: Sequence[int]) -> dict[int, str]:
+def _names(project: Project, events: Sequence[Event], places: Collection[int]) -> dict[int, str]:
     """A name for everything that an estimate depends on."""
     settings = project.settings
     named = [VERSION, project.contents.digest(), asdict(settings.learning), settings.asking.people]
+    wanted = set(places)
     digest = hashlib.sha256(json.dumps([*named, settings.asking.share], sort_keys=True).encode())
     found = {0: digest.hexdigest()}
     for event in events:
         digest.update(repr(event).encode())
-        if event.number in places:
+        if event.number in wanted:
             found[event.number] = digest.hexdigest()
     return {place: found[place] for place in places}
 

@@ -14,7 +14,7 @@ from bagwise import formats
 from bagwise.bags import Bags
 from bagwise.errors import FileError
 from bagwise.kernels import Array
-from bagwise.metrics import hamming_loss
+from bagwise.metrics import bag_accuracy, hamming_loss
 from bagwise.project import replay
 from bagwise.project.project import TRUTH, Project
 
@@ -54,12 +54,13 @@ class TrueQuality:
 
     def _measured(self) -> float:
         assert self._replay.learner is not None
-        return goodness(self._labels, self._replay.learner.predict_proba(self._bags))
+        metric = self.project.settings.stopping.metric
+        return goodness(self._labels, self._replay.learner.predict_proba(self._bags), metric)
 
 
-def goodness(truth: Array, probability: Array) -> float:
-    """The share of pairs predicted rightly: the same measure as is estimated."""
-    return 1 - hamming_loss(truth, probability)
+def goodness(truth: Array, probability: Array, metric: str) -> float:
+    """The same measure as is estimated, on a scale where more is better."""
+    return bag_accuracy(truth, probability) if metric == "bag_accuracy" else 1 - hamming_loss(truth, probability)
 
 
 def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, Array]:

@@ -1,5 +1,7 @@
 """The API and the page. Everything the page does goes through the API, so a script can do it as well."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -19,6 +21,12 @@ MODULES = (questions, progress, live, quality, review, downloads, people, media)
 CODES = {AlreadyAnswered: 409, NotSignedIn: 401, TooManyTries: 429, DatabaseError: 503}
 
 
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.progress.close()
+
+
 def application(project: Project, annotator: str, site: Site | None = None) -> FastAPI:
     """The server of one project; where nobody was ever invited, whoever calls is `annotator`."""
     site = site or Site()
@@ -28,6 +36,7 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
         redoc_url=None,
         openapi_url="/api/openapi.json",
         responses=REFUSED,
+        lifespan=_lifespan,
     )
     app.state.project, app.state.annotator = project, annotator
     app.state.progress = ProgressOf(project)

@@ -3,12 +3,13 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from bagwise.project.progress import Progress, ProgressOf
-from bagwise.server.parts import Person
+from bagwise.project.progress import Progress
+from bagwise.server.parts import Person, Watched
 from bagwise.server.progress import ClassOut
+from bagwise.server.quality import ForecastOut, IntervalOut, VerdictOut
 
 router = APIRouter(prefix="/api", tags=["progress"])
 
@@ -23,15 +24,6 @@ class PointOut(BaseModel):
     truth: float | None
 
 
-class ForecastOut(BaseModel):
-    """So many more answers to `target`; null where no number of them may do."""
-
-    target: float
-    more: int | None
-    low: int | None
-    high: int | None
-
-
 class ClassProgress(ClassOut):
     """How far a class is, and whether it is hardly ever present."""
 
@@ -39,33 +31,32 @@ class ClassProgress(ClassOut):
 
 
 class ProgressOut(BaseModel):
-    """All of the live panel; the quality is the share of pairs about which the model is right."""
+    """All of the live panel. The quality is the project's `metric` on new bags, on a scale where more is better.
+
+    It is estimated beside the work: `pending` says that an estimate which knows more is on its way.
+    """
 
     name: str
     annotator: str
     answers: int
     filled: float
     seconds_per_answer: float | None
-    quality: float | None
-    quality_low: float | None
-    quality_high: float | None
+    metric: str
+    target: float
+    quality: IntervalOut | None
     audits: int
+    pending: bool
     curve: list[PointOut]
     forecast: ForecastOut | None
+    verdict: VerdictOut | None
     classes: list[ClassProgress]
-
-
-def progress_of(request: Request) -> ProgressOf:
-    """The progress of the project behind this server."""
-    found: ProgressOf = request.app.state.progress
-    return found
 
 
 @router.get("/progress")
 def progress(
-    of: Annotated[ProgressOf, Depends(progress_of)],
+    of: Watched,
     person: Person,
-    target: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+    target: Annotated[float | None, Query(gt=0, lt=1)] = None,
 ) -> ProgressOut:
     """Answers, quality with its interval, learning curve, what is known by class, and the way to a target."""
     return progress_out(of.now(target), person)
@@ -73,18 +64,20 @@ def progress(
 
 def progress_out(found: Progress, person: str) -> ProgressOut:
     """With the names that the page uses."""
-    status, now = found.status, found.curve[-1]
+    status, said = found.status, found.estimated
     return ProgressOut(
         name=status.name,
         annotator=person,
         answers=status.answers,
         filled=status.filled,
         seconds_per_answer=status.seconds_per_answer,
-        quality=now.estimate,
-        quality_low=now.low,
-        quality_high=now.high,
-        audits=found.audits,
+        metric=found.metric,
+        target=found.target,
+        quality=None if said.now is None else IntervalOut(**asdict(said.now)),
+        audits=said.audits,
+        pending=found.pending,
         curve=[PointOut(**asdict(point)) for point in found.curve],
-        forecast=None if found.forecast is None else ForecastOut(**asdict(found.forecast)),
+        forecast=None if said.forecast is None else ForecastOut(**asdict(said.forecast)),
+        verdict=None if said.verdict is None else VerdictOut(**asdict(said.verdict)),
         classes=[ClassProgress(**vars(one), rare=one.name in found.rare) for one in status.classes],
     )

@@ -10,6 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, Field
 
 from bagwise.project import Invitations, NotSignedIn, Project
+from bagwise.project.progress import ProgressOf
 from bagwise.server.patience import Patience
 
 
@@ -49,7 +50,14 @@ async def served(request: Request) -> Project:
     return project
 
 
+async def watched(request: Request) -> ProgressOf:
+    """Its progress."""
+    found: ProgressOf = request.app.state.progress
+    return found
+
+
 Served = Annotated[Project, Depends(served)]
+Watched = Annotated[ProgressOf, Depends(watched)]
 
 
 def cookie_of(project: Project) -> str:

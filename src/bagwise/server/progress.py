@@ -20,7 +20,7 @@ class ClassOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """How far the project is; `quality` is how often the model was right about audit questions."""
+    """How far the project is; `agreement`: how often an answer to an audit was what the model believed before."""
 
     name: str
     annotator: str
@@ -28,9 +28,7 @@ class StatusOut(BaseModel):
     bags: int
     answers: int
     filled: float
-    quality: float | None
-    quality_low: float | None
-    quality_high: float | None
+    agreement: float | None
     audits: int
     seconds_per_answer: float | None
     classes: list[ClassOut]
@@ -48,9 +46,7 @@ def status(project: Served, person: Person) -> StatusOut:
         bags=found.bags,
         answers=found.answers,
         filled=found.filled,
-        quality=None if share is None else share.value,
-        quality_low=None if share is None else share.low,
-        quality_high=None if share is None else share.high,
+        agreement=None if share is None else share.value,
         audits=0 if share is None else share.of,
         seconds_per_answer=found.seconds_per_answer,
         classes=[ClassOut(**vars(one)) for one in found.classes],

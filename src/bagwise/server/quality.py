@@ -1,15 +1,9 @@
 """The estimated quality over the API: with intervals, the verdict of the stopping rules and the forecast."""
 
-import threading
-
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from bagwise.project import quality_of
-from bagwise.server.parts import Person, Served
-
-# Several who ask at once wait for one estimate.
-ONE_AT_A_TIME = threading.Lock()
+from bagwise.server.parts import Person, Watched
 
 router = APIRouter(prefix="/api", tags=["progress"])
 
@@ -69,7 +63,6 @@ class QualityOut(BaseModel):
 
 
 @router.get("/quality")
-def quality(project: Served, _: Person) -> QualityOut:
+def quality(of: Watched, _: Person) -> QualityOut:
     """Estimated quality, whether to stop, and how many answers are still needed."""
-    with ONE_AT_A_TIME:
-        return QualityOut.model_validate(quality_of(project).as_json())
+    return QualityOut.model_validate(of.estimating.now().as_json())

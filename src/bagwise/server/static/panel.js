@@ -5,6 +5,7 @@ import { find, get, make, percent } from "/static/dom.js";
 
 const PAUSE = 1000;
 const TARGET = "bagwise-target";
+const METRICS = { bag_accuracy: "bag accuracy", hamming_loss: "pairs right" };
 const PARTS = { present: "yes", absent: "no", unsure: "unsure", open: "open" };
 
 const chart = new Chart(find("chart"));
@@ -26,7 +27,7 @@ export async function refresh() {
   }
   asking = true;
   try {
-    show(await get("/api/progress", { target: target.value }));
+    show(await get("/api/progress", { target: localStorage.getItem(TARGET) ?? "" }));
   } catch {
     // The next answer asks again.
   }
@@ -42,19 +43,24 @@ function show(found) {
   chart.draw(found.curve);
   find("checks").textContent = found.audits;
   find("key-truth").hidden = found.curve.every((one) => one.truth === null);
+  showTarget(found.target);
   find("forecast").textContent = forecast(found);
+  find("verdict").hidden = !found.verdict?.stop;
+  find("verdict").textContent = found.verdict?.stop ? `You could stop. ${found.verdict.why}` : "";
+  for (const place of document.querySelectorAll(".metric")) place.textContent = METRICS[found.metric];
   find("classes").replaceChildren(...found.classes.map(classRow));
-  // After a restart the true quality of older answers is still being worked out.
-  if (found.curve.some((one) => one.truth === null) && found.curve[0].truth !== null) refreshSoon();
+  // The quality is worked out beside the answers, and after a restart the true one of older answers as well.
+  const truthLags = found.curve[0].truth !== null && found.curve.at(-1).truth === null;
+  if (truthLags || found.pending) refreshSoon();
 }
 
 function showFigures(found) {
-  const quality = found.quality === null ? ["–", "after more random checks"]
-    : [percent(found.quality), `${percent(found.quality_low)} to ${percent(found.quality_high)}`];
+  const quality = found.quality === null ? ["–", "after more answers"]
+    : [percent(found.quality.value), `${percent(found.quality.low)} to ${percent(found.quality.high)}`];
   const seconds = found.seconds_per_answer === null ? "–" : `${found.seconds_per_answer.toFixed(1)} s`;
   const figures = [
     ["answers", found.answers, `${percent(found.filled)} known`],
-    ["quality", ...quality],
+    [METRICS[found.metric], ...quality],
     ["per answer", seconds, "median"],
   ];
   find("figures").replaceChildren(...figures.map(([term, value, note]) =>
@@ -64,10 +70,11 @@ function showFigures(found) {
 function forecast(found) {
   const one = found.forecast;
   if (one === null) return "cannot be said yet";
-  if (one.more === null) return "more answers alone will hardly do";
-  if (one.more === 0) return "reached";
-  const range = one.high === null ? `at least ${one.low}` : `${one.low} to ${one.high}`;
-  return `about ${one.more} more answers (${range})`;
+  const atLeast = `at least ${one.low} more answers`;
+  if (one.needed === null) return one.low === null ? "more answers alone will hardly do" : `${atLeast}, or never`;
+  if (one.high === 0) return "reached";
+  if (one.high === null) return `about ${one.needed} more answers, or many more`;
+  return `about ${one.needed} more answers (${one.low} to ${one.high})`;
 }
 
 function classRow(one) {
@@ -86,8 +93,14 @@ function classRow(one) {
   return make("li", {}, name, bar, counts);
 }
 
-const kept = localStorage.getItem(TARGET);
-if ([...target.options].some((one) => one.value === kept)) target.value = kept;
+// The project's own target unless a person chose another.
+function showTarget(value) {
+  if (![...target.options].some((one) => Number(one.value) === value)) {
+    target.append(make("option", { value: String(value) }, percent(value)));
+  }
+  target.value = [...target.options].find((one) => Number(one.value) === value).value;
+}
+
 target.addEventListener("change", () => {
   localStorage.setItem(TARGET, target.value);
   refresh();
