@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from bagwise.project import Project
+from bagwise.project import Invitations, Project
 from tests.conftest import source_of
 from tests.server.conftest import Running
 
@@ -48,6 +48,19 @@ def test_no_serious_fault_in_any_view(seen, running, scheme):
     assert faults(seen) == [], "random check, belief and table"
     seen.keyboard.press("?")
     assert faults(seen) == [], "help"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_fault_at_the_sign_in(page, running, scheme):
+    Invitations(running.project.database).invite("bea")
+    page.emulate_media(color_scheme=scheme)
+    page.goto(running.address)
+    page.get_by_role("dialog", name="Sign in").wait_for()
+    assert faults(page) == []
+    page.get_by_label("Token").fill("wrong")
+    page.keyboard.press("Enter")
+    page.get_by_text("This token is not known here").wait_for()
+    assert faults(page) == [], "a wrong token"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -15,8 +15,8 @@ from pathlib import Path
 from bagwise.project.project import Project
 from bagwise.project.quality import FILE, Report, kept_quality, quality_of
 
-PAUSE = 5.0
-SHARE = 4.0
+PAUSE = 3.0
+SHARE = 2.0
 """Between two estimates it rests for so many seconds, or so many times as long as the last one took."""
 NICE = 10
 

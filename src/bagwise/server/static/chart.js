@@ -28,8 +28,9 @@ export class Chart {
   draw(curve) {
     this.curve = curve;
     const known = curve.flatMap((one) => [one.low, one.estimate, one.truth]).filter((value) => value !== null);
-    this.step = Math.min(1, ...known) < 0.6 ? 0.2 : 0.1;
-    this.bottom = Math.max(0, Math.floor((Math.min(0.9, ...known) + 1e-9) / this.step) * this.step);
+    this.step = !known.length || Math.min(...known) < 0.6 ? 0.2 : 0.1;
+    const lowest = known.length ? Math.min(0.9, ...known) : 0;
+    this.bottom = Math.max(0, Math.floor((lowest + 1e-9) / this.step) * this.step);
     this.last = Math.max(10, curve.at(-1)?.answers ?? 0);
     this.marker = shape("g", { class: "marker" });
     this.drawing.replaceChildren(...this.#axes(), ...this.#band(), ...this.#line("truth"), ...this.#line("estimate"), this.marker);
@@ -102,7 +103,7 @@ export class Chart {
 
 function describe(one) {
   if (!one) return "Nothing is known yet.";
-  const estimate = one.estimate === null ? "no estimate yet" : `${percent(one.estimate)} (${percent(one.low)} to ${percent(one.high)})`;
+  const estimate = one.estimate === null ? "not estimated" : `${percent(one.estimate)} (${percent(one.low)} to ${percent(one.high)})`;
   return `After ${one.answers} answers: ${estimate}${one.truth === null ? "" : `, in truth ${percent(one.truth)}`}.`;
 }
 

@@ -5,7 +5,10 @@ import { find, get, make, percent } from "/static/dom.js";
 
 const PAUSE = 1000;
 const TARGET = "bagwise-target";
-const METRICS = { bag_accuracy: "bag accuracy", hamming_loss: "pairs right" };
+const METRICS = {
+  bag_accuracy: ["bag accuracy", "Of the classes that are in a bag or predicted for it, the share that is both."],
+  hamming_loss: ["pairs right", "The share of pairs of a bag and a class about which the model is right."],
+};
 const PARTS = { present: "yes", absent: "no", unsure: "unsure", open: "open" };
 
 const chart = new Chart(find("chart"));
@@ -47,7 +50,7 @@ function show(found) {
   find("forecast").textContent = forecast(found);
   find("verdict").hidden = !found.verdict?.stop;
   find("verdict").textContent = found.verdict?.stop ? `You could stop. ${found.verdict.why}` : "";
-  for (const place of document.querySelectorAll(".metric")) place.textContent = METRICS[found.metric];
+  for (const place of document.querySelectorAll(".metric")) place.textContent = METRICS[found.metric][0];
   find("classes").replaceChildren(...found.classes.map(classRow));
   // The quality is worked out beside the answers, and after a restart the true one of older answers as well.
   const truthLags = found.curve[0].truth !== null && found.curve.at(-1).truth === null;
@@ -59,12 +62,12 @@ function showFigures(found) {
     : [percent(found.quality.value), `${percent(found.quality.low)} to ${percent(found.quality.high)}`];
   const seconds = found.seconds_per_answer === null ? "–" : `${found.seconds_per_answer.toFixed(1)} s`;
   const figures = [
-    ["answers", found.answers, `${percent(found.filled)} known`],
-    [METRICS[found.metric], ...quality],
-    ["per answer", seconds, "median"],
+    ["answers", "", found.answers, `${percent(found.filled)} known`],
+    [...METRICS[found.metric], ...quality],
+    ["per answer", "", seconds, "median"],
   ];
-  find("figures").replaceChildren(...figures.map(([term, value, note]) =>
-    make("div", {}, make("dt", {}, term), make("dd", {}, String(value)), make("dd", { class: "note" }, note))));
+  find("figures").replaceChildren(...figures.map(([term, meaning, value, note]) =>
+    make("div", { title: meaning || null }, make("dt", {}, term), make("dd", {}, String(value)), make("dd", { class: "note" }, note))));
 }
 
 function forecast(found) {

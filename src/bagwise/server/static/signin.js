@@ -70,6 +70,8 @@ export async function enter() {
     await signInWith(token);
   }
   await showMe();
+  // Signing in loads the page anew: until then there is nothing to ask for.
+  if (find("sign-in").open) await new Promise(() => {});
 }
 
 find("sign-in").addEventListener("cancel", (event) => event.preventDefault());
