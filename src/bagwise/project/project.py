@@ -11,6 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,8 @@ from bagwise.project.teaching import Teaching
 
 TRUTH = "truth.npz"
 SPARE_CANDIDATES = 60
+FOR_A_WHILE = 300
+"""Questions in store for the seconds in which everything is fitted anew and no newer ranking comes."""
 SPARE_CHOICES = 4
 TRIES = 50
 
@@ -509,14 +512,15 @@ class Project:
         for lease in leases:
             mine = lease.annotator == annotator
             taken[lease.pair] = taken.get(lease.pair, 0) + (self.votes.people if mine else 1)
-        count = wanted + len(leases) + self.votes.half_asked + SPARE_CANDIDATES
+        count = wanted + len(leases) + self.votes.half_asked + SPARE_CANDIDATES + FOR_A_WHILE
         patiently = False
         while True:
             said = len(self._events)
             ranking = self._teaching.ranking(said, count, patiently)
             with self._lock:
                 asked = ranking.questions
-                free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
+                fitting = (one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0))
+                free = list(islice(fitting, wanted + SPARE_CANDIDATES))
             fresh = ranking.applied >= said
             if len(free) >= wanted or (fresh and ranking.complete):
                 # Every question that was handed out, answered since or not, has had its turn.
@@ -533,7 +537,7 @@ class Project:
         granted: list[store.Lease] = []
         if not candidates:
             return granted
-        with self._lock, self.database.writing() as connection:
+        with self._lock, self.database.leasing() as connection:
             until = store.clock(connection) + self.settings.asking.lease_seconds
             newer = {event.pair for event in store.events_after(connection, len(self._events))}
             taken: dict[Pair, int] = {}
