@@ -1,6 +1,9 @@
 """Does it learn? The curve, its truth, and what was said looked at again."""
 
+import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -244,3 +247,25 @@ def test_the_demo_holds_strips_out(tmp_path):
             assert len(truth["offsets"]) - 1 == HELD_OUT
             held_out = {row.tobytes() for row in truth["instances"]}
         assert held_out.isdisjoint(row.tobytes() for row in np.asarray(project.bags.instances))
+
+
+def test_examples_are_found_while_others_answer(project):
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    done = threading.Event()
+
+    def answer():
+        for number in range(60):
+            project.say("ann", "present", [(number, 0)], f"key {number}")
+        done.set()
+
+    with ThreadPoolExecutor(1) as other:
+        working = other.submit(answer)
+        try:
+            while not done.is_set():
+                project.examples(0, 3)
+                project.votes.disagreements()
+            working.result()
+        finally:
+            sys.setswitchinterval(before)
+    assert project.examples(0, 3) == [59, 58, 57]

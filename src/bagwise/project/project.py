@@ -37,8 +37,8 @@ from bagwise.project.teaching import Teaching
 
 TRUTH = "truth.npz"
 SPARE_CANDIDATES = 60
-FOR_A_WHILE = 300
-"""Questions in store for the seconds in which everything is fitted anew and no newer ranking comes."""
+IN_STORE = 8
+"""For each question that is out: while everything is fitted anew, for many seconds, no newer ranking comes."""
 SPARE_CHOICES = 4
 TRIES = 50
 
@@ -214,7 +214,7 @@ class Project:
         """Bags that have the class, those answered last first, then those imported."""
         answered = [
             bag
-            for (bag, c), decision in reversed(self.votes.decisions.items())
+            for (bag, c), decision in reversed(list(self.votes.decisions.items()))
             if c == label_class and decision.present
         ]
         imported = np.flatnonzero(self.contents.given[:, label_class] == 1).tolist()
@@ -512,7 +512,7 @@ class Project:
         for lease in leases:
             mine = lease.annotator == annotator
             taken[lease.pair] = taken.get(lease.pair, 0) + (self.votes.people if mine else 1)
-        count = wanted + len(leases) + self.votes.half_asked + SPARE_CANDIDATES + FOR_A_WHILE
+        count = wanted + (1 + IN_STORE) * len(leases) + self.votes.half_asked + SPARE_CANDIDATES
         patiently = False
         while True:
             said = len(self._events)

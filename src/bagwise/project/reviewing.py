@@ -68,7 +68,7 @@ def beliefs(
     learner = project.learner
     column = learner.predict_proba(project.bags)[:, place]
     known = ~np.isnan(project.labels().values[:, place])
-    decided = {bag for bag, label_class in project.votes.decisions if label_class == place}
+    decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
     order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()
     open_ones = [
         bag
