@@ -7,7 +7,7 @@ from playwright.sync_api import sync_playwright
 
 from bagwise import Bags, Labels, datasets
 from bagwise.formats import Source
-from bagwise.project import Project
+from bagwise.project import Project, teaching
 from tests import postgres
 
 
@@ -23,6 +23,12 @@ def small():
     bags = Bags.from_list([rng.normal(size=(rng.integers(2, 6), 3)) for _ in range(12)])
     value = rng.random((12, 4)) < 0.4
     return bags, Labels(value, rng.random((12, 4)) < 0.5)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A machine that stalls for a moment must not change what a test is asked."""
+    monkeypatch.setattr(teaching, "PATIENCE", 60.0)
 
 
 @pytest.fixture(scope="session")

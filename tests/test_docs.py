@@ -40,6 +40,37 @@ def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
     assert len(pl.read_parquet("predicted.parquet")) == 396 * 10
 
 
+def test_the_example_of_the_api_page_runs_against_a_real_server(monkeypatch, tmp_path, synthetic, capsys):
+    from bagwise.project import Invitations, Project
+    from tests.conftest import source_of
+    from tests.server.conftest import Running
+
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/api.md").read_text(), flags=re.DOTALL)
+    with Project.create(tmp_path / "project", source_of(synthetic), classes=synthetic.classes) as project:
+        monkeypatch.setenv("BAGWISE_TOKEN", Invitations(project.database).invite("script"))
+    server = Running(tmp_path / "project")
+    monkeypatch.setenv("BAGWISE_SERVER", server.address)
+    try:
+        exec(example, {})
+        said = capsys.readouterr().out
+        assert said.startswith("I am script\n1: ")
+        assert said.endswith("5 answers in the project\n")
+        assert [event.annotator for event in server.project.events] == ["script"] * 5
+    finally:
+        server.stop()
+
+
+def test_every_route_and_refusal_is_documented(project):
+    from bagwise.server import application
+
+    text = (ROOT / "docs/api.md").read_text()
+    for path, methods in application(project, "ann").openapi()["paths"].items():
+        for method, what in methods.items():
+            assert f"`{method.upper()} {path}" in text, path
+            for code in what["responses"]:
+                assert code == "200" or code in text, code
+
+
 def test_every_format_is_documented():
     text = (ROOT / "docs/projects.md").read_text()
     for name in formats.available():
@@ -80,3 +111,20 @@ def test_the_readme_tells_what_was_measured(monkeypatch):
     text = (ROOT / "README.md").read_text()
     assert readme.with_figures(text) == text
     assert "| hja | with background (default) |" in text
+
+
+def test_the_pages_about_quality_tell_what_was_measured(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import quality_figures
+
+    for page in quality_figures.PAGES:
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        assert f"<!-- {page if page != 'quality' else 'coverage'} -->" in text
+        assert quality_figures.with_figures(text) == text
+
+
+def test_every_stopping_rule_is_documented():
+    from bagwise import stopping
+
+    text = (ROOT / "docs/stopping.md").read_text()
+    assert all(f"\n    {name} = " in text for name in stopping.available())

@@ -352,8 +352,9 @@ def test_an_interrupt_while_learning_leaves_no_trace(in_a_file, say, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ActiveLearner, "_update", interrupted)
+    in_a_file.answer(asked.key, "ann", "present")
     with pytest.raises(KeyboardInterrupt):
-        in_a_file.answer(asked.key, "ann", "present")
+        in_a_file.load()
     monkeypatch.setattr(ActiveLearner, "_update", original)
     in_a_file.close()
     with Project.open(in_a_file.folder) as project:

@@ -1,16 +1,19 @@
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 import time
+import urllib.request
 
 import numpy as np
 import pytest
 import uvicorn
 
 from bagwise import datasets
-from bagwise.project import Display, Learning, Project
+from bagwise.cli._demo import make_demo
+from bagwise.project import Project
 from bagwise.server import application
-from tests.conftest import source_of
 
 
 class Running:
@@ -40,17 +43,56 @@ class Running:
         self.project.close()
 
 
+class Served:
+    """The same in a process of its own, made with the command line: it can be killed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.project = Project.open(folder)
+        self.start()
+
+    def start(self):
+        command = [sys.executable, "-m", "bagwise", "serve", str(self.folder), "--port", str(self.port)]
+        self.process = subprocess.Popen([*command, "--no-browser", "--as", "ann"], stdout=subprocess.DEVNULL)
+        for _ in range(1200):
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/api/status"):
+                return
+            assert self.process.poll() is None, "the server ended"
+            time.sleep(0.05)
+        raise AssertionError("the server did not come up")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.project.close()
+
+
+@pytest.fixture
+def served(tmp_path):
+    """The project of the demo, served by a process of its own."""
+    make_demo(tmp_path / "digits")
+    server = Served(tmp_path / "digits")
+    yield server
+    server.stop()
+
+
 @pytest.fixture
 def digits():
     return datasets.load("digits")
 
 
 @pytest.fixture
-def running(tmp_path, digits):
-    """The digits project, served."""
-    source = source_of(digits, [f"strip {i}" for i in range(len(digits.bags))])
-    learning, display = Learning(scaling="centre"), Display(bag="strip", picture="8x8")
-    Project.create(tmp_path / "digits", source, None, digits.classes, learning, display=display).close()
+def running(tmp_path):
+    """The project of the demo, served."""
+    make_demo(tmp_path / "digits")
     server = Running(tmp_path / "digits")
     yield server
     with contextlib.suppress(Exception):
@@ -60,5 +102,5 @@ def running(tmp_path, digits):
 @pytest.fixture
 def truth(digits):
     """Whether a class is in a strip, by their names."""
-    place = {f"strip {i}": i for i in range(len(digits.bags))}
+    place = {f"strip {i + 1}": i for i in range(len(digits.bags))}
     return lambda strip, name: bool(np.asarray(digits.labels.value)[place[strip], digits.classes.index(name)])

@@ -6,7 +6,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from bagwise.errors import BagwiseError
-from bagwise.server import application, refuse_other_machines, refuse_taken_port
+from bagwise.project import Invitations
+from bagwise.server import Site, application, refuse_strangers, refuse_taken_port
 
 
 @pytest.fixture
@@ -78,9 +79,11 @@ def test_files_cannot_leave_their_folder(client, path):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.org"])
-def test_other_machines_are_not_served_without_a_sign_in(host):
-    with pytest.raises(BagwiseError, match="no sign-in yet"):
-        refuse_other_machines(host)
+def test_other_machines_are_served_only_where_people_sign_in(project, host):
+    with pytest.raises(BagwiseError, match="bagwise invite"):
+        refuse_strangers(project, Site(host))
+    Invitations(project.database).invite("bea")
+    refuse_strangers(project, Site(host))
 
 
 def test_a_port_in_use_is_said_so():
@@ -92,5 +95,5 @@ def test_a_port_in_use_is_said_so():
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
-def test_this_machine_is_served(host):
-    refuse_other_machines(host)
+def test_this_machine_is_served(project, host):
+    refuse_strangers(project, Site(host))

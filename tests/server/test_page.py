@@ -1,11 +1,14 @@
 """A real browser on a real server on a real project."""
 
-import json
+import time
 
+import numpy as np
 import pytest
 
 from bagwise.metrics import average_precision
 from bagwise.project import Project, check
+from tests.conftest import source_of
+from tests.server.conftest import Running
 
 
 @pytest.fixture
@@ -16,7 +19,7 @@ def open_page(page, running):
 
 
 def shown(page):
-    return page.locator("#which").inner_text().split(" · ")[0], page.locator("#question b").inner_text()
+    return page.locator("#which").inner_text(), page.locator("#question b").inner_text()
 
 
 def answer_by_key(page, truth):
@@ -33,7 +36,7 @@ def wait_for_events(running, count):
         running.project.catch_up()
         if len(running.project.events) >= count:
             return
-        __import__("time").sleep(0.05)
+        time.sleep(0.05)
     raise AssertionError(f"{len(running.project.events)} of {count} answers came")
 
 
@@ -52,6 +55,12 @@ def test_sixty_answers_by_keyboard(open_page, running, truth, digits):
     assert after > before + 0.1
     assert open_page.faults == []
     open_page.wait_for_function("() => document.querySelector('#figures dd').textContent === '60'")
+    open_page.get_by_text("As a table").click()
+    truth_of = {
+        row.split("\t")[0]: row.split("\t")[-1] for row in open_page.locator("#chart tbody tr").all_inner_texts()
+    }
+    assert int(truth_of["60"].rstrip(" %")) > int(truth_of["0"].rstrip(" %")), "the curve rises"
+    assert open_page.locator("#chart polyline.truth").count() == 1
     assert all(not one.wrong for one in check(running.project))
 
 
@@ -64,24 +73,93 @@ def test_undo_brings_the_question_back(open_page, running, truth):
     assert [event.kind for event in running.project.events] == ["answer"] * 3 + ["retraction"]
 
 
-def test_offline_and_back_every_answer_arrives_once(open_page, running, truth):
-    answer_by_key(open_page, truth)
+def test_undo_goes_fifty_deep(open_page, running, truth):
+    asked = [answer_by_key(open_page, truth) for _ in range(52)]
+    wait_for_events(running, 52)
+    for number in range(52):
+        open_page.keyboard.press(["z", "ArrowLeft", "Backspace"][number % 3])
+    wait_for_events(running, 104)
+    assert running.project.votes.all_effective() == []
+    taken_back = [running.project.contents.ids[event.bag] for event in running.project.events[52:]]
+    assert taken_back == [strip for strip, _ in reversed(asked)]
+    open_page.wait_for_function(
+        "([strip, name]) => document.getElementById('which').textContent === strip"
+        " && document.querySelector('#question b')?.textContent === name",
+        arg=list(asked[0]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        ("y", "present"),
+        ("Y", "present"),
+        ("ArrowUp", "present"),
+        ("n", "absent"),
+        ("ArrowDown", "absent"),
+        ("u", "unsure"),
+        ("s", "skipped"),
+        ("ArrowRight", "skipped"),
+    ],
+)
+def test_every_answer_has_its_keys(open_page, running, key, answer):
+    open_page.keyboard.press(key)
     wait_for_events(running, 1)
-    open_page.wait_for_timeout(500)
-    running.stop()
+    assert [event.answer for event in running.project.events] == [answer]
+
+
+def test_the_space_bar_never_presses_what_was_clicked_before(open_page, running):
+    open_page.locator("#buttons button.yes").click()
+    wait_for_events(running, 1)
+    open_page.keyboard.press("Space")
+    open_page.wait_for_timeout(300)
+    running.project.catch_up()
+    assert len(running.project.events) == 1
+
+
+def test_offline_and_back_every_answer_arrives_once(page, served, truth):
+    page.goto(served.address)
+    page.wait_for_selector("#bag .strip")
+    answer_by_key(page, truth)
+    wait_for_events(served, 1)
+    page.wait_for_timeout(500)
+    served.kill()
     given = 0
-    while open_page.locator("#bag .strip").count() and given < 3:
-        strip, name = shown(open_page)
-        open_page.keyboard.press("y" if truth(strip, name) else "n")
+    while page.locator("#bag .strip").count() and given < 3:
+        strip, name = shown(page)
+        page.keyboard.press("y" if truth(strip, name) else "n")
         given += 1
     assert given >= 2, "questions were fetched ahead"
-    open_page.get_by_text("not saved yet").wait_for()
-    assert len(json.loads(open_page.evaluate("localStorage.getItem('bagwise-outbox')"))) == given
-    running.start()
-    wait_for_events(running, 1 + given)
-    open_page.wait_for_function("() => document.getElementById('pending').textContent === ''")
-    assert len(running.project.events) == 1 + given
-    open_page.wait_for_selector("#bag .strip")
+    page.get_by_text("not saved yet").wait_for()
+    kept = page.evaluate("Object.entries(localStorage).filter(([name]) => name.startsWith('bagwise-outbox/'))")
+    assert len(kept) == given
+    served.start()
+    wait_for_events(served, 1 + given)
+    page.wait_for_function("() => document.getElementById('pending').textContent === ''")
+    assert len(served.project.events) == 1 + given
+    page.wait_for_selector("#bag .strip")
+    assert page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('bagwise-outbox/'))") == []
+
+
+def test_what_is_pending_survives_a_reload_and_two_tabs(page, running, truth):
+    page.goto(running.address)
+    page.wait_for_selector("#bag .strip")
+    page.wait_for_timeout(300)
+    page.context.route("**/api/answers", lambda route: route.abort())
+    for _ in range(2):
+        page.keyboard.press("n")
+    page.get_by_text("2 not saved yet").wait_for()
+    other = page.context.new_page()
+    other.goto(running.address)
+    other.get_by_text("2 not saved yet").wait_for()
+    page.reload()
+    page.get_by_text("2 not saved yet").wait_for()
+    assert running.project.events == []
+    page.context.unroute("**/api/answers")
+    wait_for_events(running, 2)
+    page.wait_for_timeout(1500)
+    running.project.catch_up()
+    assert [event.answer for event in running.project.events] == ["absent", "absent"]
 
 
 def test_a_reload_in_the_middle_loses_nothing(open_page, running, truth):
@@ -98,7 +176,7 @@ def test_highlight_belief_and_help(open_page, running, truth):
     open_page.keyboard.press("h")
     assert open_page.locator("#bag.highlight").count() == 0
     open_page.keyboard.press("b")
-    assert "The model believes" in open_page.locator("#which").inner_text()
+    assert "The model believes" in open_page.locator("#belief").inner_text()
     open_page.keyboard.press("?")
     assert open_page.locator("#help").is_visible()
     open_page.keyboard.press("y")
@@ -121,10 +199,51 @@ def test_it_fits(open_page, width, scheme):
         assert box["width"] >= 44
 
 
-def test_names_are_text(page, tmp_path, synthetic):
-    from tests.conftest import source_of
-    from tests.server.conftest import Running
+def test_audit_questions_say_so_and_why(open_page, running, truth):
+    for _ in range(60):
+        if open_page.locator("#audit").is_visible():
+            break
+        answer_by_key(open_page, truth)
+    (asked,) = [one for one in running.project.ask("ann", 4) if one.bag_id == shown(open_page)[0]][:1]
+    assert asked.audit
+    why = open_page.get_by_role("tooltip")
+    assert not why.is_visible()
+    open_page.locator("#audit button").hover()
+    assert "at random" in why.inner_text()
+    open_page.mouse.move(0, 0)
+    open_page.locator("#audit button").focus()
+    assert why.is_visible()
 
+
+def test_the_chart_shows_values_under_the_pointer(open_page, running, truth):
+    for _ in range(20):
+        answer_by_key(open_page, truth)
+    open_page.wait_for_function("() => document.querySelector('#figures dd').textContent === '20'")
+    box = open_page.locator("#chart svg").bounding_box()
+    open_page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert open_page.locator("#chart .readout").inner_text().startswith("After 10 answers")
+    assert "After 20 answers" in open_page.locator("#chart svg").get_attribute("aria-label")
+
+
+def test_when_nothing_is_left_the_page_says_what_next(page, tmp_path, synthetic):
+    few = synthetic.select(np.arange(2))
+    Project.create(tmp_path / "few", source_of(few), classes=synthetic.classes).close()
+    server = Running(tmp_path / "few")
+    try:
+        page.goto(server.address)
+        for _ in range(2 * len(synthetic.classes)):
+            page.wait_for_selector("#bag table")
+            before = page.locator("body").get_attribute("data-shown")
+            page.keyboard.press("n")
+            page.wait_for_function("before => document.body.dataset.shown !== before", arg=before)
+        page.get_by_text("Nothing is left to ask you").wait_for()
+        page.get_by_role("link", name="take the results").click()
+        page.get_by_role("heading", name="Downloads").wait_for()
+    finally:
+        server.stop()
+
+
+def test_names_are_text(page, tmp_path, synthetic):
     evil = "<img src=x onerror=alert(1)>"
     names = [f"<script>alert({i})</script>" for i in range(60)]
     Project.create(tmp_path / "evil", source_of(synthetic, names), classes=[evil, "b"]).close()

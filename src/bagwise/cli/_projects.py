@@ -31,6 +31,7 @@ PlacesFile = Annotated[
     Path | None, typer.Option("--places", help="CSV or Parquet: where in its bag's file each instance lies.")
 ]
 Name = Annotated[str | None, typer.Option("--as", help="Who says so (default: the user's name).")]
+At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 
 

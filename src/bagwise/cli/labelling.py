@@ -7,19 +7,19 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise import datasets, server
 from bagwise import project as projects
+from bagwise import server
 from bagwise.cli._app import app, console, say
+from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
-from bagwise.cli._projects import AsJson, Folder, Name, me_or, open_taught
+from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught
 from bagwise.errors import BagwiseError
-from bagwise.formats import Source
-from bagwise.project import AlreadyAnswered, Display, Learning, Project
+from bagwise.project import AlreadyAnswered, Invitations, Project
+from bagwise.project.warming import warm
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
@@ -65,37 +65,35 @@ def serve(
     name: Name = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 8765,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; only this machine may be served so far.")
-    ] = "127.0.0.1",
+        str, typer.Option(help="Address to listen on; for others than this machine, invite people first.")
+    ] = ("127.0.0.1"),
+    at: At = "",
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Answer questions on a page in the browser."""
-    server.refuse_other_machines(host)
     server.refuse_taken_port(host, port)
     with open_taught(folder) as project:
-        _serve(project, me_or(name), host, port, browser)
+        _serve(project, me_or(name), server.Site(host, at), port, browser)
 
 
-def _serve(project: Project, me: str, host: str, port: int, browser: bool) -> None:
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-    say(f"Bagwise is at {address} for {escape(me)}. Stop it with Ctrl-C; what was answered is saved.")
+def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool) -> None:
+    server.refuse_strangers(project, site)
+    with console.status("Making ready; the first time takes half a minute"):
+        warm(project)
+    address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
+    who = "those who were invited" if Invitations(project.database).any_invited() else me
+    say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
     if browser:
         threading.Timer(1.0, webbrowser.open, [address]).start()
-    server.serve(project, me, host, port)
+    server.serve(project, me, site, port)
 
 
 def demo_page(folder: Path, port: int, browser: bool) -> None:
     """The digits as a project, made at the first time, and its page."""
     server.refuse_taken_port("127.0.0.1", port)
-    if not (folder / "bagwise.toml").exists():
-        digits = datasets.load("digits")
-        ids = [f"strip {number}" for number in range(1, len(digits.bags) + 1)]
-        source = Source.of_bags(Path("digits"), [np.array(bag) for bag in digits.bags], ids)
-        learning = Learning(scaling="centre")
-        display = Display(bag="strip", picture="8x8")
-        Project.create(folder, source, None, digits.classes, learning, display=display).close()
+    make_demo(folder)
     with open_taught(folder) as project:
-        _serve(project, me_or(None), "127.0.0.1", port, browser)
+        _serve(project, me_or(None), server.Site(), port, browser)
 
 
 def _show(project: Project, question: projects.Asked) -> None:

@@ -29,9 +29,11 @@ from bagwise.cli._projects import (
     read_labels,
     read_media,
 )
+from bagwise.cli._quality import show_quality
 from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError
 from bagwise.model import solvers
+from bagwise.noise import Rate
 from bagwise.project import Asking, Learning, Project
 from bagwise.project.media import bags_with_a_file
 
@@ -105,35 +107,37 @@ def import_(
 def status(folder: Folder, as_json: AsJson = False) -> None:
     """How far a project is: answers by person and class, what is known, estimated quality, disk use."""
     with Project.open(folder) as project:
-        found = projects.status_of(project)
+        found, people = projects.status_of(project), projects.participants(project)
+        with console.status("Estimating the quality"):
+            estimated = projects.quality_of(project)
     if as_json:
-        print(json.dumps(found.as_json(), indent=2))
+        people_too = {"people": [vars(one) for one in people], "quality": estimated.as_json()}
+        print(json.dumps({**found.as_json(), **people_too}, indent=2))
         return
     say(f"[bold]{escape(found.name)}[/]: {found.bags} bags, {found.instances} instances, {found.answers} answers")
     table = Table("class", "present", "absent", "undecided", "open", title=f"{found.filled:.1%} of all pairs known")
     for one in found.classes:
         table.add_row(escape(one.name), *(str(n) for n in (one.present, one.absent, one.unsure, one.open)))
     console.print(table)
-    if found.by_person:
-        rates = {name: rate_in_words(one) for name, one in found.wrong_by_person.items()}
-        people = Table("person", *projects.ANSWERS, *(["wrong (estimate)"] if rates else []))
-        for name, counts in found.by_person.items():
-            said = (str(counts.get(answer, 0)) for answer in projects.ANSWERS)
-            people.add_row(escape(name), *said, *([rates.get(name, "")] if rates else []))
-        console.print(people)
-    if found.agreement is None:
-        console.print("Estimated quality: no audit question was answered yet.")
-    else:
-        share = found.agreement
-        say(
-            f"Estimated quality: the model was right about {share.value:.0%} of {share.of} pairs drawn at random "
-            f"(95 % interval {share.low:.0%} to {share.high:.0%})."
-        )
+    if people:
+        console.print(_table_of(people, found.wrong_by_person))
+    show_quality(estimated)
     if found.seconds_per_answer is not None:
         say(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
     if found.disagreements:
         say(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {escape(str(folder))}).")
     console.print("On disk: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in found.bytes_on_disk.items()))
+
+
+def _table_of(people: list[projects.Participation], rates: dict[str, Rate]) -> Table:
+    table = Table("person", *projects.ANSWERS, "seconds", "last seen", *(["wrong (estimate)"] if rates else []))
+    for one in people:
+        seconds = "" if one.seconds_per_answer is None else f"{one.seconds_per_answer:.1f}"
+        said = (str(one.said.get(answer, 0)) for answer in projects.ANSWERS)
+        seen = (one.last_seen or "")[:16].replace("T", " ")
+        wrong = rate_in_words(rates[one.name]) if one.name in rates else ""
+        table.add_row(escape(one.name), *said, seconds, seen, *([wrong] if rates else []))
+    return table
 
 
 @app.command()

@@ -1,8 +1,5 @@
 """Commands for what comes out of a project: labels, predictions, answers, models."""
 
-import csv
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +22,7 @@ from bagwise.cli._projects import (
 from bagwise.errors import BagwiseError, FileError
 from bagwise.model import MIMLClassifier
 from bagwise.project import Project
-
-EXPORTS = ("labels", "predictions", "answers", "model")
+from bagwise.project.exporting import EXPORTS, exporter
 
 
 @app.command()
@@ -39,41 +35,10 @@ def export(
     ] = None,
 ) -> None:
     """Write labels, predictions, all answers or the model to a file."""
-    if what not in EXPORTS:
-        raise BagwiseError(f"There is no export {what!r}: choose one of {', '.join(EXPORTS)}.")
-    if what in ("labels", "predictions"):
-        module = formats.writer(to, what, form)
+    write = exporter(what, to, form)
     with open_taught(folder) if what == "predictions" else Project.open(folder) as project:
-        match what:
-            case "labels":
-                module.write_labels(project.labels(), to)
-            case "predictions":
-                module.write_predictions(project.predictions(), to)
-            case "answers":
-                _write_answers(project, to)
-            case "model":
-                project.trained().save(to)
+        write(project)
     say(f"{what}: {escape(str(to))}")
-
-
-def _write_answers(project: Project, to: Path) -> None:
-    rows = [
-        {**asdict(event), "bag": str(project.contents.ids[event.bag]), "class": project.classes[event.label_class]}
-        for event in project.events
-    ]
-    for row in rows:
-        del row["label_class"]
-    if to.suffix == ".parquet":
-        pl.DataFrame(rows, infer_schema_length=None).write_parquet(to)
-    elif to.suffix in (".jsonl", ".ndjson"):
-        to.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    elif to.suffix == ".csv":
-        with to.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]) if rows else ["number"])
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        raise BagwiseError(f"{to}: answers are written as .csv, .jsonl or .parquet.")
 
 
 @app.command()

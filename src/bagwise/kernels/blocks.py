@@ -54,6 +54,15 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
+@cache
+def _keeper() -> ThreadPoolExecutor:
+    """The one thread that says how many threads BLAS has.
+
+    To threadpoolctl whoever limits OpenBLAS first owns it, and what other threads say is ignored without a word.
+    """
+    return ThreadPoolExecutor(1, thread_name_prefix="bagwise-blas")
+
+
 class _SingleThreadedBlas:
     """Hold BLAS to one thread while anybody is inside; the last one out restores it."""
 
@@ -66,14 +75,14 @@ class _SingleThreadedBlas:
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                self._limit = _blas().limit(limits=1)
+                self._limit = _keeper().submit(_blas().limit, limits=1).result()
         try:
             yield
         finally:
             with self._lock:
                 self._inside -= 1
                 if self._inside == 0:
-                    self._limit.restore_original_limits()
+                    _keeper().submit(self._limit.restore_original_limits).result()
 
 
 single_threaded_blas = _SingleThreadedBlas()
@@ -82,6 +91,7 @@ single_threaded_blas = _SingleThreadedBlas()
 def _start_afresh() -> None:
     """In a forked child: its parent's threads, and whoever held the lock, are not there."""
     _workers.cache_clear()
+    _keeper.cache_clear()
     single_threaded_blas.__init__()  # type: ignore[misc]
 
 

@@ -1,9 +1,13 @@
 """A labelling project on disk: instances, answers as events, leases, and a learner that is a replay of the answers."""
 
 from bagwise.project.checking import check
+from bagwise.project.database import DatabaseError
 from bagwise.project.events import ANSWERS, Event
+from bagwise.project.invitations import Invitation, Invitations, NotSignedIn
 from bagwise.project.media import Kept, Media
+from bagwise.project.participation import Participation, participants
 from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
+from bagwise.project.quality import Report, quality_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
 
@@ -12,15 +16,23 @@ __all__ = [
     "AlreadyAnswered",
     "Asked",
     "Asking",
+    "DatabaseError",
     "Display",
     "Event",
+    "Invitation",
+    "Invitations",
     "Kept",
     "Learning",
     "Media",
+    "NotSignedIn",
+    "Participation",
     "Project",
+    "Report",
     "Settings",
     "Status",
     "check",
+    "participants",
     "predict",
+    "quality_of",
     "status_of",
 ]

@@ -97,12 +97,21 @@ class Database:
             yield connection
 
     @contextmanager
-    def first_writing(self) -> Iterator[Connection]:
+    def leasing(self) -> Iterator[Connection]:
+        """The same for what may be forgotten if the power fails in the next moment: it does not wait for the disk."""
+        with self.first_writing(durable=False) as connection:
+            connection.execute(update(schema.changes).values(last_event=schema.changes.c.last_event))
+            yield connection
+
+    @contextmanager
+    def first_writing(self, durable: bool = True) -> Iterator[Connection]:
         """A transaction before there is a row to take for writing."""
         with self._sentences(), self.engine.connect() as connection:
             if self.is_sqlite:
-                connection = connection.execution_options(bagwise_writes=True)
+                connection = connection.execution_options(bagwise_writes="FULL" if durable else "NORMAL")
             with connection.begin():
+                if not self.is_sqlite and not durable:
+                    connection.execute(text("SET LOCAL synchronous_commit TO OFF"))
                 yield connection
 
     @contextmanager
@@ -154,7 +163,8 @@ class Database:
         copy = Database.in_file(path)
         copy.upgrade(self.version() or schema.VERSION)
         with self.reading() as source, copy.first_writing() as target:
-            for table in schema.metadata.sorted_tables:
+            made = inspect(source).get_table_names()
+            for table in (table for table in schema.metadata.sorted_tables if table.name in made):
                 there = {column["name"] for column in inspect(source).get_columns(table.name)}
                 rows = source.execute(select(*(column for column in table.columns if column.name in there)))
                 for part in rows.mappings().partitions(ROWS_AT_ONCE):
@@ -185,5 +195,9 @@ def _configure_sqlite(connection: Any, _: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("bagwise_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    synchronous = connection.get_execution_options().get("bagwise_writes")
+    if synchronous is None:
+        connection.exec_driver_sql("BEGIN")
+    else:
+        connection.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")

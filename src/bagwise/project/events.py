@@ -149,8 +149,8 @@ class Votes:
     def disagreements(self) -> list[Pair]:
         """Pairs about which people said both present and absent."""
         found = []
-        for pair, said in self._said.items():
-            answers = {event.answer for event in said.values() if event.answer != "unsure"}
+        for pair, said in list(self._said.items()):
+            answers = {event.answer for event in list(said.values()) if event.answer != "unsure"}
             if len(answers) > 1:
                 found.append(pair)
         return found

@@ -11,12 +11,13 @@ import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from sqlalchemy import Connection
 
-from bagwise.asking import NothingToAsk, Question
+from bagwise.asking import Question
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, PredictionTable, Source
@@ -27,12 +28,17 @@ from bagwise.project import media as kept
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
 from bagwise.project.importing import Progress, import_into, quiet
+from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.settings import FILE as SETTINGS
+from bagwise.project.teaching import Teaching
 
+TRUTH = "truth.npz"
 SPARE_CANDIDATES = 60
+IN_STORE = 8
+"""For each question that is out: while everything is fitted anew, for many seconds, no newer ranking comes."""
 SPARE_CHOICES = 4
 TRIES = 50
 
@@ -57,13 +63,22 @@ class Asked:
     until: float
 
 
+@dataclass(frozen=True)
+class _Candidates:
+    """Questions, best first, by the model after `asked_after` events; whose turn is an audit; whether these are all."""
+
+    questions: list[Question]
+    audits: list[bool]
+    asked_after: int
+    complete: bool
+
+
 class Project:
     """An open project; close it or use it in a `with` statement."""
 
     def __init__(self, folder: Path, settings: Settings, database: Database) -> None:
         self.folder, self.settings, self.database = folder, settings, database
         self._lock = threading.RLock()
-        self._progress: Progress = quiet
         self._load()
 
     # Making and opening
@@ -129,8 +144,7 @@ class Project:
 
     def close(self) -> None:
         """Keep what was learned for a fast start, and let go of the database."""
-        if self._replay.learner is not None and self._replay.applied != self._saved:
-            self._snapshots.save(self._replay)
+        self._teaching.close()
         self.database.close()
 
     def __enter__(self) -> "Project":
@@ -151,10 +165,10 @@ class Project:
         features = instances.open_instances(self.folder, int(contents.offsets[-1]), data.features, data.dtype)
         counted = replay.Replay(contents, self.settings)
         counted.count(events)
-        self.contents, self._events, self._replay = contents, events, counted
+        self.contents, self._events, self._counted = contents, events, counted
         self.bags = Bags.trusted(features, contents.offsets, contents.ids)
-        self._snapshots = replay.Snapshots(self.folder, contents, self.settings)
-        self._saved = -1
+        snapshots = replay.Snapshots(self.folder, contents, self.settings)
+        self._teaching = Teaching(counted, self.bags, events, snapshots)
 
     # What there is
 
@@ -166,7 +180,7 @@ class Project:
     @property
     def votes(self) -> Votes:
         """What was said."""
-        return self._replay.votes
+        return self._counted.votes
 
     @property
     def events(self) -> list[Event]:
@@ -176,30 +190,23 @@ class Project:
     @property
     def learner(self) -> ActiveLearner:
         """The model, taught everything said so far."""
-        with self._lock:
-            self.catch_up()
-            return self._taught()
+        return self.load()
 
     def memory(self) -> Memory:
         """All that the model has become, and the rates of wrong answers it goes by."""
-        with self._lock:
-            self.catch_up()
-            self._taught()
-            return self._replay.memory()
+        self.catch_up()
+        return self._teaching.memory()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
         """Make the learner now, showing how far the replay is."""
-        self._progress = progress
-        try:
-            return self.learner
-        finally:
-            self._progress = quiet
+        self.catch_up()
+        return self._teaching.learner(progress)
 
     def labels(self) -> LabelTable:
         """What is known: imported, or decided by answers."""
         with self._lock:
             self.catch_up()
-            known, unsure = self._replay.known()
+            known, unsure = self._counted.known()
             values = np.where(known == store.UNKNOWN, np.nan, known)
             return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
 
@@ -207,7 +214,7 @@ class Project:
         """Bags that have the class, those answered last first, then those imported."""
         answered = [
             bag
-            for (bag, c), decision in reversed(self.votes.decisions.items())
+            for (bag, c), decision in reversed(list(self.votes.decisions.items()))
             if c == label_class and decision.present
         ]
         imported = np.flatnonzero(self.contents.given[:, label_class] == 1).tolist()
@@ -223,8 +230,7 @@ class Project:
         if not bags:
             return []
         chosen = self.bags.select(bags)
-        with self._lock:
-            believed = self._taught().model.predict_instance_proba(chosen)[:, label_class]
+        believed = self._taught().model.predict_instance_proba(chosen)[:, label_class]
         return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
 
     def predictions(self) -> PredictionTable:
@@ -249,11 +255,10 @@ class Project:
 
     def people(self) -> People:
         """How often everybody is wrong, as the model assumes it now."""
-        with self._lock:
-            if self.settings.learning.noise == ESTIMATE:
-                self.catch_up()
-                self._taught()
-            return self._replay.people
+        if self.settings.learning.noise != ESTIMATE:
+            return People.before(self.settings.learning.noise)
+        self.catch_up()
+        return self._teaching.people()
 
     def doubts(self) -> list[Doubt]:
         """Every answer with the probability that it is wrong, the most doubtful first."""
@@ -269,22 +274,20 @@ class Project:
 
         Asking again without answering gives the same questions again. An empty list: nothing is left for this person.
         """
-        _refuse_bad_name(annotator)
-        with self._lock:
-            for _ in range(TRIES):
-                self.catch_up()
-                with self.database.reading() as connection:
-                    leases = store.leases(connection)
+        refuse_bad_name(annotator)
+        for _ in range(TRIES):
+            with self._lock:
+                leases = self.catch_up()
                 mine = [one for one in leases if one.annotator == annotator and self._wants(one.pair, annotator)]
-                mine.sort(key=lambda one: -one.asked_after)
-                if len(mine) >= count:
-                    return [self._asked(one) for one in mine[:count]]
-                candidates, complete = self._candidates(annotator, leases, count - len(mine))
-                candidates = _varied(candidates, [one.pair for one in leases], count + SPARE_CHOICES)
-                granted = self._grant(annotator, candidates, count - len(mine))
-                if len(mine) + len(granted) >= count or complete:
-                    return [self._asked(one) for one in mine + granted]
-            return [self._asked(one) for one in mine + granted]
+            mine.sort(key=lambda one: -one.asked_after)
+            if len(mine) >= count:
+                return [self._asked(one) for one in mine[:count]]
+            found = self._candidates(annotator, leases, count - len(mine))
+            ordered = _in_turn(found, [one.pair for one in leases], count + SPARE_CHOICES)
+            granted = self._grant(annotator, ordered, count - len(mine), found.asked_after)
+            if len(mine) + len(granted) >= count or found.complete:
+                break
+        return [self._asked(one) for one in mine + granted]
 
     def answer(
         self,
@@ -300,7 +303,7 @@ class Project:
         The same answer sent again is the same event. `pair` saves an answer whose question is long forgotten.
         """
         _refuse_bad_answer(answer)
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         with self._lock:
             with self.database.writing() as connection:
                 saved = store.event_with(connection, key)
@@ -336,8 +339,66 @@ class Project:
                     shown=shown,
                 )
                 store.end_lease(connection, key)
-            self._catch_up_later()
+            self._after(event)
             return event
+
+    def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
+        """Give one answer about several pairs that were not asked, all or none; with the same key, only once.
+
+        None of the pairs may be imported as known or answered by this person before. What the model believes of each
+        is kept with it, as for a question; none is an audit, since a person chose them.
+        """
+        _refuse_bad_answer(answer)
+        refuse_bad_name(annotator)
+        keys = [f"{key}:{number}" for number in range(len(pairs))]
+        with self._lock:
+            self.catch_up()
+            beliefs, asked_after = self._beliefs(pairs), len(self._events)
+            with self.database.writing() as connection:
+                saved = [event for one in keys if (event := store.event_with(connection, one)) is not None]
+                if saved:
+                    return self._same_again(saved, annotator, answer, pairs)
+                for pair in pairs:
+                    self._refuse_given(pair)
+                    self._refuse_second_answer(connection, pair, annotator)
+                store.ensure_annotator(connection, annotator)
+                events = [
+                    store.add_event(
+                        connection,
+                        key=one,
+                        kind="answer",
+                        annotator=annotator,
+                        bag=pair[0],
+                        label_class=pair[1],
+                        answer=answer,
+                        belief=belief,
+                        asked_after=asked_after,
+                        shown="list",
+                    )
+                    for one, pair, belief in zip(keys, pairs, beliefs, strict=True)
+                ]
+                store.end_leases_of(connection, annotator, pairs)
+            self._catch_up_later()
+            return events
+
+    def _beliefs(self, pairs: Sequence[Pair]) -> list[float]:
+        for pair in pairs:
+            self._refuse_unknown(pair)
+        if len(set(pairs)) != len(pairs) or not pairs:
+            raise BagwiseError("Name each pair once, and at least one.")
+        of_bags = self._taught().predict_proba(self.bags.select([bag for bag, _ in pairs]))
+        return [float(row[label_class]) for row, (_, label_class) in zip(of_bags, pairs, strict=True)]
+
+    def _same_again(self, saved: list[Event], annotator: str, answer: str, pairs: Sequence[Pair]) -> list[Event]:
+        said = [(event.annotator, event.answer, event.pair) for event in saved]
+        if said != [(annotator, answer, pair) for pair in pairs]:
+            raise AlreadyAnswered(f"This was saved before as something else, from number {saved[0].number} on.")
+        return saved
+
+    def _refuse_given(self, pair: Pair) -> None:
+        if self.contents.is_given(pair):
+            bag, name = self.contents.ids[pair[0]], self.classes[pair[1]]
+            raise BagwiseError(f"{name} in {bag} was imported as known: there is nothing to say.")
 
     def undo(self, annotator: str, key: str | None = None) -> Event:
         """Take back the last that this person said; the pair is open again. With the same key, only once."""
@@ -367,7 +428,7 @@ class Project:
                 event.score,
                 event.belief,
                 evidence,
-                self._replay.applied,
+                self._events[-1].number,
             )
             store.grant(connection, lease)
 
@@ -397,85 +458,88 @@ class Project:
 
     def set_role(self, annotator: str, role: str) -> None:
         """Make somebody an `annotator` or an `adjudicator`."""
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         if role not in ("annotator", "adjudicator"):
             raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
         with self._lock, self.database.writing() as connection:
             store.ensure_annotator(connection, annotator, role)
         self.catch_up()
 
-    def catch_up(self) -> None:
-        """Learn what other processes saved."""
+    def catch_up(self) -> list[store.Lease]:
+        """Count what was said since, also in other processes, and say which questions are out.
+
+        It is learned when a question or the model is wanted.
+        """
         with self._lock:
             with self.database.reading() as connection:
                 current = store.contents_version(connection) == self.contents.version
                 new = store.events_after(connection, len(self._events)) if current else []
-            if not current:
-                taught = self._replay.learner is not None
+                leases = store.leases(connection)
+            if current:
+                self._count(new)
+            else:
+                before = self._teaching
                 self._load()
-                if taught:
-                    self._taught()
-                return
-            self._events += new
-            try:
-                for event in new:
-                    self._replay.apply(event)
-            except BaseException:
-                # Interrupted in the middle of learning: what is half learned is thrown away and learned again.
-                self._replay = replay.Replay(self.contents, self.settings)
-                self._replay.count(self._events)
-                raise
-            if self._replay.learner is not None and self._replay.applied >= self._saved + replay.SNAPSHOT_EVERY:
-                self._keep()
+                before.close()
+            return leases
+
+    def _count(self, new: list[Event]) -> None:
+        self._counted.count(new)
+        self._events += new
+
+    def _after(self, event: Event) -> None:
+        """Count what was just saved, and what others said before it."""
+        if event.number == len(self._events) + 1:
+            self._count([event])
+        else:
+            self._catch_up_later()
 
     def _catch_up_later(self) -> None:
-        """After something was saved: learn it now if the database can be reached, else at the next occasion."""
+        """Count what was saved if the database can be reached, else at the next occasion."""
         with contextlib.suppress(DatabaseError):
             self.catch_up()
 
     def _taught(self) -> ActiveLearner:
-        if self._replay.learner is None:
-            self._replay = replay.full(
-                self.contents, self.bags, self.settings, self._events, self._snapshots, self._progress
-            )
-            self._keep()
-        assert self._replay.learner is not None
-        return self._replay.learner
-
-    def _keep(self) -> None:
-        self._snapshots.save(self._replay)
-        self._saved = self._replay.applied
+        """The newest model that is ready: nobody waits for another to learn."""
+        return self._teaching.newest()
 
     def _wants(self, pair: Pair, annotator: str) -> int:
         return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
 
-    def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> tuple[list[Question], bool]:
-        """The best questions that this person may be asked now, and whether these are all there are."""
-        learner = self._taught()
+    def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> "_Candidates":
+        """What this person may be asked now."""
         taken: dict[Pair, int] = {}
         for lease in leases:
             mine = lease.annotator == annotator
             taken[lease.pair] = taken.get(lease.pair, 0) + (self.votes.people if mine else 1)
-        count = wanted + len(leases) + self.votes.half_asked + SPARE_CANDIDATES
+        count = wanted + (1 + IN_STORE) * len(leases) + self.votes.half_asked + SPARE_CANDIDATES
+        patiently = False
         while True:
-            try:
-                asked = learner.ask(count)
-            except NothingToAsk:
-                return [], True
-            free = [one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0)]
-            complete = len(asked) < count
-            if len(free) >= wanted or complete:
-                return free, complete and len(free) <= wanted
-            count *= 2
+            said = len(self._events)
+            ranking = self._teaching.ranking(said, count, patiently)
+            with self._lock:
+                asked = ranking.questions
+                fitting = (one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0))
+                free = list(islice(fitting, wanted + SPARE_CANDIDATES))
+            fresh = ranking.applied >= said
+            if len(free) >= wanted or (fresh and ranking.complete):
+                # Every question that was handed out, answered since or not, has had its turn.
+                turn = len(leases) + sum(event.answer != "skipped" for event in self._events[ranking.applied : said])
+                audits = [one.audit for one in asked[turn : turn + wanted]]
+                return _Candidates(free, audits, ranking.applied, ranking.complete and len(free) <= wanted)
+            # An old ranking is used up before a larger one is asked for.
+            patiently, count = True, count * 2 if fresh else count
 
-    def _grant(self, annotator: str, candidates: Sequence[Question], wanted: int) -> list[store.Lease]:
+    def _grant(
+        self, annotator: str, candidates: Sequence[Question], wanted: int, asked_after: int
+    ) -> list[store.Lease]:
         """Lease the first of these that are still free."""
         granted: list[store.Lease] = []
         if not candidates:
             return granted
-        with self.database.writing() as connection:
+        with self._lock, self.database.leasing() as connection:
             until = store.clock(connection) + self.settings.asking.lease_seconds
-            newer = {event.pair for event in store.events_after(connection, self._replay.applied)}
+            newer = {event.pair for event in store.events_after(connection, len(self._events))}
             taken: dict[Pair, int] = {}
             for lease in store.leases(connection):
                 taken[lease.pair] = taken.get(lease.pair, 0) + 1
@@ -496,7 +560,7 @@ class Project:
                     float(question.score),
                     question.belief[0],
                     question.evidence[0],
-                    self._replay.applied,
+                    asked_after,
                 )
                 store.grant(connection, lease)
                 granted.append(lease)
@@ -517,7 +581,7 @@ class Project:
         )
 
     def _replace(self, number: int, annotator: str, kind: str, answer: str, key: str | None = None) -> Event:
-        _refuse_bad_name(annotator)
+        refuse_bad_name(annotator)
         _refuse_bad_answer(answer)
         with self.database.writing() as connection:
             saved = store.event_with(connection, key) if key is not None else None
@@ -546,7 +610,7 @@ class Project:
                 asked_after=old.asked_after,
                 replaces=number,
             )
-        self._catch_up_later()
+        self._after(event)
         return event
 
     def _refuse_second_answer(self, connection: Connection, pair: Pair, annotator: str) -> None:
@@ -590,6 +654,8 @@ class Project:
             self.database.copy_to(unfinished / DATABASE)
             shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
             with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(self.folder / TRUTH, unfinished / TRUTH)
+            with contextlib.suppress(FileNotFoundError):
                 shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
             kept.copy(self.folder, unfinished)
             replace(self.settings, database="").write(unfinished)
@@ -608,6 +674,16 @@ def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> Predic
     for b in range(len(bags)):
         evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
     return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
+
+
+def _in_turn(found: _Candidates, out: Sequence[Pair], count: int) -> list[Question]:
+    """One drawn at random wherever it is an audit's turn, and nowhere else; among the others, varied ones first."""
+    questions, audits = found.questions, found.audits
+    drawn = [one for one in questions if one.audit]
+    soon = [_pair(one) for one in drawn[: sum(audits)]]
+    chosen = _varied([one for one in questions if not one.audit], [*out, *soon], count)
+    ordered = [(drawn if audit and drawn else chosen or drawn).pop(0) for audit in audits[: len(questions)]]
+    return ordered + chosen + drawn
 
 
 def _varied(questions: Sequence[Question], out: Sequence[Pair], count: int) -> list[Question]:
@@ -641,8 +717,3 @@ def _pair(question: Question) -> Pair:
 def _refuse_bad_answer(answer: str) -> None:
     if answer not in ANSWERS:
         raise BagwiseError(f"{answer!r} is no answer: say one of {', '.join(ANSWERS)}.")
-
-
-def _refuse_bad_name(annotator: str) -> None:
-    if not annotator.strip() or len(annotator) > 200 or not annotator.isprintable():
-        raise BagwiseError(f"{annotator[:40]!r} is no name of a person: write up to 200 printable characters.")

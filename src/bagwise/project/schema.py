@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0002"
+VERSION = "0003"
 
 metadata = MetaData()
 
@@ -128,4 +128,23 @@ leases = Table(
     Column("asked_after", Integer, nullable=False),
     UniqueConstraint("bag", "class", "annotator", name="asked_once"),
     Index("lease_of", "annotator"),
+)
+
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("name", String(200), ForeignKey("annotators.name"), primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("at", String(32), nullable=False),
+    Column("until", Float, nullable=False),
+    Column("revoked", Boolean, nullable=False),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("name", String(200), ForeignKey("invitations.name"), nullable=False),
+    Column("at", String(32), nullable=False),
+    Column("until", Float, nullable=False),
 )

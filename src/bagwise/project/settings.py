@@ -9,6 +9,7 @@ from typing import Any
 from bagwise import criteria
 from bagwise.errors import BagwiseError, FileError
 from bagwise.model import solvers
+from bagwise.stopping import Goal
 
 FILE = "bagwise.toml"
 ESTIMATE = "estimate"
@@ -68,6 +69,7 @@ class Settings:
     asking: Asking = field(default_factory=Asking)
     display: Display = field(default_factory=Display)
     database: str = ""
+    stopping: Goal = field(default_factory=Goal)
 
     def __post_init__(self) -> None:
         criteria.get(self.learning.criterion)
@@ -113,6 +115,7 @@ class Settings:
                 self.asking,
             ),
             ("display", "How the page shows a bag.", self.display),
+            ("stopping", 'When to stop; 0 switches a rule off, and when = "all" waits for every rule.', self.stopping),
         ]
         lines = [
             "# A Bagwise project. This folder is all of it: move it and the project moves.",
@@ -140,7 +143,7 @@ class Settings:
             raise BagwiseError(f"{folder} is no Bagwise project: make one with `bagwise init`.") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FileError(path, f"is not TOML ({error}).") from None
-        kinds = {"data": Data, "learning": Learning, "asking": Asking, "display": Display}
+        kinds = {"data": Data, "learning": Learning, "asking": Asking, "display": Display, "stopping": Goal}
         for key in content:
             if key not in kinds and key not in ("name", "database"):
                 raise FileError(path, f"there is no setting {key!r}.")

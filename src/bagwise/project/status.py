@@ -1,6 +1,7 @@
 """How far a project is, in numbers."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from bagwise.noise import Rate
 from bagwise.project import store
+from bagwise.project.events import Event
 from bagwise.project.project import Project
 
 NORMAL_95 = 1.96
@@ -74,8 +76,6 @@ def status_of(project: Project) -> Status:
     with project.database.reading() as connection:
         people = store.annotators(connection)
     by_person = {name: dict(Counter(event.answer for event in said if event.annotator == name)) for name in people}
-    audits = [e for e in said if e.audit and e.answer in ("present", "absent") and e.belief is not None]
-    hits = sum((event.belief > 0.5) == (event.answer == "present") for event in audits if event.belief is not None)
     times = sorted(event.seconds for event in said if event.seconds is not None)
     known = ~np.isnan(labels.values)
     return Status(
@@ -97,10 +97,21 @@ def status_of(project: Project) -> Status:
         project.people().rates,
         float(known.mean()),
         len(project.votes.disagreements()),
-        Share.count(hits, len(audits)),
+        agreement(audits_of(said)),
         times[len(times) // 2] if times else None,
         {path.name: _size(path) for path in sorted(project.folder.iterdir()) if not path.name.startswith(".")},
     )
+
+
+def audits_of(said: Sequence[Event]) -> list[Event]:
+    """Answers to questions drawn at random, where the model had a belief."""
+    return [one for one in said if one.audit and one.answer in ("present", "absent") and one.belief is not None]
+
+
+def agreement(audits: Sequence[Event]) -> Share | None:
+    """How often the answer was what the model believed before."""
+    hits = sum((one.belief > 0.5) == (one.answer == "present") for one in audits if one.belief is not None)
+    return Share.count(hits, len(audits))
 
 
 def _size(path: Any) -> int:

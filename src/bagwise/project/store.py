@@ -267,6 +267,14 @@ def end_lease(connection: Connection, key: str) -> None:
     connection.execute(delete(schema.leases).where(schema.leases.c.key == key))
 
 
+def end_leases_of(connection: Connection, annotator: str, pairs: Sequence[Pair]) -> None:
+    """Whatever this person was to be asked about the pairs is said."""
+    table = schema.leases
+    for bag, label_class in pairs:
+        same = (table.c.annotator == annotator) & (table.c.bag == bag) & (table.c["class"] == label_class)
+        connection.execute(delete(table).where(same))
+
+
 def label_positions(table: LabelTable, ids: dict[str, int], classes: dict[str, int]) -> list[tuple[int, int, bool]]:
     """(bag, class, present) of everything known; all names are known."""
     rows, columns = np.nonzero(~np.isnan(table.values))

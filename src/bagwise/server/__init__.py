@@ -1,6 +1,7 @@
 """The labelling page: a thin server over one project."""
 
 from bagwise.server.app import application
-from bagwise.server.serving import refuse_other_machines, refuse_taken_port, serve
+from bagwise.server.safety import Site
+from bagwise.server.serving import refuse_strangers, refuse_taken_port, serve
 
-__all__ = ["application", "refuse_other_machines", "refuse_taken_port", "serve"]
+__all__ = ["Site", "application", "refuse_strangers", "refuse_taken_port", "serve"]

@@ -1,134 +1,57 @@
 """The API and the page. Everything the page does goes through the API, so a script can do it as well."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Literal
 
-from fastapi import FastAPI, HTTPException, Query
-from fastapi.responses import FileResponse, RedirectResponse
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
-from pydantic import BaseModel, Field
 
 from bagwise.errors import BagwiseError
-from bagwise.project import AlreadyAnswered, Event, Project, status_of
-from bagwise.server.media import Medium, media_router, medium_of
-from bagwise.server.safety import Guard
+from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project
+from bagwise.project.progress import ProgressOf
+from bagwise.server import downloads, live, media, people, progress, quality, questions, review
+from bagwise.server.parts import REFUSED, cookie_of
+from bagwise.server.patience import Patience, TooManyTries
+from bagwise.server.safety import Guard, Site
 
 STATIC = Path(__file__).parent / "static"
-MOST_AT_ONCE = 20
-EXAMPLES = 3
-
-Key = Annotated[str, Field(min_length=1, max_length=64)]
+MODULES = (questions, progress, live, quality, review, downloads, people, media)
+CODES = {AlreadyAnswered: 409, NotSignedIn: 401, TooManyTries: 429, DatabaseError: 503}
 
 
-class Bag(BaseModel):
-    """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture."""
-
-    id: str
-    medium: Medium | None
-    instances: list[list[float]]
-    features: list[str]
-    shape: tuple[int, int] | None
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.progress.close()
 
 
-class Example(Bag):
-    """A bag that has the class; `evidence` is the instance that the model believes it in."""
-
-    evidence: int
-
-
-class QuestionOut(BaseModel):
-    """*Is the class in the bag?* `belief` is for those who ask for it."""
-
-    key: str
-    bag: Bag
-    bag_word: str
-    class_name: str
-    evidence: int
-    audit: bool
-    belief: float
-    examples: list[Example]
-
-
-class AnswerIn(BaseModel):
-    """An answer to a question; sent twice it is saved once."""
-
-    key: Key
-    answer: Literal["present", "absent", "unsure", "skipped"]
-    seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
-    highlighted: bool = True
-
-
-class UndoIn(BaseModel):
-    """Take back the last answer; sent twice it takes back one."""
-
-    key: Key
-
-
-class CorrectionIn(BaseModel):
-    """Say anew what answer `number` said."""
-
-    key: Key
-    number: Annotated[int, Field(ge=1, lt=2**31)]
-    answer: Literal["present", "absent", "unsure"]
-
-
-class EventOut(BaseModel):
-    """What was saved."""
-
-    number: int
-    kind: str
-    bag_id: str
-    class_name: str
-    answer: str
-    annotator: str
-    at: str
-    replaces: int | None
-
-
-class ClassOut(BaseModel):
-    """How far a class is."""
-
-    name: str
-    present: int
-    absent: int
-    unsure: int
-    open: int
-
-
-class StatusOut(BaseModel):
-    """How far the project is; `quality` is how often the model was right about audit questions."""
-
-    name: str
-    annotator: str
-    bag_word: str
-    bags: int
-    answers: int
-    filled: float
-    quality: float | None
-    quality_low: float | None
-    quality_high: float | None
-    audits: int
-    seconds_per_answer: float | None
-    classes: list[ClassOut]
-
-
-class Refusal(BaseModel):
-    """One sentence."""
-
-    detail: str
-
-
-REFUSED = {code: {"model": Refusal} for code in (400, 403, 409, 411, 413, 415, 421)}
-
-
-def application(project: Project, annotator: str) -> FastAPI:
-    """The server of one project for one person on this machine."""
-    app = FastAPI(title=f"Bagwise: {project.settings.name}", docs_url=None, redoc_url=None, responses=REFUSED)  # type: ignore[arg-type]
-    app.add_middleware(Guard)
+def application(project: Project, annotator: str, site: Site | None = None) -> FastAPI:
+    """The server of one project; where nobody was ever invited, whoever calls is `annotator`."""
+    site = site or Site()
+    app = FastAPI(
+        title=f"Bagwise: {project.settings.name}",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        responses=REFUSED,
+        lifespan=_lifespan,
+    )
+    app.state.project, app.state.annotator = project, annotator
+    app.state.progress = ProgressOf(project)
+    app.state.site, app.state.patience = site, Patience()
+    app.add_middleware(Guard, site=site)
+    for module in MODULES:
+        app.include_router(module.router)
 
     @app.exception_handler(BagwiseError)
-    async def refuse(_: object, error: BagwiseError) -> None:
-        raise HTTPException(409 if isinstance(error, AlreadyAnswered) else 400, str(error))
+    def refuse(_: object, error: BagwiseError) -> JSONResponse:
+        response = JSONResponse({"detail": str(error)}, CODES.get(type(error), 400))
+        if isinstance(error, NotSignedIn):
+            response.headers["WWW-Authenticate"] = "Bearer"
+            response.delete_cookie(cookie_of(project), httponly=True, samesite="strict")
+        return response
 
     @app.get("/", include_in_schema=False)
     def page() -> FileResponse:
@@ -139,94 +62,4 @@ def application(project: Project, annotator: str) -> FastAPI:
         return RedirectResponse("/static/icon.svg")
 
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.include_router(media_router(project))
-
-    @app.get("/api/questions/next")
-    def next_questions(count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1) -> list[QuestionOut]:
-        """Up to `count` questions; asking again without answering gives the same."""
-        return [
-            QuestionOut(
-                key=one.key,
-                bag=bag_of(one.bag),
-                bag_word=project.settings.display.bag,
-                class_name=one.class_name,
-                evidence=one.evidence,
-                audit=one.audit,
-                belief=one.belief,
-                examples=examples_of(one.label_class),
-            )
-            for one in project.ask(annotator, count)
-        ]
-
-    @app.post("/api/answers")
-    def save_answer(said: AnswerIn) -> EventOut:
-        """Save an answer; it is durable when this returns."""
-        shown = "highlighted" if said.highlighted else "not highlighted"
-        return event_out(project.answer(said.key, annotator, said.answer, said.seconds, shown))
-
-    @app.post("/api/undo")
-    def undo(said: UndoIn) -> EventOut:
-        """Take back the last answer."""
-        return event_out(project.undo(annotator, said.key))
-
-    @app.post("/api/corrections")
-    def correct(said: CorrectionIn) -> EventOut:
-        """Correct an answer; both stay in the record."""
-        return event_out(project.correct(said.number, annotator, said.answer, said.key))
-
-    @app.get("/api/answers")
-    def answers(count: Annotated[int, Query(ge=1, le=500)] = 50) -> list[EventOut]:
-        """The newest answers that stand, newest first."""
-        project.catch_up()
-        return [event_out(event) for event in reversed(project.votes.all_effective()[-count:])]
-
-    @app.get("/api/status")
-    def status() -> StatusOut:
-        """How far the project is."""
-        found = status_of(project)
-        share = found.agreement
-        return StatusOut(
-            name=found.name,
-            annotator=annotator,
-            bag_word=project.settings.display.bag,
-            bags=found.bags,
-            answers=found.answers,
-            filled=found.filled,
-            quality=None if share is None else share.value,
-            quality_low=None if share is None else share.low,
-            quality_high=None if share is None else share.high,
-            audits=0 if share is None else share.of,
-            seconds_per_answer=found.seconds_per_answer,
-            classes=[ClassOut(**vars(one)) for one in found.classes],
-        )
-
-    def bag_of(position: int) -> Bag:
-        medium, shape = medium_of(project, position), project.settings.picture
-        return Bag(
-            id=str(project.contents.ids[position]),
-            medium=medium,
-            instances=[] if medium else project.bags[position].tolist(),
-            features=[] if medium or shape else project.contents.features,
-            shape=shape,
-        )
-
-    def examples_of(label_class: int) -> list[Example]:
-        found = project.examples(label_class, EXAMPLES)
-        return [
-            Example(**vars(bag_of(position)), evidence=evidence)
-            for position, evidence in zip(found, project.evidence(found, label_class), strict=True)
-        ]
-
-    def event_out(event: Event) -> EventOut:
-        return EventOut(
-            number=event.number,
-            kind=event.kind,
-            bag_id=str(project.contents.ids[event.bag]),
-            class_name=project.classes[event.label_class],
-            answer=event.answer,
-            annotator=event.annotator,
-            at=event.at,
-            replaces=event.replaces,
-        )
-
     return app

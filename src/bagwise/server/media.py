@@ -8,9 +8,12 @@ from pydantic import BaseModel
 
 from bagwise import media
 from bagwise.project import Project
+from bagwise.server.parts import Person, Served
 
 # The address names the version of the file, so what the browser has of it stays right.
 KEPT_FOR_A_DAY = "private, max-age=86400, immutable"
+
+router = APIRouter(tags=["media"])
 
 
 class Medium(BaseModel):
@@ -34,17 +37,11 @@ def medium_of(project: Project, bag: int) -> Medium | None:
     return Medium(kind=kept.medium, url=url, type=content, bytes=found.st_size, places=kept.places)
 
 
-def media_router(project: Project) -> APIRouter:
-    """`/media/NUMBER`, with byte ranges."""
-    router = APIRouter()
-
-    @router.get("/media/{bag}", response_class=FileResponse, responses={404: {"description": "It has no file."}})
-    def file_of(bag: Annotated[int, Path(ge=0, lt=2**31)]) -> FileResponse:
-        """The picture, sound or text of the bag at this position."""
-        kept = project.medium(bag) if bag < len(project.bags) else None
-        if kept is None:
-            raise HTTPException(404, "This bag has no file.")
-        headers = {"Cache-Control": KEPT_FOR_A_DAY, "Cross-Origin-Resource-Policy": "same-origin"}
-        return FileResponse(kept.path, media_type=media.type_of(kept.path.suffix).content, headers=headers)
-
-    return router
+@router.get("/media/{bag}", response_class=FileResponse, responses={404: {"description": "It has no file."}})
+def file_of(project: Served, _: Person, bag: Annotated[int, Path(ge=0, lt=2**31)]) -> FileResponse:
+    """The picture, sound or text of the bag at this position, or the bytes of it that are asked for."""
+    kept = project.medium(bag) if bag < len(project.bags) else None
+    if kept is None:
+        raise HTTPException(404, "This bag has no file.")
+    headers = {"Cache-Control": KEPT_FOR_A_DAY, "Cross-Origin-Resource-Policy": "same-origin"}
+    return FileResponse(kept.path, media_type=media.type_of(kept.path.suffix).content, headers=headers)

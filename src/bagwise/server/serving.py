@@ -1,24 +1,26 @@
-"""Start the server on this machine."""
+"""Start the server."""
 
-import ipaddress
 import socket
+import sys
 
 import uvicorn
 
 from bagwise.errors import BagwiseError
-from bagwise.project import Project
+from bagwise.project import Invitations, Project
 from bagwise.server.app import application
+from bagwise.server.safety import Site
+
+# Every statement to the database lets go of the interpreter and has to get it back from the thread that learns: the
+# 5 ms that Python lets it keep each time add up.
+SWITCH_SECONDS = 0.0005
 
 
-def refuse_other_machines(host: str) -> None:
-    """Without a sign-in, only this machine may be served."""
-    try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback:
+def refuse_strangers(project: Project, site: Site) -> None:
+    """Other machines are served only where people sign in."""
+    if not site.is_loopback and not Invitations(project.database).any_invited():
         raise BagwiseError(
-            f"{host} can be reached by others, and there is no sign-in yet: use 127.0.0.1, or a tunnel (ssh -L)."
+            f"{site.host} can be reached by others, and nobody was invited yet: "
+            f"invite them with `bagwise invite {project.folder} NAME`, or serve 127.0.0.1."
         )
 
 
@@ -33,7 +35,9 @@ def refuse_taken_port(host: str, port: int) -> None:
             raise BagwiseError(f"Port {port} cannot be used ({error.strerror}): choose another with --port.") from None
 
 
-def serve(project: Project, annotator: str, host: str = "127.0.0.1", port: int = 8765) -> None:
+def serve(project: Project, annotator: str, site: Site | None = None, port: int = 8765) -> None:
     """Until interrupted."""
-    refuse_other_machines(host)
-    uvicorn.run(application(project, annotator), host=host, port=port, log_level="warning")
+    site = site or Site()
+    refuse_strangers(project, site)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    uvicorn.run(application(project, annotator, site), host=site.host, port=port, log_level="warning")

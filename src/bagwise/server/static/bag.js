@@ -13,7 +13,8 @@ export function drawBag(bag, evidence) {
 
 export function drawExample(bag) {
   if (bag.medium) return drawMediumSmall(bag);
-  return bag.shape ? pictures(bag, -1) : table(bag, bag.evidence ?? -1, SHOWN_IN_EXAMPLE);
+  const evidence = bag.evidence ?? -1;
+  return bag.shape ? pictures(bag, evidence) : table(bag, evidence, SHOWN_IN_EXAMPLE);
 }
 
 function pictures(bag, evidence) {

@@ -1,13 +1,18 @@
 // What was said and is not saved yet: kept in the browser, sent in order, sent again until the server has it.
+// Each has an entry of its own in the browser's store, so that two tabs never overwrite each other's.
 
-const STORE = "bagwise-outbox";
+const PREFIX = "bagwise-outbox/";
+const AGAIN = 700;
+const NOT_NOW = [401, 429];
 
 export class Outbox {
   constructor(onChange, onSaved, onRefused) {
     this.onChange = onChange;
     this.onSaved = onSaved;
     this.onRefused = onRefused;
-    this.waiting = JSON.parse(localStorage.getItem(STORE) ?? "[]");
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX)).sort();
+    this.waiting = names.map((name) => ({ name, ...JSON.parse(localStorage.getItem(name)) }));
+    this.last = 0;
     this.sending = false;
     this.done = new Map();
   }
@@ -16,9 +21,12 @@ export class Outbox {
     return new Set(this.waiting.map((one) => one.body.key));
   }
 
+  // Resolves with whether it was saved; what is refused is not sent again.
   send(path, body) {
-    this.waiting.push({ path, body });
-    this.#keep();
+    this.last = Math.max(this.last + 1, Date.now());
+    const name = `${PREFIX}${this.last}-${body.key}`;
+    this.waiting.push({ name, path, body });
+    localStorage.setItem(name, JSON.stringify({ path, body }));
     const saved = new Promise((resolve) => this.done.set(body.key, resolve));
     this.#work();
     return saved;
@@ -28,35 +36,41 @@ export class Outbox {
     this.#work();
   }
 
-  #keep() {
-    localStorage.setItem(STORE, JSON.stringify(this.waiting));
-  }
-
   async #work() {
     if (this.sending) return;
     this.sending = true;
     while (this.waiting.length) {
-      const { path, body } = this.waiting[0];
-      try {
-        const response = await fetch(path, {
-          method: "POST",
-          headers: { "Content-Type": "application/json" },
-          body: JSON.stringify(body),
-        });
-        if (response.status >= 500) throw new Error("the server failed");
-        const said = await response.json();
-        this.waiting.shift();
-        this.#keep();
-        this.onChange(0);
-        if (response.ok) this.onSaved(said);
-        else this.onRefused(said.detail ?? "The server refused it.");
-        this.done.get(body.key)?.();
-        this.done.delete(body.key);
-      } catch {
+      const { name, path, body } = this.waiting[0];
+      const answer = await post(path, body);
+      if (answer === null) {
         this.onChange(this.waiting.length);
-        await new Promise((resolve) => setTimeout(resolve, 700));
+        await new Promise((resolve) => setTimeout(resolve, AGAIN));
+        continue;
       }
+      this.waiting.shift();
+      localStorage.removeItem(name);
+      this.onChange(0);
+      this.done.get(body.key)?.(answer.ok);
+      this.done.delete(body.key);
+      if (answer.ok) this.onSaved(answer.said);
+      else this.onRefused(typeof answer.said.detail === "string" ? answer.said.detail : "The server refused it.");
     }
     this.sending = false;
+  }
+}
+
+// What the server said, or null where it has to be asked again.
+async function post(path, body) {
+  try {
+    if (document.querySelector("#sign-in[open]")) return null;
+    const response = await fetch(path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (response.status >= 500 || NOT_NOW.includes(response.status)) return null;
+    return { ok: response.ok, said: await response.json() };
+  } catch {
+    return null;
   }
 }

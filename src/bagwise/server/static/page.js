@@ -1,21 +1,29 @@
 // One question, one key, the next question already there. Answers are kept until the server has them.
 
-import { Outbox } from "/static/outbox.js";
 import { drawBag, drawExample } from "/static/bag.js";
+import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
+import { showDownloads } from "/static/downloads.js";
 import { prepare, pressMedium } from "/static/media.js";
+import { Outbox } from "/static/outbox.js";
+import { refresh, refreshSoon } from "/static/panel.js";
+import { showPredictions, startPredictions } from "/static/predictions.js";
+import { showHistory, startHistory } from "/static/review.js";
+import { enter } from "/static/signin.js";
+import { shownView, startViews } from "/static/views.js";
 
 const AHEAD = 3;
+const LOOK_AGAIN = 10_000;
 const ANSWERS = { y: "present", ArrowUp: "present", n: "absent", ArrowDown: "absent", u: "unsure", s: "skipped", ArrowRight: "skipped" };
 const UNDO = ["z", "ArrowLeft", "Backspace"];
-const WORDS = { present: "yes", absent: "no", unsure: "unsure", skipped: "skipped" };
-
-const find = (id) => document.getElementById(id);
-const newKey = () => crypto.randomUUID().replaceAll("-", "");
+const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
 
 let questions = [];
 let shownAt = 0;
 let highlighted = true;
 let fetching = false;
+let again = false;
+let later = null;
+let undoing = 0;
 let generation = 0; // An undo makes everything fetched before it out of date.
 const answered = new Set();
 
@@ -24,60 +32,75 @@ const outbox = new Outbox(
     find("pending").textContent = waiting ? `${waiting} not saved yet, trying again…` : "";
   },
   (saved) => {
-    find("said").textContent = saved.kind === "retraction"
-      ? `Taken back: ${saved.class_name} in ${saved.bag_id}.`
-      : `Saved: ${saved.class_name} in ${saved.bag_id}, ${WORDS[saved.answer]}.`;
-    refreshStatus();
+    if (!Array.isArray(saved)) find("said").textContent = told(saved);
+    refreshSoon();
+    if (!questions.length) fetchAhead();
   },
   (sentence) => {
     find("said").textContent = sentence;
   },
 );
 
-async function get(path) {
-  const response = await fetch(path);
-  if (!response.ok) throw new Error((await response.json()).detail ?? response.statusText);
-  return response.json();
+function told(saved) {
+  const what = `${saved.class_name} in ${saved.bag_id}`;
+  return saved.kind === "retraction" ? `Taken back: ${what}.` : `Saved: ${what}, ${WORDS[saved.answer]}.`;
 }
 
 async function fetchAhead() {
-  if (fetching) return;
+  clearTimeout(later);
+  if (fetching || undoing) {
+    again = true;
+    return;
+  }
   fetching = true;
+  again = false;
   const asked = generation;
   try {
-    const waiting = outbox.keys();
-    const found = await get(`/api/questions/next?count=${Math.min(20, AHEAD + waiting.size)}`);
+    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + outbox.keys().size) });
     if (asked === generation) {
       const known = new Set([...questions.map((one) => one.key), ...outbox.keys(), ...answered]);
       questions.push(...found.filter((one) => !known.has(one.key)));
       prepare(questions);
       if (document.body.dataset.shown !== (questions[0]?.key ?? "") || !questions.length) show();
     }
+    // What is with somebody else now may come back.
+    if (!questions.length) later = setTimeout(fetchAhead, LOOK_AGAIN);
   } catch {
-    setTimeout(fetchAhead, 1000);
+    later = setTimeout(fetchAhead, 1000);
   }
   fetching = false;
-  if (asked !== generation) fetchAhead();
+  if (again || asked !== generation) fetchAhead();
+}
+
+function forgetQuestions() {
+  generation += 1;
+  questions = [];
+  fetchAhead();
 }
 
 function show() {
   const one = questions[0];
   document.body.dataset.shown = one?.key ?? "";
   find("examples").replaceChildren();
+  find("belief").textContent = "";
+  find("audit").hidden = !one?.audit;
+  find("bag").hidden = !one;
+  const finished = !one && !outbox.keys().size;
+  find("nothing").hidden = !finished;
+  for (const button of document.querySelectorAll("#buttons button:not([data-key=z])")) button.disabled = finished;
   if (!one) {
-    find("question").textContent = outbox.keys().size ? "One moment…" : "Nothing is left to ask you.";
+    find("question").textContent = finished ? "Nothing is left to ask you." : "One moment…";
     find("which").textContent = "";
     find("bag").replaceChildren();
     return;
   }
-  const name = document.createElement("b");
-  name.textContent = one.class_name;
-  find("question").replaceChildren("Is there a ", name, ` in this ${one.bag_word}?`);
-  find("which").textContent = one.bag.id + (one.audit ? " · an audit question, drawn at random" : "");
+  const article = STARTS_WITH_A_VOWEL.test(one.class_name) ? "an" : "a";
+  find("question").replaceChildren(`Is there ${article} `, make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
+  find("which").textContent = one.bag.id;
   find("bag").replaceChildren(drawBag(one.bag, one.evidence));
   find("bag").classList.toggle("highlight", highlighted);
   if (one.examples.length) {
-    find("examples").append("Answered yes before: ", ...one.examples.map(drawExample));
+    find("examples").append(make("p", { class: "note" }, "Answered yes before:"), ...one.examples.map(drawExample));
   }
   shownAt = performance.now();
 }
@@ -92,76 +115,79 @@ function answer(said) {
 }
 
 function undo() {
+  undoing += 1;
+  generation += 1;
   questions = [];
+  document.body.dataset.shown = "";
   find("question").textContent = "One moment…";
   outbox.send("/api/undo", { key: newKey() }).then(() => {
-    generation += 1;
-    questions = [];
-    fetchAhead();
+    undoing -= 1;
+    if (!undoing) forgetQuestions();
   });
 }
 
-async function refreshStatus() {
-  let status;
-  try {
-    status = await get("/api/status");
-  } catch {
-    return;
-  }
-  find("name").textContent = status.name;
-  document.title = `Bagwise: ${status.name}`;
-  const percent = (value) => `${Math.round(100 * value)} %`;
-  const figures = [
-    ["answers", status.answers],
-    ["pairs known", percent(status.filled)],
-    ["right about random pairs", status.quality === null ? "not known yet"
-      : `${percent(status.quality)} (${percent(status.quality_low)} to ${percent(status.quality_high)})`],
-    ["seconds per answer", status.seconds_per_answer === null ? "" : status.seconds_per_answer.toFixed(1)],
-    ["you are", status.annotator],
-  ];
-  find("figures").replaceChildren(...figures.flatMap(([term, value]) => {
-    const dt = document.createElement("dt");
-    const dd = document.createElement("dd");
-    dt.textContent = term;
-    dd.textContent = value;
-    return [dt, dd];
-  }));
-  find("classes").tBodies[0].replaceChildren(...status.classes.map((one) => {
-    const row = document.createElement("tr");
-    const total = one.present + one.absent + one.unsure + one.open;
-    for (const text of [one.name, one.present, one.absent, percent((one.present + one.absent) / total)]) {
-      row.insertCell().textContent = text;
-    }
-    return row;
-  }));
+function toggleHighlight() {
+  highlighted = !highlighted;
+  find("bag").classList.toggle("highlight", highlighted);
+  document.querySelector("#aids [data-key=h]").setAttribute("aria-pressed", String(highlighted));
 }
 
 function press(key) {
   if (key in ANSWERS) answer(ANSWERS[key]);
   else if (UNDO.includes(key)) undo();
-  else if (key === "h") {
-    highlighted = !highlighted;
-    find("bag").classList.toggle("highlight", highlighted);
-  } else if (key === "b" && questions[0]) {
-    find("which").textContent = `The model believes it with ${Math.round(100 * questions[0].belief)} %.`;
-  } else if (key === "?") find("help").showModal();
+  else if (key === "h") toggleHighlight();
+  else if (key === "b" && questions[0]) find("belief").textContent = `The model believes it with ${percent(questions[0].belief)}.`;
   else return pressMedium(key);
   return true;
 }
 
+function flash(key) {
+  const name = ANSWERS[key] ? { present: "y", absent: "n", unsure: "u", skipped: "s" }[ANSWERS[key]] : UNDO.includes(key) ? "z" : key;
+  const button = document.querySelector(`#buttons [data-key="${CSS.escape(name)}"]`);
+  button?.classList.add("pressed");
+  setTimeout(() => button?.classList.remove("pressed"), 140);
+}
+
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || find("help").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
+  const writing = event.target.closest("input, select, textarea");
+  const operates = event.target.closest("a, button, summary") && [" ", "Enter"].includes(event.key);
+  if (writing || operates) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (key === " " && event.target.closest("button, a, input, select, summary")) return;
-  if (press(key)) event.preventDefault();
+  if (key === "?") find("help").showModal();
+  else if (shownView() !== "label" || !press(key)) return;
+  flash(key);
+  event.preventDefault();
 });
-for (const button of document.querySelectorAll("#buttons button")) {
+for (const button of document.querySelectorAll("#buttons button, #aids button")) {
   button.addEventListener("click", () => press(button.dataset.key));
 }
 // After a click the keys are the page's again: else Space, which replays, would press the button once more.
 document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur());
 find("help-button").addEventListener("click", () => find("help").showModal());
+for (const form of document.querySelectorAll("form.filters")) form.addEventListener("submit", (event) => event.preventDefault());
 
+async function fillClasses() {
+  try {
+    const { classes } = await get("/api/status");
+    for (const select of document.querySelectorAll("select.of-classes")) {
+      select.append(...classes.map((one) => make("option", { value: one.name }, one.name)));
+    }
+    if (shownView() === "predictions") showPredictions(0);
+  } catch {
+    setTimeout(fillClasses, 1000);
+  }
+}
+
+function showLabel() {
+  shownAt = performance.now(); // Looking elsewhere is no thinking about this question.
+  refresh();
+}
+
+await enter();
 outbox.resume();
 fetchAhead();
-refreshStatus();
+fillClasses();
+startHistory(outbox);
+startPredictions(outbox, forgetQuestions);
+startViews({ label: showLabel, answers: () => showHistory(0), predictions: () => showPredictions(0), downloads: showDownloads });

@@ -1,0 +1,195 @@
+"""Many people at once: scripted annotators against a real `bagwise serve`, beside one annotator alone in the same run.
+
+    python benchmarks/load.py [--people 50] [--seconds 60] [--bags 10000] [--folder DIR] [--out FILE]
+
+Every annotator signs in with a token of their own and does one thing: send the answer, fetch the next question. First
+one of them alone, then all without a pause (`flat out`), then all with a pause of about a second before each answer, as
+fast people have (`paced`). Afterwards what the server acknowledged is compared with the database, and `bagwise check`
+replays it. The figure of merit is the 99th percentile of answer + next question over the median of one alone.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx2 as httpx
+import numpy as np
+from rich.console import Console
+
+from bagwise.formats import Source
+from bagwise.project import Invitations, Project
+
+CLASSES, PER_BAG, FEATURES = 50, 10, 64
+PAUSE = 1.0
+LIMIT = 10.0
+
+
+def make(folder, bags, people):
+    """A project with random instances, and a token for everybody."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((bags * PER_BAG, FEATURES), dtype=np.float32)
+    source = Source.of_bags(Path("drawn"), np.split(x, bags), [str(b) for b in range(bags)])
+    weights = rng.standard_normal((CLASSES, FEATURES)) / 4
+    truth = (x @ weights.T).reshape(bags, PER_BAG, CLASSES).max(axis=1) > 4
+    with Project.create(folder, source, classes=[f"class {c}" for c in range(CLASSES)]) as project:
+        invited = Invitations(project.database)
+        return truth, [invited.invite(f"person {i}") for i in range(people)]
+
+
+class Served:
+    """`bagwise serve` in a process of its own."""
+
+    def __init__(self, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "bagwise", "serve", str(folder), "--port", str(port), "--no-browser"]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONWARNINGS": "ignore"}
+        )
+
+    def __enter__(self):
+        for _ in range(600):
+            try:
+                httpx.get(f"{self.address}/api/openapi.json", timeout=5)
+            except httpx.TransportError:
+                time.sleep(0.1)
+            else:
+                return self
+        raise RuntimeError("The server did not start.")
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
+
+
+class Crowd:
+    """Annotators who answer what is true; `acknowledged` has what the server said it saved, `handed` what it asked."""
+
+    def __init__(self, address, truth):
+        self.address, self.truth = address, truth
+        self.acknowledged, self.handed, self.faults = [], [], []
+
+    def work(self, tokens, seconds, pause):
+        """Seconds of every answer + next question, when all of these work at once."""
+        return asyncio.run(self._all(tokens, seconds, pause))
+
+    async def _all(self, tokens, seconds, pause):
+        until = time.monotonic() + seconds
+        found = await asyncio.gather(*(self._one(token, until, pause, number) for number, token in enumerate(tokens)))
+        return np.array([one for times in found for one in times])
+
+    async def _one(self, token, until, pause, number):
+        times, draw = [], random.Random(number)
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(base_url=self.address, headers=headers, timeout=60) as client:
+            question = await self._next(client)
+            while question is not None and time.monotonic() < until:
+                await asyncio.sleep(pause * draw.uniform(0.5, 1.5))
+                start = time.perf_counter()
+                if not await self._answer(client, question):
+                    break
+                question = await self._next(client)
+                times.append(time.perf_counter() - start)
+        return times
+
+    async def _next(self, client):
+        response = await client.get("/api/questions/next")
+        if response.status_code != 200 or not response.json():
+            self.faults.append(response.text)
+            return None
+        return response.json()[0]
+
+    async def _answer(self, client, question):
+        pair = int(question["bag"]["id"]), int(question["class_name"].split()[1])
+        self.handed.append(pair)
+        body = {"key": question["key"], "answer": "present" if self.truth[pair] else "absent", "seconds": 1.0}
+        response = await client.post("/api/answers", json=body)
+        if response.status_code != 200:
+            self.faults.append(response.text)
+            return False
+        self.acknowledged.append((question["key"], *pair, response.json()["number"]))
+        return True
+
+
+def compare(folder, crowd):
+    """How what was acknowledged and what is in the database differ, and what `bagwise check` says."""
+    with Project.open(folder) as project:
+        saved = Counter((event.key, event.bag, event.label_class, event.number) for event in project.events)
+    acknowledged = Counter(crowd.acknowledged)
+    said = subprocess.run([sys.executable, "-m", "bagwise", "check", str(folder)], capture_output=True, check=False)
+    return {
+        "errors": len(crowd.faults),
+        "lost": (acknowledged - saved).total(),
+        "doubled_or_not_acknowledged": (saved - acknowledged).total(),
+        "pairs_handed_out_twice": sum(count > 1 for count in Counter(crowd.handed).values()),
+        "check": "all is well" if said.returncode == 0 else said.stdout.decode(),
+    }
+
+
+def milliseconds(times, seconds):
+    return {
+        "answers": len(times),
+        "answers_per_second": len(times) / seconds,
+        **{name: float(np.quantile(times, q) * 1000) for name, q in (("median", 0.5), ("p99", 0.99), ("largest", 1))},
+    }
+
+
+def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
+    """Everything, as one dictionary."""
+    truth, tokens = make(folder, bags, people)
+    with Served(folder) as served:
+        crowd = Crowd(served.address, truth)
+        crowd.work(tokens[:1], alone / 4, 0)
+        phases = {
+            "alone": milliseconds(crowd.work(tokens[:1], alone, 0), alone),
+            "flat out": milliseconds(crowd.work(tokens, seconds, 0), seconds),
+            "paced": milliseconds(crowd.work(tokens, seconds, PAUSE), seconds),
+        }
+    median = phases["alone"]["median"]
+    return {
+        "bags": bags,
+        "classes": CLASSES,
+        "people": people,
+        "seconds": seconds,
+        "milliseconds": phases,
+        "p99 / median alone": {name: phases[name]["p99"] / median for name in ("flat out", "paced")},
+        "afterwards": compare(folder, crowd),
+    }
+
+
+def in_order(found):
+    """Whether nothing was lost, doubled or refused."""
+    after = dict(found["afterwards"])
+    return after.pop("check") == "all is well" and not any(after.values())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--people", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--bags", type=int, default=10_000)
+    parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "load.json")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        found = measure(Path(name) / "project", options.bags, options.people, options.seconds)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(found, indent=2) + "\n")
+    Console().print_json(data=found)
+    if not in_order(found) or max(found["p99 / median alone"].values()) >= LIMIT:
+        sys.exit("Something was lost, doubled or refused, or the 99th percentile is too high.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""How the quality of a project is shown in a terminal."""
+
+from rich.markup import escape
+from rich.table import Table
+
+from bagwise.cli._app import console, say
+from bagwise.project import Report
+from bagwise.quality import Interval
+from bagwise.quality.forecast import Forecast
+
+
+def show_quality(report: Report) -> None:
+    """A table with intervals, then the forecast and the verdict."""
+    if report.bag_accuracy is None:
+        say("Estimated quality: too few answers to say anything yet.")
+        return
+    title = f"Estimated quality on new bags, 95 % intervals ({report.audits} audit answers)"
+    table = Table("", "precision", "recall", "answers to target", title=title)
+    for one in report.classes:
+        table.add_row(escape(one.name), _said(one.precision), _said(one.recall), _needed(one.forecast))
+    table.caption = f"Bag accuracy {_said(report.bag_accuracy)}, Hamming loss {_said(report.hamming_loss)}"
+    console.print(table)
+    say(f"Answers until {report.metric.replace('_', ' ')} {report.target:g}: {_needed(report.forecast)}.")
+    say(f"[bold]{'Stop' if report.verdict.stop else 'Go on'}.[/] {escape(report.verdict.why)}")
+
+
+def _said(interval: Interval | None) -> str:
+    return "unknown" if interval is None else f"{interval.value:.2f} ({interval.low:.2f} to {interval.high:.2f})"
+
+
+def _needed(forecast: Forecast | None) -> str:
+    if forecast is None:
+        return "too early to say"
+    if forecast.needed is None:
+        sooner = f" (at best {forecast.low})" if forecast.low is not None else ""
+        return f"not reachable{sooner}"
+    return f"{forecast.needed} ({forecast.low} to {'never' if forecast.high is None else forecast.high})"

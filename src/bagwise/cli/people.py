@@ -1,0 +1,63 @@
+"""Commands for who may answer."""
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from bagwise.cli._app import app, console, say
+from bagwise.cli._projects import AsJson, At, Folder
+from bagwise.errors import BagwiseError
+from bagwise.project import Invitations, Project
+from bagwise.project.invitations import DEFAULT_DAYS, MOST_DAYS
+
+
+@app.command()
+def invite(
+    folder: Folder,
+    name: Annotated[str | None, typer.Argument(help="Whom.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="How long it is good for.")] = DEFAULT_DAYS,
+    adjudicator: Annotated[bool, typer.Option(help="Their word decides where others disagree.")] = False,
+    at: At = "http://127.0.0.1:8765",
+    listed: Annotated[bool, typer.Option("--list", help="Say who was invited.")] = False,
+    revoke: Annotated[str | None, typer.Option(metavar="NAME", help="End the invitation of this person.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Invite somebody to answer: prints, once, the link and the token they sign in with."""
+    if sum((name is not None, listed, revoke is not None)) != 1:
+        raise BagwiseError("Say whom to invite, or --list, or --revoke NAME.")
+    with Project.open(folder) as project:
+        people = Invitations(project.database)
+        if name is not None:
+            _invite(people, name, days, adjudicator, at, as_json)
+        elif revoke is not None:
+            people.revoke(revoke)
+            say(f"{escape(revoke)} is signed out and cannot sign in any more; their answers stay.")
+        else:
+            _list(people, as_json)
+
+
+def _invite(people: Invitations, name: str, days: int, adjudicator: bool, at: str, as_json: bool) -> None:
+    token = people.invite(name, days, adjudicator)
+    link = f"{at.rstrip('/')}/#token={token}"
+    if as_json:
+        print(json.dumps({"name": name, "token": token, "link": link}, indent=2))
+        return
+    say(f"{escape(name)} signs in for {days} days with this link, or with the token on the page. It is shown only now:")
+    say(f"  link   {escape(link)}")
+    say(f"  token  {token}")
+
+
+def _list(people: Invitations, as_json: bool) -> None:
+    found = people.invitations()
+    if as_json:
+        print(json.dumps([vars(one) for one in found], indent=2))
+        return
+    table = Table("person", "invited", "until", "")
+    for one in found:
+        until = datetime.fromtimestamp(one.until, UTC).date().isoformat()
+        table.add_row(escape(one.name), one.at[:10], until, one.state)
+    console.print(table if found else "Nobody was invited: no sign-in is needed, on this machine only.")

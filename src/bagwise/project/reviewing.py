@@ -1,0 +1,80 @@
+"""Looking back: what was said, and what the model believes about what nobody said yet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise.errors import BagwiseError
+from bagwise.project.events import Event
+from bagwise.project.project import Project
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which answers to show; None stands for all."""
+
+    label_class: str | None = None
+    answer: str | None = None
+    annotator: str | None = None
+    disagreement: bool = False
+
+
+@dataclass(frozen=True)
+class Believed:
+    """What the model believes about a bag that has no answer for the class yet."""
+
+    bag: int
+    belief: float
+    evidence: int
+
+
+def position_of(project: Project, class_name: str) -> int:
+    """The place of a class, or a sentence."""
+    if class_name not in project.classes:
+        raise BagwiseError(f"There is no class {class_name} in the project.")
+    return project.classes.index(class_name)
+
+
+def positions_of(project: Project, ids: list[str]) -> list[int]:
+    """The places of bags, or a sentence."""
+    wanted = set(ids)
+    places = {name: place for place, name in enumerate(project.contents.ids.tolist()) if name in wanted}
+    missing = next((name for name in ids if name not in places), None)
+    if missing is not None:
+        raise BagwiseError(f"There is no bag {missing} in the project.")
+    return [places[name] for name in ids]
+
+
+def history(project: Project, wanted: Wanted) -> list[Event]:
+    """The answers that stand, newest first."""
+    project.catch_up()
+    place = None if wanted.label_class is None else position_of(project, wanted.label_class)
+    disputed = set(project.votes.disagreements()) if wanted.disagreement else set()
+    return [
+        event
+        for event in reversed(project.votes.all_effective())
+        if place in (None, event.label_class)
+        and wanted.answer in (None, event.answer)
+        and wanted.annotator in (None, event.annotator)
+        and (not wanted.disagreement or event.pair in disputed)
+    ]
+
+
+def beliefs(
+    project: Project, annotator: str, class_name: str, start: int, count: int, likeliest_first: bool = True
+) -> tuple[int, list[Believed]]:
+    """How many bags this person could still decide for a class, and some of them, sorted by belief."""
+    place = position_of(project, class_name)
+    learner = project.learner
+    column = learner.predict_proba(project.bags)[:, place]
+    known = ~np.isnan(project.labels().values[:, place])
+    decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
+    order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()
+    open_ones = [
+        bag
+        for bag in order
+        if not known[bag] and bag not in decided and not project.votes.has_spoken((bag, place), annotator)
+    ]
+    page = open_ones[start : start + count]
+    evidence = project.evidence(page, place)
+    return len(open_ones), [Believed(bag, float(column[bag]), one) for bag, one in zip(page, evidence, strict=True)]

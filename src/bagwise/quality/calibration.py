@@ -1,0 +1,153 @@
+"""From what the model says to how often it is so: a Bayesian calibration, learned from the answers.
+
+    logit P(class c in bag b) = a + b l_bc + [chosen] (d0 + d1 l_bc) + a_c + b_c l_bc,      l = logit of the prediction
+
+`l` is a prediction made without the pair's own label. Audit questions are drawn at random from all open pairs, so they
+tell (a, b) directly. Chosen questions are harder than others with the same prediction; they are allowed their own
+intercept and slope, off by some (d0, d1) ~ N((0, SLOPE_OF_CHOSEN), DEVIATION). So chosen answers, however many, teach
+(a, b) up to that difference, and audits teach the rest. Class effects (a_c, b_c) ~ N(0, CLASS) carry precision and
+recall; there a chosen answer counts as CHOSEN_WEIGHT of one. Slopes are in units of b.
+
+The posterior is a Student distribution around its mode, with the curvature there (Laplace, FREEDOM degrees).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from bagwise.kernels import Array
+
+LARGEST_LOGIT = 8.0
+INTERCEPT, SLOPE = 1.5, 1.5
+DEVIATION = (0.5, 0.3)
+SLOPE_OF_CHOSEN = -0.18
+CLASS = (1.15, 0.6)
+CHOSEN_WEIGHT = 0.25
+FREEDOM = 6
+LEAST_SLOPE, LEAST_SLOPE_UNIT = 0.05, 0.3
+NEWTON_STEPS, CLOSE_ENOUGH = 60, 1e-6
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Known labels, one row each: the class, the logit of a prediction made without it, and whether it is an audit."""
+
+    classes: Array
+    logits: Array
+    present: Array
+    audit: Array
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Draws of intercept and slope: (draws, 1) for all classes alike, or (draws, classes)."""
+
+    intercept: Array
+    slope: Array
+
+    def __call__(self, logits: Array) -> Array:
+        """P(present), (draws, bags, classes)."""
+        return np.asarray(expit(self.intercept[:, None, :] + self.slope[:, None, :] * logits))
+
+
+def logits_of(probability: Array) -> Array:
+    """Logits, none so large that an overconfident model would drown everything else."""
+    return np.asarray(np.clip(logit(np.clip(probability, 1e-12, 1 - 1e-12)), -LARGEST_LOGIT, LARGEST_LOGIT))
+
+
+def overall(answers: Answers, draws: int, rng: np.random.Generator) -> Calibration:
+    """One calibration for all classes, for what is averaged over them."""
+    weights = np.ones(len(answers))
+    drawn = _draw(_shared(answers), answers.present, weights, *_prior(answers), draws, rng)
+    return Calibration(drawn[:, :1], np.maximum(drawn[:, 1:2], LEAST_SLOPE))
+
+
+def most_likely(answers: Answers) -> Calibration:
+    """The one calibration for all classes where the posterior is highest."""
+    mean, spread = _prior(answers)
+    mode, _ = _mode(_shared(answers), answers.present, np.ones(len(answers)), mean, spread**-2.0)
+    return Calibration(mode[None, :1], np.maximum(mode[None, 1:2], LEAST_SLOPE))
+
+
+def by_class(answers: Answers, n_classes: int, draws: int, rng: np.random.Generator) -> Calibration:
+    """A calibration for every class, which leans on that of all classes where the class has few answers."""
+    rows = np.arange(len(answers))
+    effects = np.zeros((len(answers), 2 * n_classes))
+    effects[rows, answers.classes] = 1
+    effects[rows, n_classes + answers.classes] = answers.logits
+    mean, spread = _prior(answers)
+    spread_of_effects = np.repeat([CLASS[0], CLASS[1] * _slope_unit(answers)], n_classes)
+    weights = np.where(answers.audit, 1.0, CHOSEN_WEIGHT)
+    drawn = _draw(
+        np.hstack([_shared(answers), effects]),
+        answers.present,
+        weights,
+        np.concatenate([mean, np.zeros(2 * n_classes)]),
+        np.concatenate([spread, spread_of_effects]),
+        draws,
+        rng,
+    )
+    first = len(mean)
+    intercept = drawn[:, :1] + drawn[:, first : first + n_classes]
+    slope = drawn[:, 1:2] + drawn[:, first + n_classes :]
+    return Calibration(intercept, np.maximum(slope, LEAST_SLOPE))
+
+
+def _shared(answers: Answers) -> Array:
+    chosen = ~answers.audit
+    return np.column_stack([np.ones(len(answers)), answers.logits, chosen, chosen * answers.logits])
+
+
+def _prior(answers: Answers) -> tuple[Array, Array]:
+    """Mean and spread of (a, b, d0, d1)."""
+    unit = _slope_unit(answers)
+    return np.array([0, 1, 0, SLOPE_OF_CHOSEN * unit]), np.array([INTERCEPT, SLOPE, DEVIATION[0], DEVIATION[1] * unit])
+
+
+def _slope_unit(answers: Answers) -> float:
+    """The slope as all answers together have it: letters 0.4, digits 2.3."""
+    simple = _shared(answers)[:, :2]
+    mode, _ = _mode(
+        simple, answers.present, np.ones(len(answers)), np.array([0.0, 1.0]), np.array([INTERCEPT, SLOPE]) ** -2.0
+    )
+    return max(float(mode[1]), LEAST_SLOPE_UNIT)
+
+
+def _draw(
+    design: Array,
+    present: Array,
+    weights: Array,
+    mean: Array,
+    spread: Array,
+    draws: int,
+    rng: np.random.Generator,
+) -> Array:
+    mode, curvature = _mode(design, present, weights, mean, spread**-2.0)
+    normal = np.linalg.solve(np.linalg.cholesky(curvature).T, rng.standard_normal((len(mode), draws))).T
+    return np.asarray(mode + normal * np.sqrt(FREEDOM / rng.chisquare(FREEDOM, (draws, 1))))
+
+
+def _mode(design: Array, present: Array, weights: Array, mean: Array, precision: Array) -> tuple[Array, Array]:
+    """Where the posterior is highest, and its curvature there: Newton, with steps halved until they lead down."""
+
+    def cost(point: Array) -> float:
+        margin = design @ point
+        return float(weights @ (np.logaddexp(0, margin) - present * margin) + precision @ (point - mean) ** 2 / 2)
+
+    point = mean.astype(float)
+    for _ in range(NEWTON_STEPS):
+        probability = expit(design @ point)
+        gradient = design.T @ (weights * (probability - present)) + precision * (point - mean)
+        curvature = (design.T * (weights * probability * (1 - probability))) @ design + np.diag(precision)
+        step = np.linalg.solve(curvature, gradient)
+        here = cost(point)
+        while cost(point - step) > here and np.abs(step).max() > CLOSE_ENOUGH:
+            step = step / 2
+        point = point - step
+        if np.abs(step).max() < CLOSE_ENOUGH:
+            break
+    return point, curvature

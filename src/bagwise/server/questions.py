@@ -1,0 +1,161 @@
+"""Questions and answers: what the page does all day, and a script can do as well."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from bagwise.project import Event, Project
+from bagwise.server.media import Medium, medium_of
+from bagwise.server.parts import Key, Person, Served
+
+MOST_AT_ONCE = 20
+EXAMPLES = 3
+
+router = APIRouter(prefix="/api", tags=["questions"])
+
+
+class Bag(BaseModel):
+    """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture."""
+
+    id: str
+    medium: Medium | None
+    instances: list[list[float]]
+    features: list[str]
+    shape: tuple[int, int] | None
+
+
+class Example(Bag):
+    """A bag that has the class; `evidence` is the instance that the model believes it in."""
+
+    evidence: int
+
+
+class QuestionOut(BaseModel):
+    """*Is the class in the bag?* `belief` is for those who ask for it."""
+
+    key: str
+    bag: Bag
+    bag_word: str
+    class_name: str
+    evidence: int
+    audit: bool
+    belief: float
+    examples: list[Example]
+
+
+class AnswerIn(BaseModel):
+    """An answer to a question; sent twice it is saved once."""
+
+    key: Key
+    answer: Literal["present", "absent", "unsure", "skipped"]
+    seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
+    highlighted: bool = True
+
+
+class UndoIn(BaseModel):
+    """Take back the last answer; sent twice it takes back one."""
+
+    key: Key
+
+
+class CorrectionIn(BaseModel):
+    """Say anew what answer `number` said."""
+
+    key: Key
+    number: Annotated[int, Field(ge=1, lt=2**31)]
+    answer: Literal["present", "absent", "unsure"]
+
+
+class EventOut(BaseModel):
+    """What was saved."""
+
+    number: int
+    kind: str
+    bag_id: str
+    class_name: str
+    answer: str
+    annotator: str
+    at: str
+    replaces: int | None
+
+
+@router.get("/questions/next")
+def next_questions(
+    project: Served, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
+) -> list[QuestionOut]:
+    """Up to `count` questions; asking again without answering gives the same."""
+    return [
+        QuestionOut(
+            key=one.key,
+            bag=bag_of(project, one.bag),
+            bag_word=project.settings.display.bag,
+            class_name=one.class_name,
+            evidence=one.evidence,
+            audit=one.audit,
+            belief=one.belief,
+            examples=examples_of(project, one.label_class),
+        )
+        for one in project.ask(person, count)
+    ]
+
+
+@router.post("/answers")
+def save_answer(project: Served, person: Person, said: AnswerIn) -> EventOut:
+    """Save an answer; it is durable when this returns."""
+    shown = "highlighted" if said.highlighted else "not highlighted"
+    return event_out(project, project.answer(said.key, person, said.answer, said.seconds, shown))
+
+
+@router.post("/undo")
+def undo(project: Served, person: Person, said: UndoIn) -> EventOut:
+    """Take back the last answer."""
+    return event_out(project, project.undo(person, said.key))
+
+
+@router.post("/corrections")
+def correct(project: Served, person: Person, said: CorrectionIn) -> EventOut:
+    """Correct an answer; both stay in the record."""
+    return event_out(project, project.correct(said.number, person, said.answer, said.key))
+
+
+@router.get("/answers")
+def answers(project: Served, _: Person, count: Annotated[int, Query(ge=1, le=500)] = 50) -> list[EventOut]:
+    """The newest answers that stand, newest first."""
+    project.catch_up()
+    return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
+
+
+def bag_of(project: Project, position: int) -> Bag:
+    """A bag as it is shown."""
+    medium, shape = medium_of(project, position), project.settings.picture
+    return Bag(
+        id=str(project.contents.ids[position]),
+        medium=medium,
+        instances=[] if medium else project.bags[position].tolist(),
+        features=[] if medium or shape else project.contents.features,
+        shape=shape,
+    )
+
+
+def examples_of(project: Project, label_class: int) -> list[Example]:
+    """Bags that have the class, to compare with."""
+    found = project.examples(label_class, EXAMPLES)
+    return [
+        Example(**vars(bag_of(project, position)), evidence=evidence)
+        for position, evidence in zip(found, project.evidence(found, label_class), strict=True)
+    ]
+
+
+def event_out(project: Project, event: Event) -> EventOut:
+    """An event with the names of what it is about."""
+    return EventOut(
+        number=event.number,
+        kind=event.kind,
+        bag_id=str(project.contents.ids[event.bag]),
+        class_name=project.classes[event.label_class],
+        answer=event.answer,
+        annotator=event.annotator,
+        at=event.at,
+        replaces=event.replaces,
+    )

@@ -1,0 +1,27 @@
+// Small helpers: elements from names and text (never from HTML), and what the API says.
+
+import { signedOut } from "/static/signin.js";
+
+export const find = (id) => document.getElementById(id);
+export const newKey = () => crypto.randomUUID().replaceAll("-", "");
+export const percent = (value) => `${Math.round(100 * value)} %`;
+export const WORDS = { present: "yes", absent: "no", unsure: "unsure", skipped: "skipped" };
+
+export function make(name, attributes = {}, ...children) {
+  const found = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) found.addEventListener(key.slice(2), value);
+    else if (value === true) found.setAttribute(key, "");
+    else if (value !== false && value !== null) found.setAttribute(key, value);
+  }
+  found.append(...children);
+  return found;
+}
+
+export async function get(path, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null);
+  const response = await fetch(given.length ? `${path}?${new URLSearchParams(given)}` : path);
+  if (response.status === 401) signedOut();
+  if (!response.ok) throw new Error((await response.json()).detail ?? response.statusText);
+  return response.json();
+}

@@ -1,0 +1,46 @@
+// Labels, predictions, answers and the model as files.
+
+import { find, get, make } from "/static/dom.js";
+import { signedOut } from "/static/signin.js";
+
+const ABOUT = {
+  labels: "What is known: imported, or decided by answers. Unknown stays unknown.",
+  predictions: "What the model believes about every bag and class.",
+  answers: "Everything ever said: who, when, what, how long it took, corrections and all.",
+  model: "Fitted from scratch to everything known; bagwise predict and the library read it.",
+};
+
+export async function showDownloads() {
+  if (find("downloads").children.length) return;
+  try {
+    find("downloads").replaceChildren(...(await get("/api/downloads")).map(item));
+  } catch (error) {
+    find("download-told").textContent = error.message;
+  }
+}
+
+function item({ what, forms }) {
+  const buttons = forms.map((form) => make("button", {
+    type: "button",
+    "aria-label": `Download ${what} as ${form}`,
+    onclick: () => download(what, form),
+  }, form.replaceAll("_", " ")));
+  return make("li", {}, make("h2", {}, what), make("p", { class: "note" }, ABOUT[what]), make("div", { class: "forms" }, ...buttons));
+}
+
+async function download(what, form) {
+  const told = find("download-told");
+  told.textContent = `Preparing the ${what}…`;
+  try {
+    const response = await fetch(`/api/downloads/${what}?form=${form}`);
+    if (response.status === 401) signedOut();
+    if (!response.ok) throw new Error((await response.json()).detail);
+    const named = /filename\*?=(?:utf-8''|")?([^";]+)/i.exec(response.headers.get("Content-Disposition") ?? "");
+    const address = URL.createObjectURL(await response.blob());
+    make("a", { href: address, download: named ? decodeURIComponent(named[1]) : what }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    told.textContent = `Downloaded the ${what}.`;
+  } catch (error) {
+    told.textContent = error.message;
+  }
+}

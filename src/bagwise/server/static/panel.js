@@ -1,0 +1,111 @@
+// Does it learn? The live panel: refreshed after answers, but never so often that answering would wait for it.
+
+import { Chart } from "/static/chart.js";
+import { find, get, make, percent } from "/static/dom.js";
+
+const PAUSE = 1000;
+const TARGET = "bagwise-target";
+const METRICS = {
+  bag_accuracy: ["bag accuracy", "Of the classes that are in a bag or predicted for it, the share that is both."],
+  hamming_loss: ["pairs right", "The share of pairs of a bag and a class about which the model is right."],
+};
+const PARTS = { present: "yes", absent: "no", unsure: "unsure", open: "open" };
+
+const chart = new Chart(find("chart"));
+const target = find("target");
+let waiting = null;
+let asking = false;
+let again = false;
+
+export function refreshSoon() {
+  waiting ??= setTimeout(refresh, PAUSE);
+}
+
+export async function refresh() {
+  clearTimeout(waiting);
+  waiting = null;
+  if (asking) {
+    again = true;
+    return;
+  }
+  asking = true;
+  try {
+    show(await get("/api/progress", { target: localStorage.getItem(TARGET) ?? "" }));
+  } catch {
+    // The next answer asks again.
+  }
+  asking = false;
+  if (again) refreshSoon();
+  again = false;
+}
+
+function show(found) {
+  find("name").textContent = found.name;
+  document.title = `Bagwise: ${found.name}`;
+  showFigures(found);
+  chart.draw(found.curve);
+  find("checks").textContent = found.audits;
+  find("key-truth").hidden = found.curve.every((one) => one.truth === null);
+  showTarget(found.target);
+  find("forecast").textContent = forecast(found);
+  find("verdict").hidden = !found.verdict?.stop;
+  find("verdict").textContent = found.verdict?.stop ? `You could stop. ${found.verdict.why}` : "";
+  for (const place of document.querySelectorAll(".metric")) place.textContent = METRICS[found.metric][0];
+  find("classes").replaceChildren(...found.classes.map(classRow));
+  // The quality is worked out beside the answers, and after a restart the true one of older answers as well.
+  const truthLags = found.curve[0].truth !== null && found.curve.at(-1).truth === null;
+  if (truthLags || found.pending) refreshSoon();
+}
+
+function showFigures(found) {
+  const quality = found.quality === null ? ["–", "after more answers"]
+    : [percent(found.quality.value), `${percent(found.quality.low)} to ${percent(found.quality.high)}`];
+  const seconds = found.seconds_per_answer === null ? "–" : `${found.seconds_per_answer.toFixed(1)} s`;
+  const figures = [
+    ["answers", "", found.answers, `${percent(found.filled)} known`],
+    [...METRICS[found.metric], ...quality],
+    ["per answer", "", seconds, "median"],
+  ];
+  find("figures").replaceChildren(...figures.map(([term, meaning, value, note]) =>
+    make("div", { title: meaning || null }, make("dt", {}, term), make("dd", {}, String(value)), make("dd", { class: "note" }, note))));
+}
+
+function forecast(found) {
+  const one = found.forecast;
+  if (one === null) return "cannot be said yet";
+  const atLeast = `at least ${one.low} more answers`;
+  if (one.needed === null) return one.low === null ? "more answers alone will hardly do" : `${atLeast}, or never`;
+  if (one.high === 0) return "reached";
+  if (one.high === null) return `about ${one.needed} more answers, or many more`;
+  return `about ${one.needed} more answers (${one.low} to ${one.high})`;
+}
+
+function classRow(one) {
+  const total = Math.max(1, one.present + one.absent + one.unsure + one.open);
+  const told = Object.entries(PARTS).map(([part, word]) => `${one[part]} ${word}`).join(", ");
+  const bar = make("span", { class: "bar", role: "img", "aria-label": told, title: told });
+  for (const part of Object.keys(PARTS)) {
+    if (!one[part]) continue;
+    const piece = make("span", { class: part });
+    piece.style.flexGrow = one[part] / total;
+    bar.append(piece);
+  }
+  const name = make("span", { class: "class-name" }, one.name);
+  if (one.rare) name.append(" ", make("span", { class: "rare", title: "hardly ever found present" }, "rare"));
+  const counts = make("span", { class: "counts", "aria-hidden": "true" }, `${one.present} / ${one.absent}`);
+  return make("li", {}, name, bar, counts);
+}
+
+// The project's own target unless a person chose another.
+function showTarget(value) {
+  if (![...target.options].some((one) => Number(one.value) === value)) {
+    target.append(make("option", { value: String(value) }, percent(value)));
+  }
+  target.value = [...target.options].find((one) => Number(one.value) === value).value;
+}
+
+target.addEventListener("change", () => {
+  localStorage.setItem(TARGET, target.value);
+  refresh();
+});
+document.addEventListener("visibilitychange", () => document.hidden || refreshSoon());

@@ -1,0 +1,79 @@
+// What was said: filtered, paged, and corrected in place. A correction is a new answer; both stay in the record.
+
+import { drawExample } from "/static/bag.js";
+import { find, get, make, newKey, WORDS } from "/static/dom.js";
+import { pager } from "/static/views.js";
+
+const COUNT = 20;
+const SAYABLE = ["present", "absent", "unsure"];
+
+let outbox = null;
+let start = 0;
+let asked = 0; // Only the answer to the last request is shown.
+
+export function startHistory(box) {
+  outbox = box;
+  for (const one of document.querySelectorAll("#history-filters select, #history-filters input")) {
+    one.addEventListener("change", () => showHistory(0));
+  }
+}
+
+export async function showHistory(first = start) {
+  start = first;
+  asked += 1;
+  const mine = asked;
+  let found;
+  try {
+    found = await get("/api/review/answers", {
+      class_name: find("history-class").value,
+      answer: find("history-answer").value,
+      annotator: find("history-person").value,
+      disagreement: find("history-disagreement").checked,
+      start,
+      count: COUNT,
+    });
+  } catch (error) {
+    find("history-told").textContent = error.message;
+    return;
+  }
+  if (mine !== asked) return;
+  if (start && start >= found.of) return void showHistory(Math.max(0, start - COUNT));
+  fillPeople(found.people);
+  find("history").replaceChildren(...found.answers.map(item));
+  find("history-told").textContent = found.of ? "" : "No answer fits.";
+  pager(find("history-pager"), start, COUNT, found.of, showHistory);
+}
+
+function fillPeople(people) {
+  const select = find("history-person");
+  if (select.options.length === people.length + 1) return;
+  const chosen = select.value;
+  select.replaceChildren(make("option", { value: "" }, "everybody"), ...people.map((name) => make("option", { value: name }, name)));
+  select.value = people.includes(chosen) ? chosen : "";
+}
+
+function item(one) {
+  const what = `${one.class_name} in ${one.bag_id}`;
+  const when = new Date(one.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  const note = [one.annotator, when, one.kind === "correction" ? "corrected" : "", one.audit ? "random check" : ""];
+  const choices = SAYABLE.map((answer) => make("button", {
+    type: "button",
+    class: answer,
+    "aria-pressed": String(answer === one.answer),
+    "aria-label": `${what}: ${WORDS[answer]}`,
+    onclick: () => answer !== one.answer && correct(one, answer),
+  }, WORDS[answer]));
+  return make("li", { "data-number": one.number },
+    make("div", { class: "thumbnail" }, drawExample(one.bag)),
+    make("div", { class: "about" },
+      make("p", {}, make("b", {}, one.class_name), ` in ${one.bag_id}`, one.answer === "skipped" ? ", skipped" : ""),
+      make("p", { class: "note" }, note.filter(Boolean).join(" · "))),
+    make("div", { class: "choices", role: "group", "aria-label": `Correct ${what}` }, ...choices));
+}
+
+async function correct(one, answer) {
+  find("history-told").textContent = "Saving…";
+  const saved = await outbox.send("/api/corrections", { key: newKey(), number: one.number, answer });
+  await showHistory();
+  find("history-told").textContent = saved ? `Corrected: ${one.class_name} in ${one.bag_id}, ${WORDS[answer]}.` : find("said").textContent;
+}

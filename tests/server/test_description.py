@@ -1,0 +1,65 @@
+"""The API does what its description says: schemathesis sends what the description allows, and what it does not."""
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import (
+    content_type_conformance,
+    not_a_server_error,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from bagwise.project import Invitations, Project
+from bagwise.server import application
+from tests.conftest import source_of
+
+EXAMPLES = 10
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+HERE = {"Host": "127.0.0.1:8765"}
+
+
+@pytest.fixture
+def in_a_file(tmp_path, synthetic):
+    with Project.create(tmp_path / "project", source_of(synthetic), classes=synthetic.classes) as project:
+        yield project
+
+
+def try_everything(app, mode, headers):
+    """Every operation with made-up requests; the answers it gave."""
+    described = schemathesis.openapi.from_asgi("/api/openapi.json", app, headers=HERE)
+    codes = set()
+    for found in described.get_all_operations():
+
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=found.ok().as_strategy(generation_mode=mode))
+        def send(case):
+            codes.add(case.call_and_validate(headers={**HERE, **headers}, checks=CHECKS).status_code)
+
+        send()
+    return codes
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_no_answer_is_a_fault_or_undocumented(in_a_file, mode):
+    codes = try_everything(application(in_a_file, "ann"), mode, {})
+    assert 200 in codes
+    assert codes & {400, 409, 422}
+
+
+def test_nor_with_a_sign_in(in_a_file):
+    token = Invitations(in_a_file.database).invite("bea")
+    app = application(in_a_file, "ann")
+    signed_in = try_everything(app, GenerationMode.POSITIVE, {"Authorization": f"Bearer {token}"})
+    assert 200 in signed_in
+    strangers = try_everything(app, GenerationMode.POSITIVE, {})
+    assert 401 in strangers
+    assert strangers <= {200, 401, 422, 429}

@@ -1,0 +1,118 @@
+"""The page at any size, light and dark, for eyes, keyboards and screen readers."""
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from bagwise.project import Invitations, Project
+from tests.conftest import source_of
+from tests.server.conftest import Running
+
+VIEWS = {"label": "#bag .strip", "answers": "#history li", "predictions": "#beliefs li", "downloads": "#downloads li"}
+SERIOUS = ("serious", "critical")
+
+
+def faults(page):
+    """What axe-core finds and calls serious."""
+    found = Axe().run(page).response["violations"]
+    return [
+        (one["id"], node["html"][:200], node["failureSummary"])
+        for one in found
+        if one["impact"] in SERIOUS
+        for node in one["nodes"]
+    ]
+
+
+@pytest.fixture
+def seen(page, running):
+    """A few answers, one of them to a random check if it comes early; the panel shows them."""
+    for _ in range(25):
+        (asked,) = running.project.ask("ann")
+        running.project.answer(asked.key, "ann", "present" if asked.bag % 2 else "absent", seconds=2.0)
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_fault_in_any_view(seen, running, scheme):
+    seen.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    for view, there in VIEWS.items():
+        seen.goto(f"{running.address}/#{view}")
+        seen.wait_for_selector(there)
+        seen.wait_for_function("() => document.querySelector('#figures dd') || document.body.dataset.view !== 'label'")
+        assert faults(seen) == [], view
+    seen.goto(f"{running.address}/#label")
+    seen.get_by_text("As a table").click()
+    seen.locator("#audit").evaluate("mark => (mark.hidden = false)")
+    seen.locator("#audit button").focus()
+    seen.keyboard.press("b")
+    assert faults(seen) == [], "random check, belief and table"
+    seen.keyboard.press("?")
+    assert faults(seen) == [], "help"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_fault_at_the_sign_in(page, running, scheme):
+    Invitations(running.project.database).invite("bea")
+    page.emulate_media(color_scheme=scheme)
+    page.goto(running.address)
+    page.get_by_role("dialog", name="Sign in").wait_for()
+    assert faults(page) == []
+    page.get_by_label("Token").fill("wrong")
+    page.keyboard.press("Enter")
+    page.get_by_text("This token is not known here").wait_for()
+    assert faults(page) == [], "a wrong token"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_fault_when_there_is_nothing_to_ask(page, tmp_path, synthetic, scheme):
+    few = synthetic.select(np.arange(1))
+    with Project.create(tmp_path / "few", source_of(few), classes=synthetic.classes) as project:
+        project.say("ann", "absent", [(0, c) for c in range(len(project.classes))], "all")
+    server = Running(tmp_path / "few")
+    try:
+        page.emulate_media(color_scheme=scheme)
+        page.goto(server.address)
+        page.get_by_text("Nothing is left").wait_for()
+        page.wait_for_selector("#figures dd")
+        assert faults(page) == []
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280, 3840])
+def test_every_view_fits(seen, running, tmp_path, width):
+    seen.set_viewport_size({"width": width, "height": 800})
+    for view, there in VIEWS.items():
+        seen.goto(f"{running.address}/#{view}")
+        seen.wait_for_selector(there)
+        assert seen.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
+        picture = tmp_path / f"{view}-{width}.png"
+        seen.screenshot(path=picture)
+        assert picture.stat().st_size > 5000
+
+
+def test_on_a_small_telephone_nothing_needed_for_an_answer_is_out_of_sight(seen, running):
+    seen.set_viewport_size({"width": 360, "height": 640})
+    seen.goto(running.address)
+    seen.wait_for_selector("#bag .strip")
+    for wanted in ("#question", "#bag", *(f"#buttons [data-key={key}]" for key in "ynusz")):
+        box = seen.locator(wanted).bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 640, wanted
+
+
+def test_everything_is_reached_and_done_by_keyboard_alone(seen, running):
+    seen.goto(running.address)
+    seen.wait_for_selector("#bag .strip")
+    reached = []
+    for _ in range(14):
+        seen.keyboard.press("Tab")
+        reached.append(seen.evaluate("document.activeElement.textContent.trim() || document.activeElement.id"))
+        ring = seen.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert ring != "none", f"{reached[-1]} has no visible focus"
+    assert reached[:5] == ["Label", "Answers", "Predictions", "Downloads", "?"]
+    assert [one[:3] for one in reached if one[:3] in ("Yes", "NoN", "Uns")] == ["Yes", "NoN", "Uns"]
+    seen.locator("nav a").nth(1).focus()
+    seen.keyboard.press("Enter")
+    seen.wait_for_selector("#history li")
+    assert seen.evaluate("document.activeElement.textContent") == "Answers", "the heading has the focus"

@@ -1,0 +1,16 @@
+from fastapi.testclient import TestClient
+
+from bagwise.server.app import application
+
+
+def test_the_quality_is_in_the_api(project, say):
+    for _ in range(60):
+        (asked,) = project.ask("ann")
+        project.answer(asked.key, "ann", say(asked))
+    client = TestClient(application(project, "ann"), base_url="http://127.0.0.1:8765")
+    found = client.get("/api/quality").json()
+    assert found["answers"] == 60
+    assert found["bag_accuracy"]["low"] <= found["bag_accuracy"]["value"] <= found["bag_accuracy"]["high"]
+    assert len(found["classes"]) == len(project.classes)
+    assert found["verdict"]["stop"] is False
+    assert "/api/quality" in client.get("/api/openapi.json").json()["paths"]
