@@ -79,7 +79,7 @@ Something = TypeVar("Something", bound=About)
 
 
 def varied(choices: Sequence[Something], out: Sequence[tuple[int, int]], count: int) -> list[Something]:
-    """The first `count` best first, but those about a class or a bag that is being asked about already come later.
+    """Best first, but among the first `count` those about a class or a bag that is being asked about already come later.
 
     What is asked before the answers to it are learned should not be one question in several disguises. `out` are pairs
     that were asked and not answered yet.
@@ -98,7 +98,7 @@ def varied(choices: Sequence[Something], out: Sequence[tuple[int, int]], count: 
         bags[best.bag] += 1
         classes.update(best.classes)
         pairs.update((best.bag, c) for c in best.classes)
-    return ordered
+    return ordered + left
 
 
 def _as_present(answer: Any) -> Present:

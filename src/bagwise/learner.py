@@ -254,7 +254,7 @@ class ActiveLearner(Learner):
 
     def _batch(self, count: int) -> list[Question]:
         def spread(pool: Pool, wanted: int) -> list[granularity.Choice]:
-            return varied(self._choose(pool, self.criterion, SPREAD_OVER * wanted), (), wanted)
+            return varied(self._choose(pool, self.criterion, SPREAD_OVER * wanted), (), wanted)[:wanted]
 
         return self._questions(count) if count == 1 else self._in_turn(count, spread)
 

@@ -8,7 +8,6 @@ import contextlib
 import shutil
 import threading
 import uuid
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Connection
 
-from bagwise.asking import Question
+from bagwise.asking import Question, varied
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, PredictionTable, Source
@@ -681,33 +680,9 @@ def _in_turn(found: _Candidates, out: Sequence[Pair], count: int) -> list[Questi
     questions, audits = found.questions, found.audits
     drawn = [one for one in questions if one.audit]
     soon = [_pair(one) for one in drawn[: sum(audits)]]
-    chosen = _varied([one for one in questions if not one.audit], [*out, *soon], count)
+    chosen = varied([one for one in questions if not one.audit], [*out, *soon], count)
     ordered = [(drawn if audit and drawn else chosen or drawn).pop(0) for audit in audits[: len(questions)]]
     return ordered + chosen + drawn
-
-
-def _varied(questions: Sequence[Question], out: Sequence[Pair], count: int) -> list[Question]:
-    """The first `count` best first, but those about a class or a bag that is being asked about already come later.
-
-    What is asked before the answers to it are learned should not be one question in several disguises.
-    """
-    bags, classes, pairs = Counter(b for b, _ in out), Counter(c for _, c in out), Counter(out)
-    left = list(questions)
-    ordered: list[Question] = []
-
-    def alike(question: Question) -> int:
-        bag, label_class = pair = _pair(question)
-        return bags[bag] + classes[label_class] - 2 * pairs[pair]
-
-    while left and len(ordered) < count:
-        best = min(left, key=alike)
-        left.remove(best)
-        ordered.append(best)
-        bag, label_class = pair = _pair(best)
-        bags[bag] += 1
-        classes[label_class] += 1
-        pairs[pair] += 1
-    return ordered + left
 
 
 def _pair(question: Question) -> Pair:

@@ -110,7 +110,7 @@ class Teaching:
             learner = self.learner()
             assert self.replay is not None
             try:
-                questions = learner.ask(count)
+                questions = learner.ranked(count)
             except NothingToAsk:
                 questions = []
             self._ranking = Ranking(questions, len(questions) < count, self.replay.applied)
