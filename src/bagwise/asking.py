@@ -79,7 +79,7 @@ Something = TypeVar("Something", bound=About)
 
 
 def varied(choices: Sequence[Something], out: Sequence[tuple[int, int]], count: int) -> list[Something]:
-    """Best first, but among the first `count` those about a class or a bag that is being asked about already come later.
+    """Best first, but among the first `count` those about a class or a bag that is asked about already come later.
 
     What is asked before the answers to it are learned should not be one question in several disguises. `out` are pairs
     that were asked and not answered yet.

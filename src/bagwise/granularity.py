@@ -4,17 +4,20 @@
     bag             the bag with the largest sum of scores over its unknown classes; all of these are asked
     bag_then_class  the bag whose number of predicted classes is least like the labelled bags', few questions so far
                     preferred; of its unknown classes the one with the best score
+    best_value      a pair or a whole bag, whichever has the largest score per second of answering
 
 Exact ties are broken at random, keyed by seed, bag and class.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from bagwise.criteria.random import random
 from bagwise.discovery import choose
+from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, keyed_uniform
 from bagwise.model.pool import Pool
 
@@ -28,6 +31,23 @@ class Choice(NamedTuple):
     bag: int
     classes: tuple[int, ...]
     score: float
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """What answering takes: about a class of a bag, about one more class of the bag asked about last, about all."""
+
+    pair: float = 4.0
+    again: float = 2.0
+    bag: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not all(0 < seconds < float("inf") for seconds in (self.pair, self.again, self.bag)):
+            raise BagwiseError(f"{self}: every time must be above 0.")
+
+    def of(self, bag: int, classes: int, last: int | None) -> float:
+        """What a question about so many classes of the bag takes when `last` was asked about before."""
+        return self.bag if classes > 1 else self.again if bag == last else self.pair
 
 
 Granularity = Callable[[Pool, Array, int], list[Choice]]
@@ -71,10 +91,7 @@ def random_choice(name: str, pool: Pool, count: int) -> list[Choice]:
 
 def whole_bag(pool: Pool, values: Array, count: int) -> list[Choice]:
     """The `count` bags with the largest values, each with all its unknown classes."""
-    return [
-        Choice(int(b), tuple(int(c) for c in np.flatnonzero(pool.askable[b])), float(values[b]))
-        for b in _best_bags(pool, values, count)
-    ]
+    return [Choice(int(b), tuple(_open(pool, b)), float(values[b])) for b in _best_bags(pool, values, count)]
 
 
 def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
@@ -94,6 +111,26 @@ def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
     return choices
 
 
+def best_value(
+    pool: Pool, scores: Array, count: int, seconds: Seconds | None = None, last: int | None = None
+) -> list[Choice]:
+    """The `count` bags with the best score per second, each asked about its best class or whole; `last` is in mind."""
+    times = seconds or Seconds()
+    allowed = np.where(pool.askable, scores, -np.inf)
+    of_pair = allowed.max(axis=1) / np.where(np.arange(pool.shape[0]) == last, times.again, times.pair)
+    of_bag = np.where(pool.askable, scores, 0).sum(axis=1) / times.bag
+    several = (np.count_nonzero(pool.askable, axis=1) > 1) & (of_bag > of_pair)
+    values = np.where(several, of_bag, of_pair)
+    return [
+        Choice(int(b), tuple(_open(pool, b)) if several[b] else (int(allowed[b].argmax()),), float(values[b]))
+        for b in _best_bags(pool, values, count)
+    ]
+
+
+def _open(pool: Pool, bag: int) -> list[int]:
+    return [int(c) for c in np.flatnonzero(pool.askable[bag])]
+
+
 def _best_bags(pool: Pool, values: Array, count: int) -> Array:
     def priority(candidates: Array) -> Array:
         return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates], np.array(pool.shape[1]))
@@ -110,7 +147,12 @@ def mean_positives(pool: Pool) -> float:
     return float(value.sum() / max(known.sum(), 1) * pool.shape[1])
 
 
-GRANULARITIES: dict[str, Granularity] = {"pair": pair, "bag": bag, "bag_then_class": bag_then_class}
+GRANULARITIES: dict[str, Granularity] = {
+    "pair": pair,
+    "bag": bag,
+    "bag_then_class": bag_then_class,
+    "best_value": best_value,
+}
 
 
 def get(name: str) -> Granularity:

@@ -65,11 +65,12 @@ class ActiveLearner(Learner):
         random_state: int = 0,
         refit_every: int | None = None,
         scouting: bool = True,
+        seconds: granularity.Seconds | None = None,
         memory: Memory | None = None,
     ) -> None:
         super().__init__(bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
-        self.audit, self.refit_every, self.scouting = audit, refit_every, scouting
+        self.audit, self.refit_every, self.scouting, self.seconds = audit, refit_every, scouting, seconds
         if model is not None and not isinstance(model, MIMLClassifier):
             raise BagwiseError(f"model={model!r} must be a MIMLClassifier.")
         self._template = MIMLClassifier() if model is None else model
@@ -277,8 +278,13 @@ class ActiveLearner(Learner):
         if criterion == "random":
             return granularity.random_choice(self.granularity, pool, count)
         if self.scouting and Scout.unfound(pool.labels, pool.askable).any():
-            return granularity.get(self.granularity)(pool, self._scout.scores(pool.labels, pool.askable), count)
-        return granularity.get(self.granularity)(pool, criteria.get(criterion)(pool), count)
+            scores = self._scout.scores(pool.labels, pool.askable)
+        else:
+            scores = criteria.get(criterion)(pool)
+        if self.granularity == "best_value":
+            last = next(reversed(self._answers.values())).bag if self._answers else None
+            return granularity.best_value(pool, scores, count, self.seconds, last)
+        return granularity.get(self.granularity)(pool, scores, count)
 
     def _question(self, pool: Pool, choice: granularity.Choice, audit: bool) -> Question:
         rows = slice(*self.bags.offsets[choice.bag : choice.bag + 2])
