@@ -1,5 +1,6 @@
 """Commands for what comes out of a project: labels, predictions, answers, models."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from bagwise.cli._projects import (
     read_instances,
 )
 from bagwise.errors import BagwiseError, FileError
-from bagwise.model import MIMLClassifier
+from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import Project
 from bagwise.project.exporting import EXPORTS, exporter
 
@@ -47,14 +48,20 @@ def train(
     to: Annotated[
         Path | None, typer.Option("--to", help="File of the model (default: model.npz in the project).")
     ] = None,
+    choose: Annotated[
+        bool, typer.Option("--choose", help="Choose prior, background and instance map by held-out labels.")
+    ] = False,
 ) -> None:
     """Fit a model from scratch to everything known and keep it."""
     target = to if to is not None else folder / "model.npz"
+    trials: list[Trial] = []
     with Project.open(folder) as project:
         with console.status("Fitting"):
-            model = project.trained()
+            model = project.trained(trials if choose else None)
         known = int((~np.isnan(project.labels().values)).sum())
         model.save(target)
+    if choose:
+        _show_trials(trials)
     per_label = model.log_likelihood_[-1] / known
     say(f"{escape(str(target))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
 
@@ -94,6 +101,16 @@ def predict(
         words = ", ".join(f"{classes[c]} {table.probability[b, c]:.2f} ({table.evidence[b, c]})" for c in order)
         shown.add_row(escape(name), escape(words) or "none")
     console.print(shown)
+
+
+def _show_trials(trials: Sequence[Trial]) -> None:
+    if not trials:
+        say("There are too few labels to choose settings by: they stay as they are.")
+        return
+    table = Table("setting", "value", "F of held-out labels", "")
+    for one in trials:
+        table.add_row(one.setting, escape(str(one.value)), f"{one.score:.3f}", "taken" if one.chosen else "")
+    console.print(table)
 
 
 def _model_of(place: Path) -> tuple[MIMLClassifier, list[str]]:

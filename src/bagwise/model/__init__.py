@@ -1,6 +1,7 @@
 """The model: its objective, its solvers, and the classifier that people use."""
 
+from bagwise.model.choosing import Trial, choose_settings
 from bagwise.model.classifier import MIMLClassifier
 from bagwise.model.pool import Pool, Scorer
 
-__all__ = ["MIMLClassifier", "Pool", "Scorer"]
+__all__ = ["MIMLClassifier", "Pool", "Scorer", "Trial", "choose_settings"]

@@ -21,7 +21,7 @@ from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learner import ActiveLearner, Memory
-from bagwise.model import MIMLClassifier
+from bagwise.model import MIMLClassifier, Trial, choose_settings
 from bagwise.project import instances, replay, store
 from bagwise.project import media as kept
 from bagwise.project.database import Database, DatabaseError
@@ -236,8 +236,11 @@ class Project:
         """What the model believes about every pair."""
         return predict(self.learner.model, self.bags, self.classes)
 
-    def trained(self) -> MIMLClassifier:
-        """A model fitted from scratch to everything known, which knows the names of its classes."""
+    def trained(self, trials: list[Trial] | None = None) -> MIMLClassifier:
+        """A model fitted from scratch to everything known, which knows the names of its classes.
+
+        With a list for the `trials`, its settings are chosen by held-out labels, and what was tried is put there.
+        """
         learning = self.settings.learning
         with self._lock:
             self.catch_up()
@@ -245,7 +248,11 @@ class Project:
             known = labels_of(self.contents, self.votes, people)
         if known.n_known == 0:
             raise BagwiseError("Nothing is known yet: answer some questions or import labels first.")
-        model = replay.model_of(learning).fit(self.bags, known)
+        model = replay.model_of(learning)
+        if trials is not None:
+            model, tried = choose_settings(model, self.bags, known)
+            trials += tried
+        model.fit(self.bags, known)
         model.class_names_ = list(self.classes)
         model.feature_names_ = list(self.contents.features)
         return model
