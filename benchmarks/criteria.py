@@ -19,7 +19,7 @@ import polars as pl
 import tried
 from rich.progress import Progress
 from scipy.stats import t as student
-from tried.bandit import BanditLearner
+from tried._bandit import BanditLearner
 
 from bagwise import MIMLClassifier, criteria, datasets
 from bagwise.experiments import systems
@@ -61,7 +61,8 @@ FORMULAS = {
     "balanced_own_gradient_length": "the same over √(1 + questions spent on the class)",
     "block_information_gain": "information gain with one Fisher matrix per class",
     "balanced_block_information_gain": "the same over √(1 + questions spent on the class)",
-    BANDIT: "EXP3 over balanced uncertainty, both balanced forms above and random, paid by audit answers foreseen better",
+    BANDIT: "EXP3 over balanced uncertainty, both balanced forms above and random, paid when "
+    "audit answers are foreseen better",
     "committee": "mutual information of 5 members, 4 L-BFGS iterations each on bootstrap samples of the labelled bags",
     "balanced_committee": "the same over √(1 + questions spent on the class)",
     "expected_error_reduction": "of the 15 best pairs of balanced uncertainty, the one after whose answer the fewest "

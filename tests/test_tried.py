@@ -8,8 +8,8 @@ import pytest
 from bagwise import Bags, MIMLClassifier
 from bagwise.discovery import discover
 from benchmarks import tried
+from benchmarks.tried._bandit import ARMS, BanditLearner
 from benchmarks.tried._blocks import information_blocks, odds_of_absence, own_gradients
-from benchmarks.tried.bandit import ARMS, BanditLearner
 
 EVERY = pytest.mark.parametrize("name", tried.available())
 

@@ -12,7 +12,6 @@ from bagwise.discovery import discover
 
 BALANCED_WITHIN = ("expected_error_reduction",)
 BALANCED = "balanced_"
-NOT_A_CRITERION = "bandit"
 
 
 def balanced(criterion):
@@ -23,6 +22,6 @@ def balanced(criterion):
 @cache
 def available():
     """Every tried criterion by name, and its balanced form."""
-    plain = {name: getattr(module, name) for name, module in discover(__name__).items() if name != NOT_A_CRITERION}
+    plain = {name: getattr(module, name) for name, module in discover(__name__).items()}
     shared = {BALANCED + name: balanced(one) for name, one in plain.items() if name not in BALANCED_WITHIN}
     return plain | shared

@@ -3,6 +3,8 @@
 g_bc = -sum_i p_ic x_i,    H_c = prior I + sum over known pairs of class c of (P0/P1) g g'
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -12,7 +14,7 @@ def own_gradients(pool):
     seen = instances.transformed(0, len(instances.x))
     negative = -pool.scorer.instance_probabilities()
     gradients = np.empty((*pool.shape, instances.width))
-    for bag, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for bag, (first, last) in enumerate(pairwise(offsets)):
         np.matmul(negative[first:last].T, seen[first:last], out=gradients[bag])
     return gradients
 

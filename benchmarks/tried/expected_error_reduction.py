@@ -12,6 +12,7 @@ import numpy as np
 from bagwise.criteria.balanced_uncertainty import balanced_uncertainty
 from bagwise.kernels import keyed_uniform
 from bagwise.model.pool import Scorer
+
 from ._blocks import information_blocks, odds_of_absence, own_gradients
 
 CANDIDATES, JUDGED = 15, 100

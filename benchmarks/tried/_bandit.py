@@ -2,7 +2,7 @@
 
 From one audit question to the next one arm chooses. When the audit answer comes, its reward is the usual squared error
 of such answers so far, less that of this one, in units of their spread. All of it is a function of the answers, so a
-replay stays exact; `undo` is not provided for, simulations do not need it.
+replay stays exact; `undo` is not provided for, simulations do not need it. A learner, so not found as a criterion.
 """
 
 import numpy as np
@@ -12,12 +12,15 @@ from bagwise.criteria.balanced_uncertainty import balanced_uncertainty
 from bagwise.criteria.random import random
 from bagwise.kernels import keyed_uniform
 from bagwise.learner import ActiveLearner
-from . import available
+
+from . import balanced
+from .block_information_gain import block_information_gain
+from .own_gradient_length import own_gradient_length
 
 ARMS = {
     "balanced_uncertainty": balanced_uncertainty,
-    "balanced_own_gradient_length": lambda pool: available()["balanced_own_gradient_length"](pool),
-    "balanced_block_information_gain": lambda pool: available()["balanced_block_information_gain"](pool),
+    "balanced_own_gradient_length": balanced(own_gradient_length),
+    "balanced_block_information_gain": balanced(block_information_gain),
     "random": random,
 }
 RATE, EXPLORED, MEMORY = 0.3, 0.1, 0.9
