@@ -33,6 +33,7 @@ DATASETS = ("carroll", "frost", "hja", "birds", "digits", "rare")
 SEED, FOLDS, EVERY = 202, 10, 25
 BASELINE = "balanced_uncertainty"
 BANDIT = "bandit"
+YARDSTICK = "random"
 NEEDED_SETS = 2
 TIMED_ON, TIMES = "hja", 5
 
@@ -52,6 +53,7 @@ ARMS = {
     "block_information_gain": USUAL,
     "balanced_block_information_gain": USUAL,
     BANDIT: USUAL,
+    YARDSTICK: USUAL,
     "committee": DEAR,
     "balanced_committee": DEAR,
     "expected_error_reduction": DEAR,
@@ -63,6 +65,7 @@ FORMULAS = {
     "balanced_block_information_gain": "the same over √(1 + questions spent on the class)",
     BANDIT: "EXP3 over balanced uncertainty, both balanced forms above and random, paid when "
     "audit answers are foreseen better",
+    YARDSTICK: "pairs at random, to see how large a difference is",
     "committee": "mutual information of 5 members, 4 L-BFGS iterations each on bootstrap samples of the labelled bags",
     "balanced_committee": "the same over √(1 + questions spent on the class)",
     "expected_error_reduction": "of the 15 best pairs of balanced uncertainty, the one after whose answer the fewest "
@@ -148,6 +151,14 @@ def interval(gaps):
     return float(gaps.mean() - half), float(gaps.mean() + half)
 
 
+def summary(rows, arm):
+    """What is said of an arm."""
+    found = compared(rows, arm)
+    told = "yardstick" if arm == YARDSTICK else verdict(found)
+    cost = None if arm == BANDIT else seconds(arm)
+    return {**asdict(ARMS[arm]), "seconds": cost, "verdict": told, "differences": found}
+
+
 def verdict(found):
     """Kept where clearly better on two sets and clearly worse on none."""
     better = [one["dataset"] for one in found if one["low"] > 0]
@@ -157,15 +168,24 @@ def verdict(found):
     return f"{told}: {'; '.join(reasons) or 'no clear difference'}"
 
 
-def table(report):
+def table(report, size, baseline_seconds):
     head = ["criterion", "what it is", "ms", *DATASETS, "mean", "verdict"]
-    lines = [head, ["---"] * len(head)]
-    for name, one in report.items():
-        cells = [f"{gap['mean']:+.3f} [{gap['low']:+.3f}, {gap['high']:+.3f}]" for gap in one["differences"]]
+    shown = {name: one for name, one in report.items() if ARMS[name] == size}
+    areas = [gap["baseline_area"] for gap in next(iter(shown.values()))["differences"]]
+    first = [f"`{BASELINE}`", "its areas", f"{baseline_seconds * 1000:.1f}", *(f"{area:.3f}" for area in areas)]
+    lines = [head, ["---"] * len(head), [*first, f"{np.mean(areas):.3f}", ""]]
+    for name, one in shown.items():
         mean = f"{np.mean([gap['mean'] for gap in one['differences']]):+.3f}"
         cost = "" if one["seconds"] is None else f"{one['seconds'] * 1000:.1f}"
+        cells = [cell(gap) for gap in one["differences"]]
         lines.append([f"`{name}`", FORMULAS[name], cost, *cells, mean, one["verdict"]])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def cell(gap):
+    """The difference and half its interval; bold where that excludes 0."""
+    text = f"{gap['mean']:+.3f} ± {(gap['high'] - gap['low']) / 2:.3f}"
+    return f"**{text}**" if gap["low"] > 0 or gap["high"] < 0 else text
 
 
 def write_page(tables):
@@ -184,19 +204,11 @@ def main():
     use_one_thread()
     register()
     rows = run(options.runs)
-    report = {}
-    for arm, size in ARMS.items():
-        found = compared(rows, arm)
-        cost = None if arm == BANDIT else seconds(arm)
-        report[arm] = {**asdict(size), "seconds": cost, "verdict": verdict(found), "differences": found}
-    timed = {"baseline": BASELINE, "baseline_seconds": seconds(BASELINE), "seed": SEED, "tried": report}
-    options.out.write_text(json.dumps(timed, indent=1) + "\n")
-    write_page(
-        {
-            "usual": table({n: r for n, r in report.items() if ARMS[n] == USUAL}),
-            "dear": table({n: r for n, r in report.items() if ARMS[n] == DEAR}),
-        }
-    )
+    report = {arm: summary(rows, arm) for arm in ARMS}
+    baseline = {"baseline": BASELINE, "baseline_seconds": seconds(BASELINE)}
+    options.out.write_text(json.dumps({"seed": SEED, **baseline, "tried": report}, indent=1) + "\n")
+    sizes = {"usual": USUAL, "dear": DEAR}
+    write_page({name: table(report, size, baseline["baseline_seconds"]) for name, size in sizes.items()})
 
 
 if __name__ == "__main__":
