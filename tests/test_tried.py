@@ -1,6 +1,7 @@
 """Criteria that were tried and not kept still do what their page says."""
 
 import doctest
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,12 @@ def model(small):
 @pytest.mark.parametrize("name", discover("benchmarks.tried"))
 def test_the_examples_are_right(name):
     assert doctest.testmod(discover("benchmarks.tried")[name]).failed == 0
+
+
+@EVERY
+def test_the_page_says_how_it_did(name):
+    page = Path(__file__).parents[1] / "docs" / "criteria.md"
+    assert f"| `{name}` |" in page.read_text()
 
 
 @EVERY
