@@ -22,7 +22,7 @@ from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State
-from bagwise.scouting import Scout
+from bagwise.scouting import EVERY, Scout
 
 AUDIT = 0xA0D1
 UNDO_AT_ONCE = 64
@@ -277,7 +277,8 @@ class ActiveLearner(Learner):
     def _choose(self, pool: Pool, criterion: str, count: int) -> list[granularity.Choice]:
         if criterion == "random":
             return granularity.random_choice(self.granularity, pool, count)
-        if self.scouting and Scout.unfound(pool.labels, pool.askable).any():
+        turn = self.scouting and self._told % EVERY == 0
+        if turn and Scout.unfound(pool.labels, pool.askable).any():
             scores = self._scout.scores(pool.labels, pool.askable)
         else:
             scores = criteria.get(criterion)(pool)

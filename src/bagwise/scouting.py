@@ -5,8 +5,9 @@ class), and a class that no bag is known to have is looked for where clusters ar
 
     score[b, c] = sum over the clusters in bag b of DENIED ^ (bags with this cluster known to lack c)
 
-The class asked about least comes first. Scouting ends when every class is found, or 8 labels per class are known: what
-is still unfound then is left to the criterion, so that a class which hardly any bag has cannot take every question.
+The class asked about least comes first. It is for a start from nothing: where a bag is labelled completely there is no
+scouting. Every second question scouts, until every class is found or 16 labels per class are known: what is unfound
+then is left to the criterion, so that a class which hardly any bag has does not take more than its share.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ from bagwise.labels import Labels
 
 CLUSTERS_PER_CLASS = 1.5
 DENIED = 0.2
-LABELS_PER_CLASS = 8
+LABELS_PER_CLASS = 16
+EVERY = 2
 MOST_CLUSTERED = 20_000
 ROWS_AT_A_TIME = 1 << 16
 
@@ -48,7 +50,7 @@ class Scout:
     @staticmethod
     def unfound(labels: Labels, askable: Array) -> Array:
         """Classes to look for: known in no bag, and with something left to ask; none once enough is known."""
-        if labels.n_known >= LABELS_PER_CLASS * labels.n_classes:
+        if labels.n_known >= LABELS_PER_CLASS * labels.n_classes or labels.known.all(axis=1).any():
             return np.zeros(labels.n_classes, bool)
         return np.asarray(~labels.value.any(axis=0) & askable.any(axis=0))
 
