@@ -13,10 +13,9 @@ def rings(rng, count):
     for _ in range(count):
         inner, outer = rng.integers(0, 2, size=2)
         angle = rng.uniform(0, 2 * np.pi, size=2)
-        parts = [rng.normal(scale=0.3, size=(2, 2))] * inner + [
-            3 * np.column_stack([np.cos(angle), np.sin(angle)])
-        ] * outer
-        bags.append(np.vstack(parts) if parts else rng.normal(scale=0.1, size=(1, 2)) + [8, 8])
+        circle = 3 * np.column_stack([np.cos(angle), np.sin(angle)])
+        parts = [rng.normal(scale=0.3, size=(2, 2))] * inner + [circle] * outer
+        bags.append(np.vstack(parts or [rng.normal(loc=8, scale=0.1, size=(1, 2))]))
         truth.append([inner, outer])
     return Bags.from_list(bags), Labels.from_array(np.array(truth, float))
 
