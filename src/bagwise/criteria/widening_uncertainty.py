@@ -1,9 +1,10 @@
 """Widening uncertainty: balanced uncertainty among a random few of the bags, more of them the more is known.
 
-    score[b, c] = 1 + u[b, c]                 where bag b is drawn,  lot[b] < (known labels / (5 classes))^2 / bags
-                  1 - lot[b] + u[b, c]/1000   elsewhere
+    score[b, c] = u[b, c]                              where bag b is drawn,
+                                                       lot[b] < (known labels / (5 classes))^2 / bags
+                  (1 - lot[b] + u[b, c]/1000) / 10^6   elsewhere
 
-with u the balanced uncertainty and lot[b] uniform in [0, 1), anew after every answer. Range [0, 3/2]. Cost
+with u the balanced uncertainty and lot[b] uniform in [0, 1), anew after every answer. Range [0, 1/2]. Cost
 O(bags * classes). A model that knows little is uncertain about bags that are strange or large, and learns little from
 them: then it is better to draw the bag and to choose only the class by uncertainty. With 5 sqrt(bags) labels known per
 class every bag is drawn: from there on this is balanced uncertainty.
@@ -30,6 +31,5 @@ def widening_uncertainty(pool: Pool) -> Array:
     drawn = (pool.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
     lots = keyed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.n_known))
     rest = lots >= drawn
-    scores[rest] = scores[rest] / 1000 - lots[rest, None]
-    scores += 1
+    scores[rest] = (1 - lots[rest, None] + scores[rest] / 1000) / 1e6
     return scores
