@@ -56,7 +56,7 @@ def demo():
         means = mean_curves(pl.read_parquet(DEMO_ROWS), "bag_accuracy").filter(pl.col("asked").is_in(SHOWN))
         kept.write_text(json.dumps(means.to_dicts(), indent=2) + "\n")
     at = {(row["strategy"], row["asked"]): row["mean"] for row in json.loads(kept.read_text())}
-    names = ("balanced_uncertainty · pair", "random · pair")
+    names = ("widening_uncertainty · pair", "random · pair")
     rows = [[str(asked), *(f"{at[name, asked]:.3f}" for name in names)] for asked in SHOWN]
     return table(["answers", "default", "random"], rows)
 

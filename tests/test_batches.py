@@ -103,9 +103,8 @@ def test_refits_from_scratch_escape_a_poor_valley(digits):
     assert objective(refitted.weights)[0] < objective(warm_only.weights)[0]
 
 
-def test_widening_becomes_balanced_uncertainty(digits):
+def test_widening_is_balanced_uncertainty_once_bags_are_labelled(digits):
     few = criteria.widening_uncertainty(value_pool(np.full((50, 2), 0.5).tolist(), asked=[(0, 0)]))
     assert (few < 1e-5).sum() >= 98, "hardly anything known: hardly a bag is drawn"
-    learner = ActiveLearner(digits.bags, digits.classes, digits.labels.hide(np.arange(300, len(digits.bags))))
-    pool = learner.pool()
+    pool = taught(digits).pool()
     np.testing.assert_array_equal(criteria.widening_uncertainty(pool), criteria.balanced_uncertainty(pool))

@@ -309,6 +309,7 @@ def demo(
         Simulation(
             "digits",
             criterion,
+            update="replay",
             audit=0.0 if criterion == "random" else 0.1,
             queries=simulate,
             initial=DEMO_INITIAL,

@@ -6,8 +6,8 @@
 
 with u the balanced uncertainty and lot[b] uniform in [0, 1), anew after every answer. Range [0, 1/2]. Cost
 O(bags * classes). A model that knows little is uncertain about bags that are strange or large, and learns little from
-them: then it is better to draw the bag and to choose only the class by uncertainty. With 5 sqrt(bags) labels known per
-class every bag is drawn: from there on this is balanced uncertainty.
+them: then it is better to draw the bag and to choose only the class by uncertainty. Once a bag is labelled completely,
+or 5 sqrt(bags) labels per class are known, every bag counts as drawn: from there on this is balanced uncertainty.
 """
 
 import numpy as np
@@ -27,6 +27,8 @@ def widening_uncertainty(pool: Pool) -> Array:
     array([0, 0])
     """
     scores = balanced_uncertainty(pool)
+    if pool.known.all(axis=1).any():
+        return scores
     bags, classes = pool.shape
     drawn = (pool.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
     lots = keyed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.n_known))

@@ -26,14 +26,13 @@ ARMS: dict[str, dict[str, Any]] = {
     OURS: DEFAULTS,
     RANDOM: {"criterion": "random", "update": "replay", "audit": 0.0},
     "without scouting": {**DEFAULTS, "scouting": False},
-    "balanced uncertainty": {**DEFAULTS, "criterion": "balanced_uncertainty"},
     "uncertainty": {**DEFAULTS, "criterion": "uncertainty"},
     "EGL": {**DEFAULTS, "criterion": "expected_gradient_length"},
-    "no background class": {**DEFAULTS, "background": False},
     PAPER[0]: {**OF_THE_PAPER, "criterion": "expected_gradient_length"},
     PAPER[1]: {**OF_THE_PAPER, "criterion": "uncertainty"},
 }
 FROM_NOTHING = (OURS, RANDOM, "without scouting")
+FROM_LABELLED = tuple(arm for arm in ARMS if arm != "without scouting")
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def plan(names: Sequence[str], size: Size) -> list[Simulation]:
         )
         for name in names
         for start in STARTS
-        for arm in (ARMS if start == "labelled" else FROM_NOTHING)
+        for arm in (FROM_LABELLED if start == "labelled" else FROM_NOTHING)
         for fold in range(size.fold_count)
     ]
 
