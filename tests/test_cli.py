@@ -28,7 +28,7 @@ def test_datasets_are_listed_with_what_is_missing(monkeypatch):
 def test_simulate_writes_rows_figures_and_a_table(tmp_path):
     result = runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(tmp_path)], catch_exceptions=False)
     assert result.exit_code == 0
-    assert "balanced_uncertainty" in result.stdout
+    assert "widening_uncertainty" in result.stdout
     rows = pl.read_parquet(tmp_path / "rows.parquet")
     assert sorted(rows["asked"].unique()) == [0, 10, 20]
     assert len(rows) == 2 * 2 * 3
