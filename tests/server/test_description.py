@@ -16,6 +16,7 @@ from bagwise.server import application
 from tests.conftest import source_of
 
 EXAMPLES = 10
+PATIENCE = 300
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 HERE = {"Host": "127.0.0.1:8765"}
 
@@ -42,7 +43,8 @@ def try_everything(app, mode, headers):
         )
         @given(case=found.ok().as_strategy(generation_mode=mode))
         def send(case):
-            codes.add(case.call_and_validate(headers={**HERE, **headers}, checks=CHECKS).status_code)
+            answer = case.call_and_validate(headers={**HERE, **headers}, checks=CHECKS, timeout=PATIENCE)
+            codes.add(answer.status_code)
 
         send()
     return codes
