@@ -16,14 +16,17 @@ from bagwise.project import Project
 from bagwise.server import application
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class Running:
     """A real server on a real port; it can be stopped and started again."""
 
     def __init__(self, folder):
-        self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.folder, self.port = folder, free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.start()
 
@@ -47,10 +50,7 @@ class Served:
     """The same in a process of its own, made with the command line: it can be killed."""
 
     def __init__(self, folder):
-        self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.folder, self.port = folder, free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.project = Project.open(folder)
         self.start()
