@@ -1,0 +1,93 @@
+"""Everything that scores bags, behind the interface of the kernels: compiled for the CPU, on torch, and fused for a card.
+
+Where there is no card the fused kernels run in Triton's interpreter, so the same code is tested everywhere.
+"""
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+from bagwise import kernels
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
+
+from bagwise.kernels import device
+from bagwise.kernels.device import fused
+
+
+class Compiled:
+    """The kernels of the CPU."""
+
+    dtypes = (np.float64, np.float32)
+    slow = False
+
+    def bag_probabilities(self, instances, seen_weights, classes):
+        return kernels.bag_probabilities(instances.x, instances.offsets, *instances.fold(seen_weights), classes)
+
+    def gradient_lengths(self, instances, seen_weights, classes):
+        return kernels.gradient_lengths(instances, *instances.fold(seen_weights), classes)
+
+
+@dataclass(frozen=True)
+class OnTorch:
+    """The kernels on a device, by plain operations or by the fused kernels, copied there block by block or not."""
+
+    place: str
+    fused: bool
+    streamed: bool = False
+
+    @property
+    def dtypes(self):
+        return (np.float32,) if self.fused else (np.float64, np.float32)
+
+    @property
+    def slow(self):
+        return self.fused and self.place == "cpu"
+
+    def bag_probabilities(self, instances, seen_weights, classes):
+        with self._in_use(instances) as resident:
+            return _arrays(device.bag_probabilities(resident, resident.on_raw_rows(seen_weights), classes))
+
+    def gradient_lengths(self, instances, seen_weights, classes):
+        with self._in_use(instances) as resident:
+            return _arrays(device.gradient_lengths(resident, resident.on_seen_rows(seen_weights), classes))
+
+    def variances(self, instances, seen_weights, factors):
+        with self._in_use(instances) as resident:
+            linear = resident.on_raw_rows(seen_weights)
+            return device.label_variances(resident, linear, self._on_device(factors, linear)).cpu().numpy()
+
+    def expected_lengths(self, instances, seen_weights, factors):
+        with self._in_use(instances) as resident:
+            linear = resident.on_seen_rows(seen_weights)
+            return device.expected_lengths(resident, linear, self._on_device(factors, linear)).cpu().numpy()
+
+    def _on_device(self, factors, linear):
+        return torch.as_tensor(factors, dtype=linear.bias.dtype, device=self.place)
+
+    @contextmanager
+    def _in_use(self, instances):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(device.resident, "BLOCK_BYTES", 200 * instances.x.strides[0])
+            serves = fused.serves
+            patch.setattr(fused, "serves", lambda *given: self.fused and (serves(*given) or pytest.fail("not fused")))
+            yield device.Resident.of(instances, self.place, stream=self.streamed)
+
+
+def _arrays(tensors):
+    return [tensor.cpu().numpy() for tensor in tensors]
+
+
+BACKENDS = {"compiled": Compiled(), "torch": OnTorch("cpu", False), "torch streamed": OnTorch("cpu", False, True)}
+if torch.cuda.is_available():
+    on_card = {
+        (fused, streamed): OnTorch("cuda", fused, streamed) for fused in (False, True) for streamed in (False, True)
+    }
+    BACKENDS |= {f"card{' fused' * a}{' streamed' * b}": backend for (a, b), backend in on_card.items()}
+else:
+    BACKENDS |= {"fused": OnTorch("cpu", True), "fused streamed": OnTorch("cpu", True, True)}
