@@ -1,4 +1,4 @@
-"""Everything that scores bags, behind the interface of the kernels: compiled for the CPU, on torch, and fused for a card.
+"""Everything that scores bags, behind the interface of the kernels: compiled, on torch, and fused for a card.
 
 Where there is no card the fused kernels run in Triton's interpreter, so the same code is tested everywhere.
 """
@@ -51,24 +51,22 @@ class OnTorch:
 
     def bag_probabilities(self, instances, seen_weights, classes):
         with self._in_use(instances) as resident:
-            return _arrays(device.bag_probabilities(resident, resident.on_raw_rows(seen_weights), classes))
+            return _arrays(device.bag_probabilities(resident, seen_weights, classes))
 
     def gradient_lengths(self, instances, seen_weights, classes):
         with self._in_use(instances) as resident:
-            return _arrays(device.gradient_lengths(resident, resident.on_seen_rows(seen_weights), classes))
+            return _arrays(device.gradient_lengths(resident, seen_weights, classes))
 
     def variances(self, instances, seen_weights, factors):
         with self._in_use(instances) as resident:
-            linear = resident.on_raw_rows(seen_weights)
-            return device.label_variances(resident, linear, self._on_device(factors, linear)).cpu().numpy()
+            return device.label_variances(resident, seen_weights, self._on_device(factors, resident)).cpu().numpy()
 
     def expected_lengths(self, instances, seen_weights, factors):
         with self._in_use(instances) as resident:
-            linear = resident.on_seen_rows(seen_weights)
-            return device.expected_lengths(resident, linear, self._on_device(factors, linear)).cpu().numpy()
+            return device.expected_lengths(resident, seen_weights, self._on_device(factors, resident)).cpu().numpy()
 
-    def _on_device(self, factors, linear):
-        return torch.as_tensor(factors, dtype=linear.bias.dtype, device=self.place)
+    def _on_device(self, factors, resident):
+        return torch.as_tensor(factors, dtype=resident.x.dtype, device=self.place)
 
     @contextmanager
     def _in_use(self, instances):
@@ -90,4 +88,4 @@ if torch.cuda.is_available():
     }
     BACKENDS |= {f"card{' fused' * a}{' streamed' * b}": backend for (a, b), backend in on_card.items()}
 else:
-    BACKENDS |= {"fused": OnTorch("cpu", True), "fused streamed": OnTorch("cpu", True, True)}
+    BACKENDS["fused"] = OnTorch("cpu", True)

@@ -5,7 +5,7 @@ blocks are taken as one product of the whole tile, of which the blocks on the di
 faster than other units could do the blocks alone. The formulas are those of `plain`.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import triton
@@ -15,10 +15,9 @@ from torch.nn.functional import pad
 from triton.runtime.interpreter import InterpretedFunction
 
 if TYPE_CHECKING:
-    from bagwise.kernels.device.resident import Block, Group, Linear, Resident
+    from bagwise.kernels.device.resident import Bags, Linear, Resident
     from bagwise.kernels.device.scoring import Wanted
 
-PRESENCE_ROWS = 128
 LENGTH_ROWS = 64
 MOST_COLUMNS = 256
 PROBABILITIES, SCORES = tl.constexpr(0), tl.constexpr(1)
@@ -37,25 +36,18 @@ def _times(a, b):
 
 @triton.jit
 def _logits(
-    x, row, there, weights, bias, shift, inverse, D: tl.constexpr, K: tl.constexpr, PART: tl.constexpr,
-    SEEN: tl.constexpr, PRECISION: tl.constexpr, ROWS: tl.constexpr,
+    x, row, there, weights, bias,
+    D: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """x W' + b of these rows and, where SEEN, the Gram matrix of what is seen of them."""
     c = tl.arange(0, K)
     logits = tl.zeros((ROWS, K), tl.float32)
-    gram = tl.zeros((ROWS, ROWS if SEEN else 16), tl.float32)
     for start in tl.static_range(0, D, PART):
         d = start + tl.arange(0, PART)
         inside = d < D
         part = tl.load(x + row[:, None] * D + d[None, :], mask=there[:, None] & inside[None, :], other=0.0)
-        if SEEN:
-            s = tl.load(shift + d, mask=inside, other=0.0)
-            i = tl.load(inverse + d, mask=inside, other=0.0)
-            part = tl.where(there[:, None], (part - s[None, :]) * i[None, :], 0.0)
-            gram = tl.dot(part, tl.trans(part), gram, input_precision=PRECISION)
         w = tl.load(weights + c[:, None] * D + d[None, :], mask=inside[None, :], other=0.0)
         logits = tl.dot(part, tl.trans(w), logits, input_precision=PRECISION)
-    return logits + tl.load(bias + c)[None, :], gram
+    return logits + tl.load(bias + c)[None, :]
 
 
 @triton.jit
@@ -100,9 +92,7 @@ def _presence(
     for chunk in range(chunks):
         row = first + chunk * N + slot
         there = row < last
-        logits, _ = _logits(
-            x, row - base, there, weights, bias, x, x, D, K, PART, SEEN=False, PRECISION=PRECISION, ROWS=BAGS * N
-        )
+        logits = _logits(x, row - base, there, weights, bias, D, K, PART, BAGS * N, PRECISION)
         e, rest, total, others = _softmax(logits)
         inverse = (1.0 / total)[:, None]
         p = tl.where(there[:, None], e * inverse, 0.0)
@@ -121,20 +111,19 @@ def _presence(
 
 @triton.jit
 def _lengths(
-    x, base, offsets, bags, count, weights, bias, shift, inverse_scale, factors, first_out, second_out, classes,
-    constant, D: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, N: tl.constexpr, BAGS: tl.constexpr,
+    x, base, offsets, bags, count, grams, weights, bias, factors, first_out, second_out, classes,
+    D: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, N: tl.constexpr, BAGS: tl.constexpr,
     WANTED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     ROWS: tl.constexpr = BAGS * N
     slot, first, last = _bags(bags, offsets, count, BAGS, N)
     row = first + slot
     there = row < last
-    logits, gram = _logits(
-        x, row - base, there, weights, bias, shift, inverse_scale, D, K, PART, SEEN=True, PRECISION=PRECISION, ROWS=ROWS
-    )
+    logits = _logits(x, row - base, there, weights, bias, D, K, PART, ROWS, PRECISION)
     r = tl.arange(0, ROWS)
     together = (r[:, None] // N == r[None, :] // N) & there[:, None] & there[None, :]
-    gram = tl.where(together, gram + constant, 0.0)
+    start = (tl.program_id(0) * ROWS + r).to(tl.int64)[:, None] * N + (r % N)[None, :]
+    gram = tl.load(grams + start, mask=together, other=0.0)
     e, rest, total, others = _softmax(logits)
     inverse = 1.0 / total
     p = tl.where(there[:, None], e * inverse[:, None], 0.0)
@@ -179,40 +168,42 @@ def serves(resident: "Resident", linear: "Linear") -> bool:
     return on_card and resident.x.dtype == torch.float32 and len(linear.weights) <= MOST_COLUMNS
 
 
-def presence(
-    resident: "Resident", x: Tensor, block: "Block", group: "Group", raw: "Linear", wanted: "Wanted", tf32: bool
-) -> None:
-    """P(present) and P(absent) of a group of bags, or their product with the factors."""
-    weights, bias, factors = _padded(raw, wanted)
-    rows = max(PRESENCE_ROWS * 64 // max(64, len(weights)), group.padded)
-    bags = rows // group.padded
-    _presence[(triton.cdiv(len(group.bags), bags),)](
-        x, block.rows[0], resident.offsets, group.bags, len(group.bags), weights, bias, factors,
+def presence(x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", tf32: bool) -> None:
+    """P(present) and P(absent) of bags, or their product with the factors."""
+    columns = _columns(linear)
+    rows = max(bags.padded, (8192 if tf32 else 4096) // max(64, columns), 16)
+    _launch(_presence, x, bags, linear, wanted, rows // bags.padded, tf32, 4, CHUNKED=bags.longest > bags.padded)
+
+
+def lengths(x: Tensor, bags: "Bags", grams: Tensor, linear: "Linear", wanted: "Wanted", tf32: bool) -> None:
+    """Gradient lengths and P(absent) of bags of at most `LENGTH_ROWS` rows, or their product with the factors."""
+    rows = max(16, bags.padded)
+    few = rows * _columns(linear) <= 1024
+    warps = (1 if tf32 else 2) if few else 4
+    _launch(_lengths, x, bags, linear, wanted, rows // bags.padded, tf32, warps, grams)
+
+
+def _launch(
+    kernel: Any, x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", at_once: int, tf32: bool, warps: int,
+    *given: Tensor, **options: Any,
+) -> None:  # fmt: skip
+    weights, bias, factors = _padded(linear, wanted)
+    kernel[(triton.cdiv(len(bags.numbers), at_once),)](
+        x, bags.first_row, bags.offsets, bags.numbers, len(bags.numbers), *given, weights, bias, factors,
         wanted.out[0], wanted.out[-1], wanted.classes,
-        D=x.shape[1], K=len(weights), PART=_part(x), N=group.padded, BAGS=bags,
-        WANTED=PROBABILITIES if wanted.factors is None else SCORES, CHUNKED=group.longest > group.padded,
-        PRECISION=_precision(tf32), num_warps=_warps(rows * len(weights)),
+        D=x.shape[1], K=len(weights), PART=min(64, max(16, triton.next_power_of_2(x.shape[1]))),
+        N=bags.padded, BAGS=at_once, WANTED=PROBABILITIES if wanted.factors is None else SCORES,
+        PRECISION="tf32" if tf32 else "tf32x3", num_warps=warps, num_stages=1, **options,
     )  # fmt: skip
 
 
-def lengths(
-    resident: "Resident", x: Tensor, block: "Block", group: "Group", seen: "Linear", wanted: "Wanted", tf32: bool
-) -> None:
-    """Gradient lengths and P(absent) of a group of bags, or their product with the factors."""
-    weights, bias, factors = _padded(seen, wanted)
-    bags = LENGTH_ROWS // group.padded
-    _lengths[(triton.cdiv(len(group.bags), bags),)](
-        x, block.rows[0], resident.offsets, group.bags, len(group.bags), weights, bias,
-        resident.shift, resident.inverse_scale, factors, wanted.out[0], wanted.out[-1], wanted.classes,
-        float(resident.source.intercept), D=x.shape[1], K=len(weights), PART=_part(x), N=group.padded, BAGS=bags,
-        WANTED=PROBABILITIES if wanted.factors is None else SCORES, PRECISION=_precision(tf32),
-        num_warps=_warps(LENGTH_ROWS * len(weights) * 2),
-    )  # fmt: skip
+def _columns(linear: "Linear") -> int:
+    return max(16, int(triton.next_power_of_2(len(linear.weights))))
 
 
 def _padded(linear: "Linear", wanted: "Wanted") -> tuple[Tensor, Tensor, Tensor]:
     """Weights, bias and factors with columns up to a power of two that are never likely."""
-    columns = max(16, triton.next_power_of_2(len(linear.weights)))
+    columns = _columns(linear)
     more = columns - len(linear.weights)
     factors = linear.bias if wanted.factors is None else wanted.factors
     return (
@@ -220,15 +211,3 @@ def _padded(linear: "Linear", wanted: "Wanted") -> tuple[Tensor, Tensor, Tensor]
         pad(linear.bias, (0, more), value=NEVER).contiguous(),
         pad(factors, (0, columns - len(factors))).contiguous(),
     )
-
-
-def _part(x: Tensor) -> int:
-    return min(128, max(16, triton.next_power_of_2(x.shape[1])))
-
-
-def _precision(tf32: bool) -> str:
-    return "tf32" if tf32 else "tf32x3"
-
-
-def _warps(numbers: int) -> int:
-    return 4 if numbers <= 8192 else 8

@@ -1,8 +1,8 @@
 """Scores of bags in plain torch operations, on any device: what the fused kernels are checked with and fall back on.
 
 Bags come padded, (bags, rows, ...), with a mask of the rows that are there. The formulas are those of
-`kernels.softmax`, `kernels.presence` and `kernels.gradient_length`, with one reduction less for the gradient: let u_i be
-the shares of the classes other than the arg-max m_i of row i (0 at m_i), rho_i = 1 - p_i at m_i, and
+`kernels.softmax`, `kernels.presence` and `kernels.gradient_length`, with one sum over classes for every two rows: let
+u_i be the shares of the classes other than the arg-max m_i of row i (0 at m_i), rho_i = 1 - p_i at m_i, and
 
     n_ij = sum_t u_it u_jt.
 
@@ -60,10 +60,8 @@ def presence(rows: Rows) -> tuple[Tensor, Tensor]:
     return (rows.probabilities * before).sum(1), after[:, -1]
 
 
-def squared_lengths(rows: Rows, seen: Tensor) -> Tensor:
-    """||d log P(absent) / d weights||^2, (bags, columns), by the Gram matrices of what is seen of the rows."""
-    there = rows.there.squeeze(-1)
-    gram = (seen @ seen.mT).masked_fill(~(there[:, :, None] & there[:, None, :]), 0)
+def squared_lengths(rows: Rows, gram: Tensor) -> Tensor:
+    """||d log P(absent) / d weights||^2, (bags, columns), by the Gram matrices of what is seen, 0 for missing rows."""
     top = rows.e.argmax(-1)
     is_top = torch.zeros_like(rows.at_top).scatter(-1, top[..., None], True)
     p = rows.probabilities

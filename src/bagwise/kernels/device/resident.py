@@ -5,11 +5,13 @@ that stay in the memory of the computer are pinned and copied block by block, th
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from bagwise.errors import BagwiseError
 from bagwise.kernels.compile import Array
@@ -18,31 +20,46 @@ from bagwise.kernels.instances import Instances
 LARGEST = 128
 ROOM_SHARE = 0.7
 BLOCK_BYTES = 1 << 28
+GRAM_NUMBERS = 1 << 26
 
 
 @dataclass(frozen=True)
 class Linear:
-    """Weights (columns x features) and a constant for each column, on the device."""
+    """Weights (columns x features) on raw rows and a constant for each column, on the device."""
 
     weights: Tensor
     bias: Tensor
 
 
 @dataclass(frozen=True)
-class Group:
-    """Bags of one padded size."""
+class Bags:
+    """Bags of one padded size, by their numbers, and the row at which the features at hand begin."""
 
+    numbers: Tensor
+    offsets: Tensor
     padded: int
     longest: int
-    bags: Tensor
+    first_row: int
+
+    def rows(self) -> tuple[Tensor, Tensor]:
+        """The rows of every bag among the features at hand, (bags, longest), and which of them there are."""
+        first, last = self.offsets[self.numbers, None], self.offsets[self.numbers + 1, None]
+        rows = first + torch.arange(self.longest, device=first.device)
+        there = rows < last
+        return torch.where(there, rows, first) - self.first_row, there
+
+    def split(self, numbers_per_bag: int, room: int) -> "Iterator[Bags]":
+        """As many at a time as there is room for."""
+        for some in torch.split(self.numbers, max(1, room // numbers_per_bag)):
+            yield replace(self, numbers=some)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive bags with the rows they have, grouped by size."""
+    """Consecutive rows with the bags that lie in them."""
 
     rows: tuple[int, int]
-    groups: tuple[Group, ...]
+    groups: tuple[Bags, ...]
 
 
 @dataclass(frozen=True)
@@ -56,6 +73,7 @@ class Resident:
     inverse_scale: Tensor
     device: torch.device
     blocks: tuple[Block, ...]
+    _grams: dict[int, Tensor] = field(default_factory=dict)
 
     @classmethod
     def of(cls, instances: Instances, device: str = "cuda", stream: bool | None = None) -> "Resident":
@@ -64,8 +82,8 @@ class Resident:
         x = torch.from_numpy(np.ascontiguousarray(instances.x))
         streamed = _too_large(x, place) if stream is None else stream
         x = _pinned(x, place) if streamed else x.to(place)
-        blocks = _blocks(instances.offsets, x.shape[1] * x.element_size(), place, streamed)
         offsets = torch.as_tensor(instances.offsets, device=place)
+        blocks = _blocks(instances.offsets, offsets, BLOCK_BYTES // x[0].nbytes if streamed else len(x))
         shift, inverse = (_like(x, values, place) for values in (instances.shift, 1 / instances.scale))
         return cls(instances, x, offsets, shift, inverse, place, blocks)
 
@@ -74,15 +92,30 @@ class Resident:
         """Number of bags."""
         return len(self.offsets) - 1
 
-    def on_raw_rows(self, seen_weights: Array) -> "Linear":
+    def linear(self, seen_weights: Array) -> Linear:
         """Weights on what is seen, as weights on the rows themselves."""
         return Linear(*(_like(self.x, part, self.device) for part in self.source.fold(seen_weights)))
 
-    def on_seen_rows(self, seen_weights: Array) -> "Linear":
-        """Weights on what is seen, with the constant apart."""
-        features = self.x.shape[1]
-        bias = seen_weights[:, -1] if self.source.intercept else np.zeros(len(seen_weights))
-        return Linear(_like(self.x, seen_weights[:, :features], self.device), _like(self.x, bias, self.device))
+    def seen(self, rows: Tensor) -> Tensor:
+        """What the model sees of these rows."""
+        features = (rows - self.shift) * self.inverse_scale
+        return pad(features, (0, 1), value=1.0) if self.source.intercept else features
+
+    def with_grams(self, x: Tensor, group: Bags) -> Iterator[tuple[Bags, Tensor]]:
+        """Bags with the Gram matrices of what is seen of them, (bags, padded, padded); kept where they are small."""
+        if self.x.device == self.device and 2 * group.padded <= x.shape[1]:
+            if id(group) not in self._grams:
+                self._grams[id(group)] = torch.cat([gram for _, gram in self._grams_of(x, group)])
+            yield group, self._grams[id(group)]
+        else:
+            yield from self._grams_of(x, group)
+
+    def _grams_of(self, x: Tensor, group: Bags) -> Iterator[tuple[Bags, Tensor]]:
+        whole = replace(group, longest=max(group.padded, group.longest))
+        for some in whole.split(whole.longest * max(whole.longest, x.shape[1]), GRAM_NUMBERS):
+            rows, there = some.rows()
+            seen = self.seen(x[rows]) * there[..., None]
+            yield replace(some, longest=group.longest), seen @ seen.mT
 
     def each_block(self) -> Iterator[tuple[Tensor, Block]]:
         """The features of every block, on the device."""
@@ -128,24 +161,24 @@ def _pinned(x: Tensor, device: torch.device) -> Tensor:
     return x.pin_memory() if device.type == "cuda" else x
 
 
-def _blocks(offsets: Array, row_bytes: int, device: torch.device, streamed: bool) -> tuple[Block, ...]:
-    step = max(1, BLOCK_BYTES // row_bytes) if streamed else max(1, int(offsets[-1]))
-    starts, first = [0], 0
-    while first < len(offsets) - 1:
-        last = int(np.searchsorted(offsets, offsets[first] + step, side="right")) - 1
-        first = min(max(last, first + 1), len(offsets) - 1)
-        starts.append(first)
-    return tuple(_block(offsets, a, b, device) for a, b in zip(starts[:-1], starts[1:], strict=True))
+def _blocks(offsets: Array, on_device: Tensor, rows: int) -> tuple[Block, ...]:
+    starts = [0]
+    while starts[-1] < len(offsets) - 1:
+        last = int(np.searchsorted(offsets, offsets[starts[-1]] + rows, side="right")) - 1
+        starts.append(min(max(last, starts[-1] + 1), len(offsets) - 1))
+    return tuple(_block(offsets, on_device, first, last) for first, last in pairwise(starts))
 
 
-def _block(offsets: Array, first: int, last: int, device: torch.device) -> Block:
+def _block(offsets: Array, on_device: Tensor, first: int, last: int) -> Block:
     sizes = np.diff(offsets[first : last + 1])
     padded = np.minimum(2 ** np.ceil(np.log2(sizes)).astype(np.int64), LARGEST)
+    rows = int(offsets[first]), int(offsets[last])
     groups = []
     for size in np.unique(padded):
         bags = np.flatnonzero(padded == size)
-        groups.append(Group(int(size), int(sizes[bags].max()), torch.as_tensor(first + bags, device=device)))
-    return Block((int(offsets[first]), int(offsets[last])), tuple(groups))
+        numbers = torch.as_tensor(first + bags, device=on_device.device)
+        groups.append(Bags(numbers, on_device, int(size), int(sizes[bags].max()), rows[0]))
+    return Block(rows, tuple(groups))
 
 
 def device_called(name: str) -> str:

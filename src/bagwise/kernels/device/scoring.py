@@ -1,9 +1,10 @@
 """The kernels on a device: by fused kernels where there is a card and they fit, by plain torch operations elsewhere.
 
-In float32, unless `tf32` allows the tensor cores' shorter numbers (10 bits of mantissa), which are faster.
+Weights are those on what is seen of the rows, as everywhere. Everything is in float32 (or float64), unless `tf32` allows
+the tensor cores' shorter numbers with 10 bits of mantissa, which are faster.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -11,9 +12,10 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from bagwise.kernels.compile import Array
 from bagwise.kernels.device import plain
 from bagwise.kernels.device.plain import Rows
-from bagwise.kernels.device.resident import Block, Group, Linear, Resident
+from bagwise.kernels.device.resident import Bags, Linear, Resident
 
 ROOM = 1 << 26
 LARGEST_GRAM = 2048
@@ -54,84 +56,84 @@ def _empty(resident: Resident, classes: int) -> Tensor:
     return torch.empty((resident.n_bags, classes), dtype=resident.x.dtype, device=resident.device)
 
 
-def bag_probabilities(resident: Resident, raw: Linear, classes: int, tf32: bool = False) -> tuple[Tensor, Tensor]:
-    """P(present) and P(absent), each (bags, classes), of the first `classes` columns; weights act on raw rows."""
+def bag_probabilities(resident: Resident, weights: Array, classes: int, tf32: bool = False) -> tuple[Tensor, Tensor]:
+    """P(present) and P(absent), each (bags, classes), of the first `classes` columns."""
     wanted = Wanted.both(resident, classes)
-    _presence(resident, raw, wanted, tf32)
+    _presence(resident, weights, wanted, tf32)
     return wanted.out[0], wanted.out[1]
 
 
-def label_variances(resident: Resident, raw: Linear, factors: Tensor, tf32: bool = False) -> Tensor:
-    """P(present) P(absent) times the factor of the class, (bags, classes); weights act on raw rows."""
+def label_variances(resident: Resident, weights: Array, factors: Tensor, tf32: bool = False) -> Tensor:
+    """P(present) P(absent) times the factor of the class, (bags, classes)."""
     wanted = Wanted.product(resident, factors)
-    _presence(resident, raw, wanted, tf32)
+    _presence(resident, weights, wanted, tf32)
     return wanted.out[0]
 
 
-def gradient_lengths(resident: Resident, seen: Linear, classes: int, tf32: bool = False) -> tuple[Tensor, Tensor]:
-    """||d log P(absent) / d weights|| and P(absent), each (bags, classes); weights act on what is seen of the rows."""
+def gradient_lengths(resident: Resident, weights: Array, classes: int, tf32: bool = False) -> tuple[Tensor, Tensor]:
+    """||d log P(absent) / d weights|| and P(absent), each (bags, classes)."""
     wanted = Wanted.both(resident, classes)
-    _lengths(resident, seen, wanted, tf32)
+    _lengths(resident, weights, wanted, tf32)
     return wanted.out[0], wanted.out[1]
 
 
-def expected_lengths(resident: Resident, seen: Linear, factors: Tensor, tf32: bool = False) -> Tensor:
+def expected_lengths(resident: Resident, weights: Array, factors: Tensor, tf32: bool = False) -> Tensor:
     """P(absent) ||d log P(absent) / d weights|| times the factor of the class, (bags, classes)."""
     wanted = Wanted.product(resident, factors)
-    _lengths(resident, seen, wanted, tf32)
+    _lengths(resident, weights, wanted, tf32)
     return wanted.out[0]
 
 
-def _presence(resident: Resident, raw: Linear, wanted: Wanted, tf32: bool) -> None:
-    def score(x: Tensor, rows: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
-        return plain.presence(Rows.of(x[rows] @ raw.weights.mT + raw.bias, there))
-
-    fused = _fused(resident, raw)
+def _presence(resident: Resident, weights: Array, wanted: Wanted, tf32: bool) -> None:
+    linear = resident.linear(weights)
+    fused = _fused(resident, linear)
     with _precision(tf32):
-        for x, block, group in _groups(resident):
+        for x, bags in _groups(resident):
             if fused:
-                fused.presence(resident, x, block, group, raw, wanted, tf32)
-            else:
-                _by_pieces(resident, x, block, group, raw, wanted, score)
+                fused.presence(x, bags, linear, wanted, tf32)
+                continue
+            for some in bags.split(bags.longest * max(linear.weights.shape), ROOM):
+                wanted.put(some.numbers, *plain.presence(_softmax(x, some, linear)))
 
 
-def _lengths(resident: Resident, seen: Linear, wanted: Wanted, tf32: bool) -> None:
-    def score(x: Tensor, rows: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
-        features = (x[rows] - resident.shift) * resident.inverse_scale
-        of = Rows.of(features @ seen.weights.mT + seen.bias, there)
-        if resident.source.intercept:
-            features = torch.cat([features, torch.ones_like(features[..., :1])], -1)
-        by_gram = rows.shape[1] <= LARGEST_GRAM
-        squared = (plain.squared_lengths if by_gram else plain.squared_lengths_by_gradient)(of, features)
-        return squared.clamp(min=0).sqrt(), plain.presence(of)[1]
-
-    fused = _fused(resident, seen)
+def _lengths(resident: Resident, weights: Array, wanted: Wanted, tf32: bool) -> None:
+    linear = resident.linear(weights)
+    fused = _fused(resident, linear)
     with _precision(tf32):
-        for x, block, group in _groups(resident):
-            if fused and group.longest <= fused.LENGTH_ROWS:
-                fused.lengths(resident, x, block, group, seen, wanted, tf32)
-            else:
-                _by_pieces(resident, x, block, group, seen, wanted, score)
+        for x, bags in _groups(resident):
+            if bags.longest > LARGEST_GRAM:
+                _lengths_by_gradient(resident, x, bags, linear, wanted)
+                continue
+            for some, grams in resident.with_grams(x, bags):
+                if fused and bags.longest <= fused.LENGTH_ROWS:
+                    fused.lengths(x, some, grams, linear, wanted, tf32)
+                else:
+                    _lengths_by_gram(x, some, grams, linear, wanted)
 
 
-def _groups(resident: Resident) -> Iterator[tuple[Tensor, Block, Group]]:
-    return ((x, block, group) for x, block in resident.each_block() for group in block.groups)
+def _lengths_by_gram(x: Tensor, bags: Bags, grams: Tensor, linear: Linear, wanted: Wanted) -> None:
+    pieces = list(bags.split(bags.longest * max(*linear.weights.shape, bags.longest), ROOM))
+    of_piece = grams[:, : bags.longest, : bags.longest].split([len(piece.numbers) for piece in pieces])
+    for piece, gram in zip(pieces, of_piece, strict=True):
+        rows = _softmax(x, piece, linear)
+        length = plain.squared_lengths(rows, gram).clamp(min=0).sqrt()
+        wanted.put(piece.numbers, length, plain.presence(rows)[1])
 
 
-Score = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+def _lengths_by_gradient(resident: Resident, x: Tensor, bags: Bags, linear: Linear, wanted: Wanted) -> None:
+    for bag in bags.split(1, 1):
+        rows = _softmax(x, bag, linear)
+        length = plain.squared_lengths_by_gradient(rows, resident.seen(x[bag.rows()[0]])).sqrt()
+        wanted.put(bag.numbers, length, plain.presence(rows)[1])
 
 
-def _by_pieces(
-    resident: Resident, x: Tensor, block: Block, group: Group, linear: Linear, wanted: Wanted, score: Score
-) -> None:
-    """Padded bags, as many at a time as there is room for."""
-    widest = max(*linear.weights.shape, group.longest)
-    for bags in group.bags.split(max(1, ROOM // (group.longest * widest))):
-        first, last = resident.offsets[bags, None], resident.offsets[bags + 1, None]
-        rows = first + torch.arange(group.longest, device=resident.device)
-        there = rows < last
-        rows = torch.where(there, rows, first) - block.rows[0]
-        wanted.put(bags, *score(x, rows, there))
+def _softmax(x: Tensor, bags: Bags, linear: Linear) -> Rows:
+    rows, there = bags.rows()
+    return Rows.of(x[rows] @ linear.weights.mT + linear.bias, there)
+
+
+def _groups(resident: Resident) -> Iterator[tuple[Tensor, Bags]]:
+    return ((x, bags) for x, block in resident.each_block() for bags in block.groups)
 
 
 @contextmanager
