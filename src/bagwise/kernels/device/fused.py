@@ -93,7 +93,7 @@ def _presence(
         row = first + chunk * N + slot
         there = row < last
         logits = _logits(x, row - base, there, weights, bias, D, K, PART, BAGS * N, PRECISION)
-        e, rest, total, others = _softmax(logits)
+        e, _, total, others = _softmax(logits)
         inverse = (1.0 / total)[:, None]
         p = tl.where(there[:, None], e * inverse, 0.0)
         passed = tl.where(there[:, None], others * inverse, 1.0)

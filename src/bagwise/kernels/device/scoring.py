@@ -1,7 +1,7 @@
 """The kernels on a device: by fused kernels where there is a card and they fit, by plain torch operations elsewhere.
 
-Weights are those on what is seen of the rows, as everywhere. Everything is in float32 (or float64), unless `tf32` allows
-the tensor cores' shorter numbers with 10 bits of mantissa, which are faster.
+Weights are those on what is seen of the rows, as everywhere. All is in float32 (or float64), unless `tf32` allows the
+tensor cores' shorter numbers with 10 bits of mantissa, which are faster.
 """
 
 from collections.abc import Iterator
