@@ -1,7 +1,7 @@
 """Work through bags in blocks that fit the cache, on all cores, in an order that does not depend on their number.
 
-Each thread multiplies its block with BLAS and then runs a compiled kernel on the logits while they are warm. BLAS is
-held to one thread meanwhile: two thread pools that wait for each other by spinning made the pass ten times slower.
+Each thread multiplies its block and then runs a compiled kernel on the logits while they are warm. BLAS is held to one
+thread meanwhile: two thread pools that wait for each other by spinning made the pass ten times slower.
 """
 
 import os
@@ -17,12 +17,11 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from bagwise.errors import BagwiseError
-from bagwise.kernels.compile import Array, padding
+from bagwise.kernels.compile import Array
 
 Result = TypeVar("Result")
 
 LOGITS_PER_BLOCK = 2**18
-LANES = 8
 
 
 def thread_count() -> int:
@@ -133,22 +132,6 @@ def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         held = np.empty(size, dtype)
         setattr(_scratch, key, held)
     return held[:size].reshape(shape)
-
-
-def padded(columns: int) -> int:
-    """`columns` rounded up so that rows end on a whole vector."""
-    return -(-columns // LANES) * LANES
-
-
-def logits_of(x: Array, weights: Array, bias: Array) -> tuple[Array, Array, Array]:
-    """x @ weights.T in padded scratch, the bias padded to match, and room for one number per row."""
-    columns = len(weights)
-    logits = scratch("logits", (len(x), padded(columns)), x.dtype)
-    logits[:, columns:] = 0
-    np.matmul(x, weights.T, out=logits[:, :columns])
-    padded_bias = np.full(logits.shape[1], padding(x.dtype), x.dtype)
-    padded_bias[:columns] = bias
-    return logits, padded_bias, scratch("rest", (len(x),), x.dtype)
 
 
 def gather(x: Array, offsets: Array, bags: Array) -> tuple[Array, Array]:

@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from bagwise.kernels.blocks import padded
 from bagwise.kernels.compile import Array, kernel, padding
 from bagwise.kernels.instances import Instances
 from bagwise.kernels.likelihood import bag_likelihood, no_flips
+from bagwise.kernels.product import padded
 from bagwise.kernels.softmax import softmax_rows
 
 EVERY_KNOWN_CLASS = -1

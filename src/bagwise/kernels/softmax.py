@@ -6,34 +6,34 @@ Row z with largest logit z_m (spec section 2):
     p_c = e_c / s,   1 - p_c = (s - e_c)/s  for c != m,   rest/s  for c = m
 
 `e` is 1 exactly at the arg-max (and at its ties, for which s - e = rest as well), so `e == 1` marks it.
-Finding all the maxima before any exponential keeps rows independent, so the processor works on several at once.
+The exponentials of several rows are taken in one long loop.
 """
 
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.exponential import exp_of_nonpositive
+from bagwise.kernels.vectors import LANES, below_top, rest_of
+
+ROWS_AT_A_TIME = 16
 
 
 @kernel
 def softmax_rows(logits: Array, bias: Array, rest: Array) -> None:
-    """Turn rows of logits (+ bias) into `e` in place and fill `rest`; padded columns become 0."""
-    zero, one = logits.dtype.type(0), logits.dtype.type(1)
+    """Turn rows of logits (+ bias) into `e` in place and fill `rest`; padded columns become 0.
+
+    `logits` are contiguous and a whole number of vectors wide.
+    """
     rows, columns = logits.shape
-    for i in range(rows):
-        largest = logits[i, 0] + bias[0]
-        for c in range(columns):
-            z = logits[i, c] + bias[c]
-            logits[i, c] = z
-            largest = max(largest, z)
-        rest[i] = largest
-    for i in range(rows):
-        largest = rest[i]
-        below, at_top = zero, -one
-        for c in range(columns):
-            e = exp_of_nonpositive(logits[i, c] - largest)
-            logits[i, c] = e
-            below += e if e < one else zero
-            at_top += zero if e < one else one
-        rest[i] = below + at_top
+    like, vectors, stride = logits.dtype.type(0), columns // LANES, logits.strides[0]
+    for start in range(0, rows, ROWS_AT_A_TIME):
+        count = min(ROWS_AT_A_TIME, rows - start)
+        first = logits.ctypes.data + start * stride
+        for i in range(count):
+            below_top(first + i * stride, bias.ctypes.data, vectors, like)
+        exponents = logits[start : start + count].reshape(count * columns)
+        for k in range(count * columns):
+            exponents[k] = exp_of_nonpositive(exponents[k])
+        for i in range(count):
+            rest[start + i] = rest_of(first + i * stride, vectors, like)
 
 
 @kernel
