@@ -22,6 +22,7 @@ from bagwise.kernels.compile import Array
 Result = TypeVar("Result")
 
 LOGITS_PER_BLOCK = 2**18
+PAGE = 4096
 
 
 def thread_count() -> int:
@@ -91,6 +92,7 @@ def _start_afresh() -> None:
     """In a forked child: its parent's threads, and whoever held the lock, are not there."""
     _workers.cache_clear()
     _keeper.cache_clear()
+    _reader.cache_clear()
     single_threaded_blas.__init__()  # type: ignore[misc]
 
 
@@ -120,6 +122,36 @@ def each_block(offsets: Array, columns: int, work: Callable[[int, int], Result])
         return list(_workers(threads).map(work, *zip(*ranges, strict=True)))
 
 
+@cache
+def _reader() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="bagwise-reader")
+
+
+def _is_mapped(x: Array) -> bool:
+    """Whether these numbers lie in a file."""
+    held: object = x
+    while held is not None and not isinstance(held, np.memmap):
+        held = getattr(held, "base", None)
+    return held is not None
+
+
+def _touch(x: Array, first: int, last: int) -> None:
+    """Have the system read these rows: a number of every page is looked at."""
+    x[first:last].reshape(-1)[:: max(1, PAGE // x.itemsize)].max(initial=0)
+
+
+def ahead(x: Array, offsets: Array, starts: range) -> Iterator[tuple[int, int]]:
+    """(first, last) of the parts of bags that begin at `starts`; a thread reads the rows of the next from the disk."""
+    ends = [*starts[1:], len(offsets) - 1]
+    reading, mapped = None, _is_mapped(x)
+    for first, last in zip(starts, ends, strict=True):
+        if mapped and last < ends[-1]:
+            reading = _reader().submit(_touch, x, offsets[last], offsets[min(last + starts.step, ends[-1])])
+        yield first, last
+        if reading is not None:
+            reading.result()
+
+
 _scratch = threading.local()
 
 
@@ -136,9 +168,9 @@ def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
 
 def gather(x: Array, offsets: Array, bags: Array) -> tuple[Array, Array]:
     """The rows of these bags, in this order, and their offsets; the arrays themselves when that is all of them."""
-    if np.array_equal(bags, np.arange(len(offsets) - 1)):
+    if len(bags) == len(offsets) - 1 and np.array_equal(bags, np.arange(len(bags))):
         return x, offsets
-    sizes = np.diff(offsets)[bags]
+    sizes = offsets[bags + 1] - offsets[bags]
     new_offsets = np.concatenate([[0], np.cumsum(sizes)])
     rows = np.repeat(offsets[bags] - new_offsets[:-1], sizes) + np.arange(new_offsets[-1])
     return x[rows], new_offsets

@@ -9,7 +9,7 @@ from bagwise.kernels.blocks import each_block
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.joint import bag_joint_likelihood
 from bagwise.kernels.likelihood import bag_likelihood, no_flips
-from bagwise.kernels.product import Linear
+from bagwise.kernels.product import Linear, precise
 from bagwise.kernels.softmax import softmax_rows
 
 
@@ -63,7 +63,7 @@ def log_likelihood_and_gradient(
     columns, linear = len(weights), Linear(weights, bias)
 
     def block(first: int, last: int) -> tuple[float, Array, Array]:
-        rows = linear.precise(x[offsets[first] : offsets[last]])
+        rows = precise(x[offsets[first] : offsets[last]])
         logits, padded_bias, rest = linear.logits(rows)
         total = _likelihood_block(
             logits, padded_bias, rest, offsets, first, last, value, known, rates, together, rows, weights, bias

@@ -12,6 +12,7 @@ Rows go through the registers in tiles, `ROWS_OF[v]` rows by `v` vectors of clas
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba.core import cgutils
 
@@ -138,6 +139,15 @@ def pack(weights: Array) -> Array:
     return np.concatenate([part.T.ravel() for part in np.split(wide, edges)])
 
 
+def precise(x: Array) -> Array:
+    """Rows in the precision of the arithmetic: half precision is for storage only."""
+    if x.dtype != np.float16:
+        return x
+    rows = scratch("precise", x.shape, np.float32)
+    np.copyto(rows, x)
+    return rows
+
+
 class Linear:
     """Weights (classes, features) and bias, ready to make logits of many blocks of rows."""
 
@@ -145,19 +155,17 @@ class Linear:
         self.columns = len(weights)
         self.dtype = weights.dtype
         self.packed = pack(weights)
-        self.bias = np.full(padded(self.columns), padding(self.dtype), self.dtype)
-        self.bias[: self.columns] = bias
+        self.bias = self.padded_bias(bias, self.dtype)
 
-    def precise(self, x: Array) -> Array:
-        """Rows in the precision of the weights, which is that of the arithmetic."""
-        if x.dtype == self.dtype:
-            return x
-        rows = scratch("precise", x.shape, self.dtype)
-        np.copyto(rows, x)
-        return rows
+    @staticmethod
+    def padded_bias(bias: Array, dtype: npt.DTypeLike) -> Array:
+        """The bias, and for the columns that pad a row one that leaves them nothing."""
+        wide = np.full(padded(len(bias)), padding(dtype), dtype)
+        wide[: len(bias)] = bias
+        return wide
 
     def logits(self, x: Array) -> tuple[Array, Array, Array]:
         """Rows @ weights.T in padded scratch, the padded bias to be added, and room for one number per row."""
         logits = scratch("logits", (len(x), len(self.bias)), self.dtype)
-        product_into(logits, self.precise(x), self.packed, 0.0)
+        product_into(logits, precise(x), self.packed, 0.0)
         return logits, self.bias, scratch("rest", (len(x),), self.dtype)
