@@ -268,7 +268,12 @@ class ActiveLearner(Learner):
 
     def _in_turn(self, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]) -> list[Question]:
         """Every turn is an audit or not, whatever is chosen in the others."""
-        pool = self.pool()
+        with single_threaded_blas():
+            return self._in_turn_from(self.pool(), count, choose)
+
+    def _in_turn_from(
+        self, pool: Pool, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]
+    ) -> list[Question]:
         numbers = np.arange(self._told, self._told + count, dtype=np.uint64)
         audits = keyed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
         drawn = iter(self._choose(pool, "random", count) if audits.any() else [])

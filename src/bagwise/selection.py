@@ -25,7 +25,7 @@ from bagwise import criteria, granularity
 from bagwise.granularity import Choice
 from bagwise.kernels import Array
 from bagwise.kernels.blocks import ahead
-from bagwise.kernels.kept import Change, GramBounds, KeptLogits, radii
+from bagwise.kernels.kept import Change, GramBounds, KeptLogits, best_allowed, radii
 from bagwise.kernels.product import Linear, padded
 from bagwise.model.motion import Motion, fresh_slack, longest, unit_of
 from bagwise.model.pool import Pool, Scorer
@@ -35,7 +35,7 @@ MOST_KEPT = 1 << 29
 FIRST_LOOK = 32
 MOST_LOOKED_AT = 0.25
 MOST_LEFT = 0.02
-WORN = 0.5
+WORN = 0.25
 LONGEST_PAUSE = 64
 
 
@@ -136,21 +136,33 @@ class Selection:
 
     def _ceilings(self, pool: Pool, criterion: str) -> Array | None:
         """What no unknown pair of a bag can exceed, for every bag; None where logits are not worth keeping."""
-        scorer = pool.scorer
+        scorer, score = pool.scorer, criteria.get(criterion)
         change = self._follow(scorer)
         if self._followed is None:
             return None
         logits, bias, spread = self._followed.logits, scorer.folded[1], self._spread(scorer)
+        askable, ceilings = pool.askable, np.empty(pool.shape[0])
+
+        def hope(first: int, last: int, **values: Array) -> None:
+            hopeful = pool.between(first, last).imagined(**values)
+            best_allowed(score(hopeful), askable[first:last], ceilings[first:last])
+
         if criteria.rises_with(criterion) == "nearest_side":
-            sides = logits.nearest_sides(change, bias, spread, scorer.n_classes)
-            hopeful = pool.imagined(present=sides, absent=sides)
+            logits.nearest_sides(
+                change, bias, spread, scorer.n_classes, lambda a, b, sides: hope(a, b, present=sides, absent=sides)
+            )
         else:
             if self._grams is None:
                 self._grams = GramBounds.of(scorer.instances)
-            lengths, absent = logits.longest(change, bias, spread, self._grams, scorer.n_classes)
-            hopeful = pool.imagined(gradient_norm=lengths, absent=absent)
-        scores = criteria.get(criterion)(hopeful)
-        return np.asarray(np.where(pool.askable, scores, -np.inf).max(axis=1))
+            logits.longest(
+                change,
+                bias,
+                spread,
+                self._grams,
+                scorer.n_classes,
+                lambda a, b, lengths, absent: hope(a, b, gradient_norm=lengths, absent=absent),
+            )
+        return ceilings
 
     def _follow(self, scorer: Scorer) -> Change:
         """What moves the kept logits to the present weights; nothing is kept where the weights moved too far."""
@@ -196,7 +208,7 @@ class Selection:
         slack = longest(weights - followed.reached) + followed.rounding + fresh_slack(weights)
         unit, sizes = unit_of(weights.dtype), np.diff(scorer.instances.offsets)
         off = slack * followed.radius + 4 * unit * float(np.abs(bias).max(initial=0))
-        rounding = (sizes + 2) * (2 * len(weights) + 100) * unit
+        rounding = (sizes + 2) * ((2 * len(weights) + 100) * unit)
         return (1.001 * (np.expm1(2 * off) + 2 * rounding)).astype(weights.dtype)
 
 

@@ -29,7 +29,7 @@ def widening_uncertainty(pool: Pool) -> Array:
     array([0, 0])
     """
     scores = balanced_uncertainty(pool)
-    if pool.whole.known.all(axis=1).any():
+    if pool.has_complete_bag:
         return scores
     bags, classes = pool.whole.shape
     drawn = (pool.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags

@@ -22,6 +22,7 @@ from bagwise.kernels.compile import Array
 Result = TypeVar("Result")
 
 LOGITS_PER_BLOCK = 2**18
+FEWEST_LOGITS = 2**15
 PAGE = 4096
 
 
@@ -101,8 +102,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def split(offsets: Array, columns: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of bags, each about `LOGITS_PER_BLOCK` logits and at least one bag."""
-    rows_per_block = max(1, LOGITS_PER_BLOCK // columns)
+    """Consecutive ranges of bags, each about `LOGITS_PER_BLOCK` logits and at least one bag; a few for a few bags."""
+    rows_per_block = max(1, min(LOGITS_PER_BLOCK, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
     bags, ranges, first = len(offsets) - 1, [], 0
     while first < bags:
         last = int(np.searchsorted(offsets, offsets[first] + rows_per_block, side="right")) - 1
@@ -173,4 +174,4 @@ def gather(x: Array, offsets: Array, bags: Array) -> tuple[Array, Array]:
     sizes = offsets[bags + 1] - offsets[bags]
     new_offsets = np.concatenate([[0], np.cumsum(sizes)])
     rows = np.repeat(offsets[bags] - new_offsets[:-1], sizes) + np.arange(new_offsets[-1])
-    return x[rows], new_offsets
+    return np.take(x, rows, axis=0), new_offsets

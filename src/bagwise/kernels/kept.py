@@ -10,8 +10,10 @@ by that share. Ceilings are what the exact numbers cannot exceed then:
 
     min(P1, P0)  <=  min(P1^ (1 + spread), P0^ + P1^ spread, 1/2)                           P0  <=  P0^ + P1^ spread
 
-A gradient is a sum over instances of k_i x_i' (`gradient_length`), with ||k_i||^2 = p_ic^2 + q_ic^2 sum_{t != c} p_it^2.
-With K the bag's Gram matrix its squared norm is at most
+A gradient is a sum over instances of k_i x_i' (`gradient_length`), with ||k_i||^2 = p_ic^2 (1 + r_ic), where r_ic is the sum
+of the squared shares of the other classes in 1 - p_ic: known for the likeliest class m, and for another at most
+min(1, sum_t p_it^2 / (1 - p_ic)^2) with 1 - p_ic >= max(p_im, 1 - p_im). With K the bag's Gram matrix the squared norm is
+at most
 
     row sum * sum_i ||k_i||^2,   or   sum_i K_ii ||k_i||^2 + overlap * [(sum_i ||k_i||)^2 - sum_i ||k_i||^2]
 
@@ -31,7 +33,7 @@ from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.instances import Instances
 from bagwise.kernels.presence import bag_presence
 from bagwise.kernels.product import Linear, pack, padded, product_into
-from bagwise.kernels.softmax import softmax_rows
+from bagwise.kernels.softmax import argmax_of, softmax_of
 
 TINY = 1e-30
 
@@ -49,12 +51,11 @@ Change = Move | Linear | None
 
 
 @kernel
-def _nearest_sides(e: Array, rest: Array, offsets: Array, first: int, last: int, spread: Array, sides: Array) -> None:
+def _nearest_sides(e: Array, rest: Array, offsets: Array, spread: Array, sides: Array) -> None:
     absent, present = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
     half, tiny = e.dtype.type(0.5), e.dtype.type(TINY)
-    base = offsets[first]
-    for b in range(first, last):
-        rows = slice(offsets[b] - base, offsets[b + 1] - base)
+    for b in range(sides.shape[0]):
+        rows = slice(offsets[b] - offsets[0], offsets[b + 1] - offsets[0])
         bag_presence(e[rows], rest[rows], absent, present)
         for c in range(sides.shape[1]):
             more = present[c] * spread[b] + tiny
@@ -62,25 +63,25 @@ def _nearest_sides(e: Array, rest: Array, offsets: Array, first: int, last: int,
 
 
 @kernel
-def _add_squares(e: Array, rest: Array, length: Array, sums: Array) -> None:
-    """Add ||k_i||^2, ||k_i||^2 K_ii and ||k_i|| of every class, for one instance."""
+def _add_row(e: Array, rest: float, diagonal: float, sums: Array, weighted: Array, roots: Array) -> None:
+    """Add ||k_i||^2, K_ii ||k_i||^2 and ||k_i|| of one instance, each class's at least."""
     zero, one = e.dtype.type(0), e.dtype.type(1)
-    below, tops = zero, zero
+    squares = zero
     for c in range(e.shape[0]):
-        below += e[c] * e[c] if e[c] < one else zero
-        tops += zero if e[c] < one else one
-    s = one + rest
-    inverse = one / s
-    others = (below + tops - one) / (rest * rest) if rest > e.dtype.type(TINY) else one
-    at_top = inverse * inverse * (one + min(others, one))
+        squares += e[c] * e[c]
+    wide, inverse = max(rest, one), one / (one + rest)
+    factor = inverse * math.sqrt(one + min(squares / (wide * wide), one))
     for c in range(e.shape[0]):
-        p = e[c] * inverse
-        q = e[c] / (s - e[c] if e[c] < one else one)
-        left = max(tops + below - e[c] * e[c], zero) * inverse * inverse
-        square = p * p + q * q * left if e[c] < one else at_top
-        sums[0, c] += square
-        sums[1, c] += square * length
-        sums[2, c] += math.sqrt(square)
+        root = e[c] * factor
+        square = root * root
+        sums[c] += square
+        weighted[c] += square * diagonal
+        roots[c] += root
+    at_top = inverse * math.sqrt(one + min(max(squares - one, zero) / max(rest * rest, e.dtype.type(TINY)), one))
+    m = argmax_of(e)
+    sums[m] += at_top * at_top - factor * factor
+    weighted[m] += (at_top * at_top - factor * factor) * diagonal
+    roots[m] += at_top - factor
 
 
 @kernel
@@ -88,8 +89,6 @@ def _longest(
     e: Array,
     rest: Array,
     offsets: Array,
-    first: int,
-    last: int,
     spread: Array,
     diagonal: Array,
     row_sum: Array,
@@ -98,21 +97,31 @@ def _longest(
     absences: Array,
 ) -> None:
     absent, present = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
-    sums = np.empty((3, e.shape[1]), e.dtype)
-    one, tiny = e.dtype.type(1), e.dtype.type(TINY)
-    base = offsets[first]
-    for b in range(first, last):
-        rows = slice(offsets[b] - base, offsets[b + 1] - base)
+    sums, weighted, roots = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
+    zero, one, tiny = e.dtype.type(0), e.dtype.type(1), e.dtype.type(TINY)
+    for b in range(lengths.shape[0]):
+        rows = slice(offsets[b] - offsets[0], offsets[b + 1] - offsets[0])
         bag_presence(e[rows], rest[rows], absent, present)
-        sums[:] = 0
-        for i in range(offsets[b], offsets[b + 1]):
-            _add_squares(e[i - base], rest[i - base], diagonal[i], sums)
-        factor = (one + spread[b]) * (one + spread[b])
+        sums[:] = zero
+        weighted[:] = zero
+        roots[:] = zero
+        for i in range(rows.start, rows.stop):
+            _add_row(e[i], rest[i], diagonal[i], sums, weighted, roots)
+        factor, more, together, apart = (one + spread[b]) * (one + spread[b]), spread[b], row_sum[b], overlap[b]
         for c in range(lengths.shape[1]):
-            together = row_sum[b] * sums[0, c]
-            apart = sums[1, c] + overlap[b] * max(sums[2, c] * sums[2, c] - sums[0, c], e.dtype.type(0))
-            lengths[b, c] = math.sqrt(min(together, apart)) * factor + tiny
-            absences[b, c] = absent[c] + present[c] * spread[b] + tiny
+            separately = weighted[c] + apart * max(roots[c] * roots[c] - sums[c], zero)
+            lengths[b, c] = math.sqrt(max(min(together * sums[c], separately), zero)) * factor + tiny
+            absences[b, c] = absent[c] + present[c] * more + tiny
+
+
+@kernel
+def best_allowed(scores: Array, allowed: Array, best: Array) -> None:
+    """The largest allowed score of every row; minus infinity where nothing is."""
+    for b in range(scores.shape[0]):
+        best[b] = -np.inf
+        for c in range(scores.shape[1]):
+            if allowed[b, c] and scores[b, c] > best[b]:
+                best[b] = scores[b, c]
 
 
 @dataclass(frozen=True)
@@ -127,29 +136,42 @@ class KeptLogits:
         """Room for them, to be filled by a first change."""
         return cls(instances, np.empty((len(instances.x), padded(columns)), instances.precision))
 
-    def nearest_sides(self, change: Change, bias: Array, spread: Array, classes: int) -> Array:
-        """At most min(P1, P0) of every pair, after `change`."""
-        sides = np.empty((len(spread), classes), self.values.dtype)
+    def nearest_sides(
+        self, change: Change, bias: Array, spread: Array, classes: int, use: Callable[[int, int, Array], None]
+    ) -> None:
+        """Use(first, last, at most min(P1, P0) of their pairs) for every block of bags, after `change`."""
         offsets = self.instances.offsets
 
         def block(e: Array, rest: Array, first: int, last: int) -> None:
-            _nearest_sides(e, rest, offsets, first, last, spread, sides)
+            sides = scratch("sides", (last - first, classes), e.dtype)
+            _nearest_sides(e, rest, offsets[first : last + 1], spread[first:last], sides)
+            use(first, last, sides)
 
         self._each(change, bias, block)
-        return sides
 
     def longest(
-        self, change: Change, bias: Array, spread: Array, bounds: "GramBounds", classes: int
-    ) -> tuple[Array, Array]:
-        """At most the norm of d log P(absent)/d weights, and at most P(absent), of every pair, after `change`."""
-        shape, offsets = (len(spread), classes), self.instances.offsets
-        lengths, absences = np.empty(shape, self.values.dtype), np.empty(shape, self.values.dtype)
+        self,
+        change: Change,
+        bias: Array,
+        spread: Array,
+        bounds: "GramBounds",
+        classes: int,
+        use: Callable[[int, int, Array, Array], None],
+    ) -> None:
+        """The same with at most the norm of d log P(absent)/d weights and at most P(absent)."""
+        offsets = self.instances.offsets
 
         def block(e: Array, rest: Array, first: int, last: int) -> None:
-            _longest(e, rest, offsets, first, last, spread, *bounds, lengths, absences)
+            shape, bags = (last - first, classes), slice(first, last)
+            lengths, absences = scratch("lengths", shape, e.dtype), scratch("absences", shape, e.dtype)
+            diagonal = bounds.diagonal[offsets[first] : offsets[last]]
+            starts = offsets[first : last + 1]
+            _longest(
+                e, rest, starts, spread[bags], diagonal, bounds.row_sum[bags], bounds.overlap[bags], lengths, absences
+            )
+            use(first, last, lengths, absences)
 
         self._each(change, bias, block)
-        return lengths, absences
 
     def _each(self, change: Change, bias: Array, use: Callable[[Array, Array, int, int], None]) -> None:
         """Change the logits of every block and use their soft-max while it is warm."""
@@ -160,10 +182,8 @@ class KeptLogits:
             rows = slice(offsets[first], offsets[last])
             kept = self.values[rows]
             apply(rows, kept)
-            e = scratch("logits", kept.shape, kept.dtype)
-            e[:] = kept
-            rest = scratch("rest", (len(kept),), kept.dtype)
-            softmax_rows(e, padded_bias, rest)
+            e, rest = scratch("logits", kept.shape, kept.dtype), scratch("rest", (len(kept),), kept.dtype)
+            softmax_of(kept, padded_bias, e, rest)
             use(e, rest, first, last)
 
         each_block(offsets, self.values.shape[1], block)
@@ -175,15 +195,12 @@ class KeptLogits:
         if isinstance(change, Linear):
             anew = change
             return lambda rows, kept: product_into(kept, x.rows(rows), anew.packed, 0.0)
-        width = padded(len(change.along))
-        by = np.zeros((len(change.by), width), self.values.dtype)
-        by[:, : len(change.along)] = change.by
-        along, back, keep = pack(change.along), pack(by), change.keep
+        along, by, keep, rank = pack(change.along), pack(change.by), change.keep, len(change.along)
 
         def move(rows: slice, kept: Array) -> None:
-            part = scratch("along", (len(kept), width), kept.dtype)
+            part = scratch("along", (len(kept), padded(rank)), kept.dtype)
             product_into(part, x.rows(rows), along, 0.0)
-            product_into(kept, part, back, keep)
+            product_into(kept, part[:, :rank], by, keep)
 
         return move
 

@@ -17,23 +17,29 @@ ROWS_AT_A_TIME = 16
 
 
 @kernel
-def softmax_rows(logits: Array, bias: Array, rest: Array) -> None:
-    """Turn rows of logits (+ bias) into `e` in place and fill `rest`; padded columns become 0.
+def softmax_of(logits: Array, bias: Array, e: Array, rest: Array) -> None:
+    """Fill `e` and `rest` from rows of logits (+ bias); padded columns become 0.
 
-    `logits` are contiguous and a whole number of vectors wide.
+    `logits` and `e`, which may be the same, are contiguous and a whole number of vectors wide.
     """
     rows, columns = logits.shape
     like, vectors, stride = logits.dtype.type(0), columns // LANES, logits.strides[0]
     for start in range(0, rows, ROWS_AT_A_TIME):
         count = min(ROWS_AT_A_TIME, rows - start)
-        first = logits.ctypes.data + start * stride
+        first, out = logits.ctypes.data + start * stride, e.ctypes.data + start * stride
         for i in range(count):
-            below_top(first + i * stride, bias.ctypes.data, vectors, like)
-        exponents = logits[start : start + count].reshape(count * columns)
+            below_top(first + i * stride, bias.ctypes.data, out + i * stride, vectors, like)
+        exponents = e[start : start + count].reshape(count * columns)
         for k in range(count * columns):
             exponents[k] = exp_of_nonpositive(exponents[k])
         for i in range(count):
-            rest[start + i] = rest_of(first + i * stride, vectors, like)
+            rest[start + i] = rest_of(out + i * stride, vectors, like)
+
+
+@kernel
+def softmax_rows(logits: Array, bias: Array, rest: Array) -> None:
+    """Turn rows of logits (+ bias) into `e` in place and fill `rest`."""
+    softmax_of(logits, bias, logits, rest)
 
 
 @kernel

@@ -62,6 +62,13 @@ class Vectors(NamedTuple):
         function = cgutils.get_or_insert_function(self.builder.module, three, f"llvm.fma.{self.name}")
         return self.builder.call(function, [a, b, c])
 
+    def prefetch(self, address: Any) -> None:
+        """Have the memory at this address fetched, which need not exist."""
+        whole, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        four = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
+        function = cgutils.get_or_insert_function(self.builder.module, four, "llvm.prefetch.p0")
+        self.builder.call(function, [self.builder.inttoptr(address, byte), whole(0), whole(3), whole(1)])
+
     def variable(self, value: Any) -> Any:
         """A vector that changes."""
         held = cgutils.alloca_once(self.builder, self.kind)
@@ -107,12 +114,12 @@ def compiled(arguments: int, returns: bool, write: Callable[..., Any]) -> Any:
             return signature(like), generator(like)
 
         return intrinsic(two)
-    if arguments == 3:
+    if arguments == 4:
 
-        def three(_context: Any, a: Any, b: Any, c: Any, like: Any) -> Any:
+        def four(_context: Any, a: Any, b: Any, c: Any, d: Any, like: Any) -> Any:
             return signature(like), generator(like)
 
-        return intrinsic(three)
+        return intrinsic(four)
 
     def six(_context: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, like: Any) -> Any:
         return signature(like), generator(like)
@@ -120,18 +127,18 @@ def compiled(arguments: int, returns: bool, write: Callable[..., Any]) -> Any:
     return intrinsic(six)
 
 
-def _below_top(vectors: Vectors, row: Any, bias: Any, count: Any, _like: Any) -> None:
+def _below_top(vectors: Vectors, row: Any, bias: Any, out: Any, count: Any, _like: Any) -> None:
     builder = vectors.builder
     first = builder.fadd(vectors.load(row, row.type(0)), vectors.load(bias, bias.type(0)))
     top = vectors.variable(first)
     with vectors.each(count) as offset:
         z = builder.fadd(vectors.load(row, offset), vectors.load(bias, offset))
-        vectors.store(z, row, offset)
+        vectors.store(z, out, offset)
         before = builder.load(top)
         builder.store(builder.select(builder.fcmp_ordered(">", z, before), z, before), top)
     largest = vectors.spread(vectors.largest(builder.load(top)))
     with vectors.each(count) as offset:
-        vectors.store(builder.fsub(vectors.load(row, offset), largest), row, offset)
+        vectors.store(builder.fsub(vectors.load(out, offset), largest), out, offset)
 
 
 def _rest_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
@@ -147,8 +154,8 @@ def _rest_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
     return builder.fadd(vectors.total(builder.load(below)), others)
 
 
-below_top = compiled(3, False, _below_top)
-"""below_top(row, bias, vectors, like): row <- row + bias - its largest number."""
+below_top = compiled(4, False, _below_top)
+"""below_top(row, bias, out, vectors, like): out <- row + bias - the largest number of it."""
 
 rest_of = compiled(2, True, _rest_of)
 """rest_of(row, vectors, like): sum of a row's numbers but for one of those that are 1."""

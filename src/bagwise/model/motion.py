@@ -20,7 +20,7 @@ import numpy.typing as npt
 from bagwise.kernels import Array
 from bagwise.kernels.kept import Move
 
-RANK = 16
+RANK = 12
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class Motion:
     @classmethod
     def between(cls, before: Array, after: Array) -> "Motion":
         """The best description with `RANK` directions, in the precision of `after`."""
-        keep = float(after.dtype.type(1 + _shrinkage(after - before, before)))
+        classes = _directions(after - before)
+        keep = float(after.dtype.type(1 + _shrinkage(after - before, before, classes)))
         difference = after - keep * before
-        _, along = _directions(difference)
+        along = _orthonormal(difference.T @ classes.T)
         used = along.astype(after.dtype)
         by = (difference @ along.T).astype(after.dtype)
         reached = keep * before + by.astype(float) @ used
@@ -54,11 +55,14 @@ def fresh_slack(weights: Array) -> float:
     return unit_of(weights.dtype) * _climb(weights)
 
 
-def _directions(difference: Array) -> tuple[Array, Array]:
-    """Orthonormal rows that span most of what the columns and the rows of `difference` do."""
-    classes, _ = np.linalg.qr(difference @ _probe(difference.shape[1], min(RANK, *difference.shape)))
-    features, _ = np.linalg.qr(difference.T @ classes)
-    return classes.T, np.ascontiguousarray(features.T)
+def _directions(difference: Array) -> Array:
+    """Orthonormal rows that span most of what the columns of `difference` do."""
+    return _orthonormal(difference @ _probe(difference.shape[1], min(RANK, *difference.shape)))
+
+
+def _orthonormal(columns: Array) -> Array:
+    """Rows that span what the columns do."""
+    return np.ascontiguousarray(np.linalg.qr(columns)[0].T)
 
 
 @cache
@@ -66,12 +70,12 @@ def _probe(features: int, rank: int) -> Array:
     return np.random.default_rng(0).standard_normal((features, rank))
 
 
-def _shrinkage(difference: Array, start: Array) -> float:
+def _shrinkage(difference: Array, start: Array, classes: Array) -> float:
     """The s for which s `start` is most like `difference`, across the directions on both sides.
 
     What the directions miss of the rest is small on either side, so it is small squared here.
     """
-    classes, features = _directions(difference)
+    features = _orthonormal(difference.T @ classes.T)
 
     def across(matrix: Array) -> Array:
         one_side = matrix - classes.T @ (classes @ matrix)

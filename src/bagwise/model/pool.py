@@ -125,10 +125,15 @@ class Pool:
         """Which pairs have a label."""
         return self.labels.known
 
-    @property
+    @cached_property
     def n_known(self) -> int:
         """Number of known pairs |L|."""
         return self.labels.n_known
+
+    @cached_property
+    def has_complete_bag(self) -> bool:
+        """Whether every label of some bag is known."""
+        return bool(self.labels.known.all(axis=1).any())
 
     @cached_property
     def askable(self) -> Array:
@@ -153,18 +158,18 @@ class Pool:
 
     def select(self, bags: Array) -> "Part":
         """Some of the bags."""
-        return Part(self, bags, self.scorer.on(self.scorer.instances.select(bags)))
+        return Part(self, bags)
 
     def between(self, first: int, last: int) -> "Part":
         """Consecutive bags, without a copy of their instances."""
-        return Part(self, slice(first, last), self.scorer.on(self.scorer.instances.between(first, last)))
+        return Part(self, slice(first, last))
 
 
 class Part(Pool):
-    """Some bags of a pool, scored as in the whole: `asked`, `n_known` and `whole` are about all bags."""
+    """Some bags of a pool, scored as in the whole: all totals are about all bags."""
 
-    def __init__(self, whole: Pool, bags: Array | slice, scorer: Scorer) -> None:
-        self._whole, self._bags, self._scorer = whole, bags, scorer
+    def __init__(self, whole: Pool, bags: Array | slice) -> None:
+        self._whole, self._bags = whole, bags
         self.keys, self.seed, self.prior = whole.keys[bags], whole.seed, whole.prior
         self.shape = (len(self.keys), whole.shape[1])
 
@@ -172,6 +177,14 @@ class Part(Pool):
     def whole(self) -> Pool:
         """The pool that this one is a part of."""
         return self._whole
+
+    @cached_property
+    def scorer(self) -> Scorer:  # type: ignore[override]
+        """The model behind the pool, on these bags."""
+        bags, scorer = self._bags, self._whole.scorer
+        if isinstance(bags, slice):
+            return scorer.on(scorer.instances.between(bags.start, bags.stop))
+        return scorer.on(scorer.instances.select(bags))
 
     @cached_property
     def labels(self) -> Labels:  # type: ignore[override]
@@ -184,16 +197,16 @@ class Part(Pool):
         return np.asarray(self._whole.askable[self._bags])
 
     @property
-    def known(self) -> Array:
-        """Which pairs have a label."""
-        return self._whole.labels.known[self._bags]
-
-    @property
-    def n_known(self) -> int:
+    def n_known(self) -> int:  # type: ignore[override]
         """Number of known pairs |L| in the whole pool."""
         return self._whole.n_known
 
-    @cached_property
-    def asked(self) -> Array:
+    @property
+    def has_complete_bag(self) -> bool:  # type: ignore[override]
+        """Whether every label of some bag of the whole pool is known."""
+        return self._whole.has_complete_bag
+
+    @property
+    def asked(self) -> Array:  # type: ignore[override]
         """Questions already spent on every class, in the whole pool."""
         return self._whole.asked
