@@ -23,6 +23,7 @@ from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State
 from bagwise.scouting import EVERY, Scout
+from bagwise.selection import Selection, Statistics
 
 AUDIT = 0xA0D1
 UNDO_AT_ONCE = 64
@@ -77,6 +78,7 @@ class ActiveLearner(Learner):
         self._check_parameters()
         self._states: deque[State] = deque(maxlen=UNDO_AT_ONCE)
         self._revised = False
+        self._selection = Selection()
         self.model: MIMLClassifier = self._start(clone(self._template), learn=memory is None)
         self._first_state = self._state
         if memory is not None:
@@ -210,6 +212,11 @@ class ActiveLearner(Learner):
             seed=self.random_state,
         )
 
+    @property
+    def statistics(self) -> Statistics:
+        """What finding the questions has cost: how many bags had to be scored, and how often all of them."""
+        return self._selection.statistics
+
     @cached_property
     def _scout(self) -> Scout:
         return Scout.of(self._instances, len(self.classes), self.random_state)
@@ -261,7 +268,12 @@ class ActiveLearner(Learner):
 
     def _in_turn(self, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]) -> list[Question]:
         """Every turn is an audit or not, whatever is chosen in the others."""
-        pool = self.pool()
+        with single_threaded_blas():
+            return self._in_turn_from(self.pool(), count, choose)
+
+    def _in_turn_from(
+        self, pool: Pool, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]
+    ) -> list[Question]:
         numbers = np.arange(self._told, self._told + count, dtype=np.uint64)
         audits = keyed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
         drawn = iter(self._choose(pool, "random", count) if audits.any() else [])
@@ -280,6 +292,8 @@ class ActiveLearner(Learner):
         turn = self.scouting and self._told % EVERY == 0
         if turn and Scout.unfound(pool.labels, pool.askable).any():
             scores = self._scout.scores(pool.labels, pool.askable)
+        elif self.granularity == "pair":
+            return self._selection.best(pool, criterion, count)
         else:
             scores = criteria.get(criterion)(pool)
         if self.granularity == "best_value":

@@ -12,6 +12,8 @@ from bagwise.criteria.uncertainty import uncertainty
 from bagwise.kernels import Array
 from bagwise.model.pool import Pool
 
+RISES_WITH = "nearest_side"
+
 
 def balanced_uncertainty(pool: Pool) -> Array:
     """Score every pair.

@@ -9,6 +9,8 @@ come from Gram matrices, O(n_b^2 (C + d)) a bag for all classes, without forming
 from bagwise.kernels import Array
 from bagwise.model.pool import Pool
 
+RISES_WITH = "gradient_length"
+
 
 def expected_gradient_length(pool: Pool) -> Array:
     """Score every pair.

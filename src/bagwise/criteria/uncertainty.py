@@ -4,10 +4,15 @@
 
 Range [0, 1/2]. Cost O(bags * classes), no refit. Blind to what the answer would change elsewhere.
 The paper's alternative |P1 - 1/2| |P0 - 1/2| gives the same order when it is minimised (it says maximised).
+It is computed as 2 m (1 - m) with m = min(P1, P0), which rises with m in rounded numbers as well, up to 1/2 exactly.
 """
+
+import numpy as np
 
 from bagwise.kernels import Array
 from bagwise.model.pool import Pool
+
+RISES_WITH = "nearest_side"
 
 
 def uncertainty(pool: Pool) -> Array:
@@ -16,6 +21,8 @@ def uncertainty(pool: Pool) -> Array:
     >>> uncertainty(Pool([[0.5, 1.0]]))
     array([[0.5, 0. ]])
     """
-    scores = pool.present * pool.absent
+    side = np.minimum(pool.present, pool.absent)
+    scores: Array = 1 - side
+    scores *= side
     scores *= 2
     return scores

@@ -19,6 +19,8 @@ from bagwise.model.pool import Pool
 LABELS_PER_CLASS = 5
 LOTS = 1 << 42
 
+RISES_WITH = "nearest_side"
+
 
 def widening_uncertainty(pool: Pool) -> Array:
     """Score every pair.
@@ -27,9 +29,9 @@ def widening_uncertainty(pool: Pool) -> Array:
     array([0, 0])
     """
     scores = balanced_uncertainty(pool)
-    if pool.known.all(axis=1).any():
+    if pool.has_complete_bag:
         return scores
-    bags, classes = pool.shape
+    bags, classes = pool.whole.shape
     drawn = (pool.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
     lots = keyed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.n_known))
     rest = lots >= drawn

@@ -1,7 +1,7 @@
 """Work through bags in blocks that fit the cache, on all cores, in an order that does not depend on their number.
 
-Each thread multiplies its block with BLAS and then runs a compiled kernel on the logits while they are warm. BLAS is
-held to one thread meanwhile: two thread pools that wait for each other by spinning made the pass ten times slower.
+Each thread multiplies its block and then runs a compiled kernel on the logits while they are warm. BLAS is held to one
+thread meanwhile: two thread pools that wait for each other by spinning made the pass ten times slower.
 """
 
 import os
@@ -17,12 +17,13 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from bagwise.errors import BagwiseError
-from bagwise.kernels.compile import Array, padding
+from bagwise.kernels.compile import Array
 
 Result = TypeVar("Result")
 
 LOGITS_PER_BLOCK = 2**18
-LANES = 8
+FEWEST_LOGITS = 2**15
+PAGE = 4096
 
 
 def thread_count() -> int:
@@ -92,6 +93,7 @@ def _start_afresh() -> None:
     """In a forked child: its parent's threads, and whoever held the lock, are not there."""
     _workers.cache_clear()
     _keeper.cache_clear()
+    _reader.cache_clear()
     single_threaded_blas.__init__()  # type: ignore[misc]
 
 
@@ -100,8 +102,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def split(offsets: Array, columns: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of bags, each about `LOGITS_PER_BLOCK` logits and at least one bag."""
-    rows_per_block = max(1, LOGITS_PER_BLOCK // columns)
+    """Consecutive ranges of bags, each about `LOGITS_PER_BLOCK` logits and at least one bag; a few for a few bags."""
+    rows_per_block = max(1, min(LOGITS_PER_BLOCK, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
     bags, ranges, first = len(offsets) - 1, [], 0
     while first < bags:
         last = int(np.searchsorted(offsets, offsets[first] + rows_per_block, side="right")) - 1
@@ -121,6 +123,36 @@ def each_block(offsets: Array, columns: int, work: Callable[[int, int], Result])
         return list(_workers(threads).map(work, *zip(*ranges, strict=True)))
 
 
+@cache
+def _reader() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="bagwise-reader")
+
+
+def _is_mapped(x: Array) -> bool:
+    """Whether these numbers lie in a file."""
+    held: object = x
+    while held is not None and not isinstance(held, np.memmap):
+        held = getattr(held, "base", None)
+    return held is not None
+
+
+def _touch(x: Array, first: int, last: int) -> None:
+    """Have the system read these rows: a number of every page is looked at."""
+    x[first:last].reshape(-1)[:: max(1, PAGE // x.itemsize)].max(initial=0)
+
+
+def ahead(x: Array, offsets: Array, starts: range) -> Iterator[tuple[int, int]]:
+    """(first, last) of the parts of bags that begin at `starts`; a thread reads the rows of the next from the disk."""
+    ends = [*starts[1:], len(offsets) - 1]
+    reading, mapped = None, _is_mapped(x)
+    for first, last in zip(starts, ends, strict=True):
+        if mapped and last < ends[-1]:
+            reading = _reader().submit(_touch, x, offsets[last], offsets[min(last + starts.step, ends[-1])])
+        yield first, last
+        if reading is not None:
+            reading.result()
+
+
 _scratch = threading.local()
 
 
@@ -135,27 +167,11 @@ def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     return held[:size].reshape(shape)
 
 
-def padded(columns: int) -> int:
-    """`columns` rounded up so that rows end on a whole vector."""
-    return -(-columns // LANES) * LANES
-
-
-def logits_of(x: Array, weights: Array, bias: Array) -> tuple[Array, Array, Array]:
-    """x @ weights.T in padded scratch, the bias padded to match, and room for one number per row."""
-    columns = len(weights)
-    logits = scratch("logits", (len(x), padded(columns)), x.dtype)
-    logits[:, columns:] = 0
-    np.matmul(x, weights.T, out=logits[:, :columns])
-    padded_bias = np.full(logits.shape[1], padding(x.dtype), x.dtype)
-    padded_bias[:columns] = bias
-    return logits, padded_bias, scratch("rest", (len(x),), x.dtype)
-
-
 def gather(x: Array, offsets: Array, bags: Array) -> tuple[Array, Array]:
     """The rows of these bags, in this order, and their offsets; the arrays themselves when that is all of them."""
-    if np.array_equal(bags, np.arange(len(offsets) - 1)):
+    if len(bags) == len(offsets) - 1 and np.array_equal(bags, np.arange(len(bags))):
         return x, offsets
-    sizes = np.diff(offsets)[bags]
+    sizes = offsets[bags + 1] - offsets[bags]
     new_offsets = np.concatenate([[0], np.cumsum(sizes)])
     rows = np.repeat(offsets[bags] - new_offsets[:-1], sizes) + np.arange(new_offsets[-1])
-    return x[rows], new_offsets
+    return np.take(x, rows, axis=0), new_offsets

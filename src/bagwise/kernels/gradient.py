@@ -5,10 +5,11 @@ The sum runs over the known labels one by one (marginal), or over bags, all know
 
 import numpy as np
 
-from bagwise.kernels.blocks import each_block, logits_of
+from bagwise.kernels.blocks import each_block
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.joint import bag_joint_likelihood
 from bagwise.kernels.likelihood import bag_likelihood, no_flips
+from bagwise.kernels.product import Linear, precise
 from bagwise.kernels.softmax import softmax_rows
 
 
@@ -59,11 +60,11 @@ def log_likelihood_and_gradient(
     """
     rates = no_flips() if flip is None else flip
     together = np.zeros(len(offsets) - 1, bool) if joint is None else joint
-    columns = len(weights)
+    columns, linear = len(weights), Linear(weights, bias)
 
     def block(first: int, last: int) -> tuple[float, Array, Array]:
-        rows = x[offsets[first] : offsets[last]]
-        logits, padded_bias, rest = logits_of(rows, weights, bias)
+        rows = precise(x[offsets[first] : offsets[last]])
+        logits, padded_bias, rest = linear.logits(rows)
         total = _likelihood_block(
             logits, padded_bias, rest, offsets, first, last, value, known, rates, together, rows, weights, bias
         )

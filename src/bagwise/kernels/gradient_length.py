@@ -20,10 +20,11 @@ import math
 
 import numpy as np
 
-from bagwise.kernels.blocks import each_block, logits_of, padded, scratch
+from bagwise.kernels.blocks import each_block, scratch
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.instances import Instances
 from bagwise.kernels.presence import bag_presence
+from bagwise.kernels.product import Linear
 from bagwise.kernels.softmax import argmax_of, softmax_rows
 
 LARGEST_GRAM = 2048
@@ -180,14 +181,15 @@ def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes:
     """Norm of d log P(absent)/d weights, and P(absent), each (bags, classes)."""
     x, offsets, grams = instances.x, instances.offsets, instances.grams
     shape = (len(offsets) - 1, classes)
-    lengths, absent = np.empty(shape, x.dtype), np.empty(shape, x.dtype)
+    lengths, absent = np.empty(shape, weights.dtype), np.empty(shape, weights.dtype)
+    linear = Linear(weights, bias)
     kept = np.diff(grams.offsets) > 0
     fresh = ~kept & _gram_is_cheaper(np.diff(offsets), len(weights), instances.width)
     by_gradient = ~kept & ~fresh
 
     def block(first: int, last: int) -> None:
         start = offsets[first]
-        logits, padded_bias, rest = logits_of(x[start : offsets[last]], weights, bias)
+        logits, padded_bias, rest = linear.logits(x[start : offsets[last]])
         softmax_rows(logits, padded_bias, rest)
         seen = instances.transformed(start, offsets[last] if fresh[first:last].any() else start)
         _length_block(logits, rest, offsets, first, last, grams.entries, grams.offsets, fresh, seen, lengths, absent)
@@ -202,11 +204,11 @@ def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes:
 
 def absent_gradients(x: Array, seen: Array, weights: Array, bias: Array, classes: int) -> Array:
     """d log P(absent)/d weights of one bag, explicitly: (classes, K, columns of `seen`)."""
-    logits, padded_bias, rest = logits_of(x, weights, bias)
+    logits, padded_bias, rest = Linear(weights, bias).logits(x)
     softmax_rows(logits, padded_bias, rest)
     p, q, u, top = _rows_of(logits, rest)
-    factors = scratch("factors", (len(x), padded(len(weights))), x.dtype)
-    gradients = np.empty((classes, len(weights), seen.shape[1]), x.dtype)
+    factors = scratch("factors", logits.shape, weights.dtype)
+    gradients = np.empty((classes, len(weights), seen.shape[1]), weights.dtype)
     for c in range(classes):
         gradient_factors(p, q, u, top, c, factors)
         np.matmul(factors[:, : len(weights)].T, seen, out=gradients[c])

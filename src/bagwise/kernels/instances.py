@@ -7,14 +7,16 @@ A row is seen as  [(x - shift)/scale, 1].  Weights on what is seen fold into wei
 and gradients unfold the same way, so standardised features cost neither memory nor time, memory maps included.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from bagwise.errors import BagwiseError
 from bagwise.kernels.blocks import each_block, gather
 from bagwise.kernels.compile import Array
+from bagwise.kernels.product import precise
 
 KEPT_SHARE = 4
 
@@ -42,9 +44,18 @@ class Instances:
         """Number of columns seen: features, and the constant."""
         return int(self.x.shape[1]) + self.intercept
 
+    @property
+    def precision(self) -> np.dtype[Any]:
+        """The type of numbers to compute with; half precision is for storage only."""
+        return np.dtype(np.float32) if self.x.dtype == np.float16 else self.x.dtype
+
+    def rows(self, rows: slice) -> Array:
+        """Raw rows to compute with, valid until this thread asks for others."""
+        return precise(self.x[rows])
+
     def transformed(self, first: int, last: int) -> Array:
         """Rows first..last as the model sees them, (rows, width)."""
-        rows = np.ones((last - first, self.width), self.x.dtype)
+        rows = np.ones((last - first, self.width), self.precision)
         features = rows[:, : self.x.shape[1]]
         np.subtract(self.x[first:last], self.shift, out=features)
         features /= self.scale
@@ -52,11 +63,24 @@ class Instances:
 
     def bag(self, b: int) -> Array:
         """The raw rows of one bag."""
-        return self.x[self.offsets[b] : self.offsets[b + 1]]
+        return self.rows(slice(*self.offsets[b : b + 2]))
 
     def select(self, bags: Array) -> "Instances":
-        """These bags only."""
-        return Instances(*gather(self.x, self.offsets, bags), self.shift, self.scale, self.intercept)
+        """These bags only, with their Gram matrices where these have been computed."""
+        x, offsets = gather(self.x, self.offsets, bags)
+        chosen = replace(self, x=x.astype(self.precision, copy=False), offsets=offsets)
+        if "grams" in self.__dict__:
+            chosen.__dict__["grams"] = Grams(*gather(self.grams.entries, self.grams.offsets, bags))
+        return chosen
+
+    def between(self, first: int, last: int) -> "Instances":
+        """Consecutive bags, as a view."""
+        offsets = self.offsets[first : last + 1]
+        part = replace(self, x=self.x[offsets[0] : offsets[-1]], offsets=offsets - offsets[0])
+        if "grams" in self.__dict__:
+            entries, starts = self.grams.entries, self.grams.offsets[first : last + 1]
+            part.__dict__["grams"] = Grams(entries[starts[0] : starts[-1]], starts - starts[0])
+        return part
 
     def fold(self, seen_weights: Array) -> tuple[Array, Array]:
         """Weights and bias on raw rows, in the precision of the rows."""
@@ -65,10 +89,10 @@ class Instances:
         if self.intercept:
             bias = bias + seen_weights[:, -1]
         with np.errstate(over="ignore"):
-            folded = np.ascontiguousarray(weights, self.x.dtype), bias.astype(self.x.dtype)
-        largest = np.sqrt(np.finfo(self.x.dtype).max)
+            folded = np.ascontiguousarray(weights, self.precision), bias.astype(self.precision)
+        largest = np.sqrt(np.finfo(self.precision).max)
         if not all((np.abs(part) < largest).all() for part in folded):
-            raise BagwiseError(f"The weights are too large for features in {self.x.dtype}: scale the features.")
+            raise BagwiseError(f"The weights are too large for features in {self.precision}: scale the features.")
         return folded
 
     def unfold(self, by_weight: Array, by_bias: Array) -> Array:
@@ -82,7 +106,7 @@ class Instances:
         sizes = np.diff(self.offsets)
         kept = sizes * KEPT_SHARE <= self.x.shape[1]
         offsets = np.concatenate([[0], np.cumsum(np.where(kept, sizes**2, 0))])
-        entries = np.empty(offsets[-1], self.x.dtype)
+        entries = np.empty(offsets[-1], self.precision)
 
         def block(first: int, last: int) -> None:
             start = self.offsets[first]

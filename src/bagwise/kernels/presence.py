@@ -8,8 +8,9 @@ Cost O(N (d + 1) C), memory O(block).
 
 import numpy as np
 
-from bagwise.kernels.blocks import each_block, logits_of
+from bagwise.kernels.blocks import each_block
 from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.product import Linear
 from bagwise.kernels.softmax import softmax_rows
 
 
@@ -49,11 +50,12 @@ def _presence_block(
 def bag_probabilities(x: Array, offsets: Array, weights: Array, bias: Array, classes: int) -> tuple[Array, Array]:
     """P(present) and P(absent), each (bags, classes), of the first `classes` rows of `weights`."""
     bags = len(offsets) - 1
-    present = np.empty((bags, classes), x.dtype)
-    absent = np.empty((bags, classes), x.dtype)
+    present = np.empty((bags, classes), weights.dtype)
+    absent = np.empty((bags, classes), weights.dtype)
+    linear = Linear(weights, bias)
 
     def block(first: int, last: int) -> None:
-        logits, padded_bias, rest = logits_of(x[offsets[first] : offsets[last]], weights, bias)
+        logits, padded_bias, rest = linear.logits(x[offsets[first] : offsets[last]])
         softmax_rows(logits, padded_bias, rest)
         _presence_block(logits, rest, offsets, first, last, present, absent)
 
@@ -63,10 +65,11 @@ def bag_probabilities(x: Array, offsets: Array, weights: Array, bias: Array, cla
 
 def instance_probabilities(x: Array, weights: Array, bias: Array, classes: int) -> Array:
     """P(instance has class), (instances, classes)."""
-    probabilities = np.empty((len(x), classes), x.dtype)
+    probabilities = np.empty((len(x), classes), weights.dtype)
+    linear = Linear(weights, bias)
 
     def block(first: int, last: int) -> None:
-        logits, padded_bias, rest = logits_of(x[first:last], weights, bias)
+        logits, padded_bias, rest = linear.logits(x[first:last])
         softmax_rows(logits, padded_bias, rest)
         np.divide(logits[:, :classes], 1 + rest[:, None], out=probabilities[first:last])
 

@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from bagwise.kernels.blocks import padded
 from bagwise.kernels.compile import Array, kernel, padding
 from bagwise.kernels.instances import Instances
 from bagwise.kernels.likelihood import bag_likelihood, no_flips
+from bagwise.kernels.product import padded
 from bagwise.kernels.softmax import softmax_rows
 
 EVERY_KNOWN_CLASS = -1
@@ -104,6 +104,10 @@ def sgd_steps(
     flip: Array | None = None,
 ) -> Array:
     """The weights (K, d [+ 1]) after one step for every (bag, class) given, in that order."""
+    if instances.x.dtype != instances.precision:
+        stepped, bags = np.unique(bags, return_inverse=True)
+        instances, value, known = instances.select(stepped), value[stepped], known[stepped]
+        flip = None if flip is None else flip[stepped]
     result = np.array(weights, dtype=np.float64, order="C")
     columns = len(weights)
     padded_bias = np.full(padded(columns), padding(np.float64))

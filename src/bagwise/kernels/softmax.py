@@ -6,34 +6,40 @@ Row z with largest logit z_m (spec section 2):
     p_c = e_c / s,   1 - p_c = (s - e_c)/s  for c != m,   rest/s  for c = m
 
 `e` is 1 exactly at the arg-max (and at its ties, for which s - e = rest as well), so `e == 1` marks it.
-Finding all the maxima before any exponential keeps rows independent, so the processor works on several at once.
+The exponentials of several rows are taken in one long loop.
 """
 
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.exponential import exp_of_nonpositive
+from bagwise.kernels.vectors import LANES, below_top, rest_of
+
+ROWS_AT_A_TIME = 16
+
+
+@kernel
+def softmax_of(logits: Array, bias: Array, e: Array, rest: Array) -> None:
+    """Fill `e` and `rest` from rows of logits (+ bias); padded columns become 0.
+
+    `logits` and `e`, which may be the same, are contiguous and a whole number of vectors wide.
+    """
+    rows, columns = logits.shape
+    like, vectors, stride = logits.dtype.type(0), columns // LANES, logits.strides[0]
+    for start in range(0, rows, ROWS_AT_A_TIME):
+        count = min(ROWS_AT_A_TIME, rows - start)
+        first, out = logits.ctypes.data + start * stride, e.ctypes.data + start * stride
+        for i in range(count):
+            below_top(first + i * stride, bias.ctypes.data, out + i * stride, vectors, like)
+        exponents = e[start : start + count].reshape(count * columns)
+        for k in range(count * columns):
+            exponents[k] = exp_of_nonpositive(exponents[k])
+        for i in range(count):
+            rest[start + i] = rest_of(out + i * stride, vectors, like)
 
 
 @kernel
 def softmax_rows(logits: Array, bias: Array, rest: Array) -> None:
-    """Turn rows of logits (+ bias) into `e` in place and fill `rest`; padded columns become 0."""
-    zero, one = logits.dtype.type(0), logits.dtype.type(1)
-    rows, columns = logits.shape
-    for i in range(rows):
-        largest = logits[i, 0] + bias[0]
-        for c in range(columns):
-            z = logits[i, c] + bias[c]
-            logits[i, c] = z
-            largest = max(largest, z)
-        rest[i] = largest
-    for i in range(rows):
-        largest = rest[i]
-        below, at_top = zero, -one
-        for c in range(columns):
-            e = exp_of_nonpositive(logits[i, c] - largest)
-            logits[i, c] = e
-            below += e if e < one else zero
-            at_top += zero if e < one else one
-        rest[i] = below + at_top
+    """Turn rows of logits (+ bias) into `e` in place and fill `rest`."""
+    softmax_of(logits, bias, logits, rest)
 
 
 @kernel

@@ -1,6 +1,7 @@
 """Pool: all that a criterion may see of the model and the labels. Computed when asked for, once."""
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,26 +27,33 @@ class Scorer:
     n_classes: int
 
     @cached_property
-    def _folded(self) -> tuple[Array, Array]:
+    def folded(self) -> tuple[Array, Array]:
+        """Weights and bias on raw rows."""
         return self.instances.fold(self.weights)
+
+    def on(self, instances: Instances) -> "Scorer":
+        """The same weights on some of the same instances."""
+        other = replace(self, instances=instances)
+        other.__dict__["folded"] = self.folded
+        return other
 
     def probabilities(self) -> tuple[Array, Array]:
         """P(present) and P(absent), (bags x classes)."""
-        return bag_probabilities(self.instances.x, self.instances.offsets, *self._folded, self.n_classes)
+        return bag_probabilities(self.instances.x, self.instances.offsets, *self.folded, self.n_classes)
 
     def instance_probabilities(self, rows: slice = slice(None)) -> Array:
         """P(class) of instances, (instances x classes)."""
-        return instance_probabilities(self.instances.x[rows], *self._folded, self.n_classes)
+        return instance_probabilities(self.instances.x[rows], *self.folded, self.n_classes)
 
     def gradient_lengths(self) -> tuple[Array, Array]:
         """Norm of the gradient of log P(absent), and P(absent), in one pass."""
-        return gradient_lengths(self.instances, *self._folded, self.n_classes)
+        return gradient_lengths(self.instances, *self.folded, self.n_classes)
 
     def gradients(self, bag: int) -> Array:
         """Gradient of log P(absent) of one bag, flat: (classes x weights)."""
         first, last = self.instances.offsets[bag : bag + 2]
         seen = self.instances.transformed(first, last)
-        explicit = absent_gradients(self.instances.bag(bag), seen, *self._folded, self.n_classes)
+        explicit = absent_gradients(self.instances.bag(bag), seen, *self.folded, self.n_classes)
         return explicit.reshape(self.n_classes, -1)
 
 
@@ -117,17 +125,88 @@ class Pool:
         """Which pairs have a label."""
         return self.labels.known
 
-    @property
+    @cached_property
     def n_known(self) -> int:
         """Number of known pairs |L|."""
         return self.labels.n_known
+
+    @cached_property
+    def has_complete_bag(self) -> bool:
+        """Whether every label of some bag is known."""
+        return bool(self.labels.known.all(axis=1).any())
 
     @cached_property
     def askable(self) -> Array:
         """Which pairs may be asked."""
         return np.asarray(~(self.labels.known | self.withdrawn))
 
-    @property
+    @cached_property
     def asked(self) -> Array:
         """Questions already spent on every class."""
         return np.asarray(self.shape[0] - np.count_nonzero(self.askable, axis=0))
+
+    @property
+    def whole(self) -> "Pool":
+        """The pool that this one is a part of, or itself."""
+        return self
+
+    def imagined(self, **values: Array) -> "Pool":
+        """The same pool with other numbers for some of its properties."""
+        other = copy(self)
+        other.__dict__.update(values)
+        return other
+
+    def select(self, bags: Array) -> "Part":
+        """Some of the bags."""
+        return Part(self, bags)
+
+    def between(self, first: int, last: int) -> "Part":
+        """Consecutive bags, without a copy of their instances."""
+        return Part(self, slice(first, last))
+
+
+class Part(Pool):
+    """Some bags of a pool, scored as in the whole: all totals are about all bags."""
+
+    def __init__(self, whole: Pool, bags: Array | slice) -> None:
+        self._whole, self._bags = whole, bags
+        self.keys, self.seed, self.prior = whole.keys[bags], whole.seed, whole.prior
+        self.shape = (len(self.keys), whole.shape[1])
+
+    @property
+    def whole(self) -> Pool:
+        """The pool that this one is a part of."""
+        return self._whole
+
+    @cached_property
+    def scorer(self) -> Scorer:  # type: ignore[override]
+        """The model behind the pool, on these bags."""
+        bags, scorer = self._bags, self._whole.scorer
+        if isinstance(bags, slice):
+            return scorer.on(scorer.instances.between(bags.start, bags.stop))
+        return scorer.on(scorer.instances.select(bags))
+
+    @cached_property
+    def labels(self) -> Labels:  # type: ignore[override]
+        """The labels of these bags."""
+        return self._whole.labels.select(np.arange(self._whole.shape[0])[self._bags])
+
+    @cached_property
+    def askable(self) -> Array:
+        """Which pairs may be asked."""
+        return np.asarray(self._whole.askable[self._bags])
+
+    @property
+    def n_known(self) -> int:  # type: ignore[override]
+        """Number of known pairs |L| in the whole pool."""
+        return self._whole.n_known
+
+    @property
+    def has_complete_bag(self) -> bool:  # type: ignore[override]
+        """Whether every label of some bag of the whole pool is known."""
+        return self._whole.has_complete_bag
+
+    @property
+    def asked(self) -> Array:  # type: ignore[override]
+        """Questions already spent on every class, in the whole pool."""
+        return self._whole.asked

@@ -1,0 +1,161 @@
+"""Vector instructions where the compiler does not find them: reductions over rows of some dozens of numbers.
+
+Left to itself the compiler prepares for long rows and does short ones almost number by number, which made the
+soft-max three times slower. Rows start anywhere and are a whole number of vectors of `LANES` long; arguments are
+addresses in bytes.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 8
+
+
+class Vectors(NamedTuple):
+    """Writes instructions on vectors of `LANES` numbers."""
+
+    builder: Any
+    number: Any
+
+    @property
+    def size(self) -> int:
+        """Bytes of a number."""
+        return 4 if self.number == ir.FloatType() else 8
+
+    @property
+    def kind(self) -> Any:
+        """The type of a vector."""
+        return ir.VectorType(self.number, LANES)
+
+    @property
+    def name(self) -> str:
+        """How intrinsic functions call it."""
+        return f"v{LANES}f{8 * self.size}"
+
+    def address(self, start: Any, offset: Any, kind: Any) -> Any:
+        """A pointer to what is `offset` bytes behind `start`."""
+        return self.builder.inttoptr(self.builder.add(start, offset), kind.as_pointer())
+
+    def load(self, start: Any, offset: Any) -> Any:
+        """The vector `offset` bytes behind `start`."""
+        return self.builder.load(self.address(start, offset, self.kind), align=self.size)
+
+    def store(self, value: Any, start: Any, offset: Any) -> None:
+        """Write a vector `offset` bytes behind `start`."""
+        self.builder.store(value, self.address(start, offset, self.kind), align=self.size)
+
+    def spread(self, value: Any) -> Any:
+        """One number in every lane."""
+        nothing = ir.Constant(self.kind, ir.Undefined)
+        single = self.builder.insert_element(nothing, value, ir.IntType(32)(0))
+        return self.builder.shuffle_vector(single, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """A b + c, rounded once."""
+        three = ir.FunctionType(self.kind, [self.kind] * 3)
+        function = cgutils.get_or_insert_function(self.builder.module, three, f"llvm.fma.{self.name}")
+        return self.builder.call(function, [a, b, c])
+
+    def prefetch(self, address: Any) -> None:
+        """Have the memory at this address fetched, which need not exist."""
+        whole, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        four = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
+        function = cgutils.get_or_insert_function(self.builder.module, four, "llvm.prefetch.p0")
+        self.builder.call(function, [self.builder.inttoptr(address, byte), whole(0), whole(3), whole(1)])
+
+    def variable(self, value: Any) -> Any:
+        """A vector that changes."""
+        held = cgutils.alloca_once(self.builder, self.kind)
+        self.builder.store(value, held)
+        return held
+
+    @contextmanager
+    def each(self, count: Any) -> Iterator[Any]:
+        """For `count` vectors of a row: the offset of the vector in bytes."""
+        with cgutils.for_range(self.builder, count) as loop:
+            yield self.builder.mul(loop.index, loop.index.type(LANES * self.size))
+
+    def largest(self, value: Any) -> Any:
+        """The largest lane."""
+        one = ir.FunctionType(self.number, [self.kind])
+        function = cgutils.get_or_insert_function(self.builder.module, one, f"llvm.vector.reduce.fmax.{self.name}")
+        return self.builder.call(function, [value], fastmath=("nnan", "nsz"))
+
+    def total(self, value: Any) -> Any:
+        """The sum of the lanes, in an order of the processor's liking."""
+        two = ir.FunctionType(self.number, [self.number, self.kind])
+        function = cgutils.get_or_insert_function(self.builder.module, two, f"llvm.vector.reduce.fadd.{self.name}")
+        return self.builder.call(function, [self.number(0.0), value], fastmath=("reassoc",))
+
+
+def compiled(arguments: int, returns: bool, write: Callable[..., Any]) -> Any:
+    """An intrinsic of so many whole numbers and one more, `like`, whose type is that of the numbers in memory."""
+
+    def generator(like: Any) -> Callable[..., Any]:
+        def generate(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+            number = ir.FloatType() if like == types.float32 else ir.DoubleType()
+            result = write(Vectors(builder, number), *given)
+            return result if returns else context.get_dummy_value()
+
+        return generate
+
+    def signature(like: Any) -> Any:
+        return (like if returns else types.void)(*[types.intp] * arguments, like)
+
+    if arguments == 2:
+
+        def two(_context: Any, a: Any, b: Any, like: Any) -> Any:
+            return signature(like), generator(like)
+
+        return intrinsic(two)
+    if arguments == 4:
+
+        def four(_context: Any, a: Any, b: Any, c: Any, d: Any, like: Any) -> Any:
+            return signature(like), generator(like)
+
+        return intrinsic(four)
+
+    def six(_context: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, like: Any) -> Any:
+        return signature(like), generator(like)
+
+    return intrinsic(six)
+
+
+def _below_top(vectors: Vectors, row: Any, bias: Any, out: Any, count: Any, _like: Any) -> None:
+    builder = vectors.builder
+    first = builder.fadd(vectors.load(row, row.type(0)), vectors.load(bias, bias.type(0)))
+    top = vectors.variable(first)
+    with vectors.each(count) as offset:
+        z = builder.fadd(vectors.load(row, offset), vectors.load(bias, offset))
+        vectors.store(z, out, offset)
+        before = builder.load(top)
+        builder.store(builder.select(builder.fcmp_ordered(">", z, before), z, before), top)
+    largest = vectors.spread(vectors.largest(builder.load(top)))
+    with vectors.each(count) as offset:
+        vectors.store(builder.fsub(vectors.load(out, offset), largest), out, offset)
+
+
+def _rest_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
+    builder = vectors.builder
+    zero, one = ir.Constant(vectors.kind, [0.0] * LANES), ir.Constant(vectors.kind, [1.0] * LANES)
+    below, tops = vectors.variable(zero), vectors.variable(zero)
+    with vectors.each(count) as offset:
+        e = vectors.load(row, offset)
+        is_below = builder.fcmp_ordered("<", e, one)
+        builder.store(builder.fadd(builder.load(below), builder.select(is_below, e, zero)), below)
+        builder.store(builder.fadd(builder.load(tops), builder.select(is_below, zero, one)), tops)
+    others = builder.fsub(vectors.total(builder.load(tops)), vectors.number(1.0))
+    return builder.fadd(vectors.total(builder.load(below)), others)
+
+
+below_top = compiled(4, False, _below_top)
+"""below_top(row, bias, out, vectors, like): out <- row + bias - the largest number of it."""
+
+rest_of = compiled(2, True, _rest_of)
+"""rest_of(row, vectors, like): sum of a row's numbers but for one of those that are 1."""
