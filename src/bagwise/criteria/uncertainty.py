@@ -7,8 +7,6 @@ The paper's alternative |P1 - 1/2| |P0 - 1/2| gives the same order when it is mi
 It is computed as 2 m (1 - m) with m = min(P1, P0), which rises with m in rounded numbers as well, up to 1/2 exactly.
 """
 
-import numpy as np
-
 from bagwise.kernels import Array
 from bagwise.model.pool import Pool
 
@@ -21,7 +19,7 @@ def uncertainty(pool: Pool) -> Array:
     >>> uncertainty(Pool([[0.5, 1.0]]))
     array([[0.5, 0. ]])
     """
-    side = np.minimum(pool.present, pool.absent)
+    side = pool.nearest_side
     scores: Array = 1 - side
     scores *= side
     scores *= 2

@@ -34,6 +34,6 @@ def widening_uncertainty(pool: Pool) -> Array:
     bags, classes = pool.whole.shape
     drawn = (pool.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
     lots = keyed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.n_known))
-    rest = lots >= drawn
+    rest, lots = pool.like(lots >= drawn), pool.like(lots)
     scores[rest] = (1 - lots[rest, None] + scores[rest] / 1000) / 1e6
     return scores

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from bagwise.kernels import (
     Array,
@@ -109,6 +110,16 @@ class Pool:
         """P(class is not in bag), to full relative precision where it is small."""
         self.present, absent = self.scorer.probabilities()
         return absent
+
+    @cached_property
+    def nearest_side(self) -> Array:
+        """min(P(present), P(absent)), (bags x classes)."""
+        nearest: Array = np.minimum(self.present, self.absent)
+        return nearest
+
+    def like(self, values: Array, dtype: npt.DTypeLike = None) -> Array:
+        """Numbers of bags or classes, to be combined with the pool's own, wherever those are."""
+        return values if dtype is None else values.astype(dtype)
 
     @cached_property
     def gradient_norm(self) -> Array:

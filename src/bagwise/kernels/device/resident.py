@@ -6,6 +6,7 @@ that stay in the memory of the computer are pinned and copied block by block, th
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -116,6 +117,16 @@ class Resident:
             rows, there = some.rows()
             seen = self.seen(x[rows]) * there[..., None]
             yield replace(some, longest=group.longest), seen @ seen.mT
+
+    @cached_property
+    def longest_seen(self) -> Tensor:
+        """The largest norm of what is seen of a bag's rows, for every bag."""
+        found = torch.zeros(self.n_bags, dtype=self.x.dtype, device=self.device)
+        of_row = torch.repeat_interleave(torch.arange(self.n_bags, device=self.device), self.offsets.diff())
+        for x, block in self.each_block():
+            lengths = self.seen(x).norm(dim=1)
+            found.scatter_reduce_(0, of_row[slice(*block.rows)], lengths, "amax")
+        return found
 
     def each_block(self) -> Iterator[tuple[Tensor, Block]]:
         """The features of every block, on the device."""

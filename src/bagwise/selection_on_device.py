@@ -1,0 +1,98 @@
+"""Selection with a card: it scores every pair in float32, and what comes near the best is scored exactly here.
+
+The card multiplies in another order than the CPU, so its logits are off by up to t = ||w|| ||x|| `ROUNDING` d u (d
+features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order. What follows from that
+is bounded as in `selection`: P1 within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over
+instances of k_i x_i' with ||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, so its length is within
+
+    4 spread sqrt(2) max_i ||x_i|| (-log P0)
+
+The bags that could hold the best pair are then few, and the questions are those of the CPU, bit for bit.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from bagwise import criteria
+from bagwise.kernels import Array, Instances
+from bagwise.kernels.device import Resident, bag_probabilities, gradient_lengths
+from bagwise.kernels.kept import radii
+from bagwise.model.motion import longest, unit_of
+from bagwise.model.pool import Part, Pool, Scorer
+from bagwise.selection import Selection
+
+ROUNDING = 4
+LEAST = 1e-30
+
+
+class OnDevice(Part):
+    """A pool whose numbers are tensors on a device, and no lower than the exact ones can be."""
+
+    def __init__(self, whole: Pool, resident: Resident, values: dict[str, torch.Tensor]) -> None:
+        super().__init__(whole, slice(0, whole.shape[0]))
+        self._device, self._dtype = resident.device, resident.x.dtype
+        self.__dict__.update(values)
+
+    def like(self, values: Any, dtype: Any = None) -> Any:  # noqa: ARG002
+        """Numbers of bags or classes, on the device."""
+        return torch.as_tensor(values, dtype=None if values.dtype == bool else self._dtype, device=self._device)
+
+
+class DeviceSelection(Selection):
+    """Selects as `Selection` does, with ceilings from a device."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "device": self._device}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._device = state["device"]
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._of: Instances | None = None
+
+    def _ceilings(self, pool: Pool, criterion: str) -> Array | None:
+        scorer = pool.scorer
+        if self._of is not scorer.instances:
+            self._of, self._resident = scorer.instances, Resident.of(scorer.instances, self._device)
+            self._radius = radii(scorer.instances)
+        spread = self._spread(scorer)
+        at_best = self._at_best(scorer, criteria.rises_with(criterion), spread)
+        scores: Any = criteria.get(criterion)(OnDevice(pool, self._resident, at_best))
+        askable = torch.as_tensor(pool.askable, device=scores.device)
+        best: Array = scores.masked_fill_(~askable, -torch.inf).amax(1).double().cpu().numpy()
+        return best * (1 + 64 * unit_of(scorer.instances.x.dtype))
+
+    def _at_best(self, scorer: Scorer, rises_with: str | None, spread: Array) -> dict[str, torch.Tensor]:
+        share = torch.as_tensor(spread, dtype=self._resident.x.dtype, device=self._resident.device)[:, None]
+        if rises_with == "nearest_side":
+            present, absent = bag_probabilities(self._resident, scorer.weights, scorer.n_classes)
+            more = present * share + LEAST
+            side = torch.minimum(present, absent).add_(more).clamp_(max=0.5)
+            return {"nearest_side": side}
+        length, absent = gradient_lengths(self._resident, scorer.weights, scorer.n_classes)
+        surprise = absent.clamp(min=LEAST).log_().neg_()
+        length += 4 * 2**0.5 * share * self._resident.longest_seen[:, None] * surprise
+        return {"gradient_norm": length, "absent": absent + (1 - absent) * share + LEAST}
+
+    def _spread(self, scorer: Scorer) -> Array:
+        weights, bias = scorer.folded
+        unit, sizes = unit_of(weights.dtype), np.diff(scorer.instances.offsets)
+        slack = ROUNDING * weights.shape[1] * unit * longest(weights.astype(float))
+        off = slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
+        rounding = (sizes + 2) * ((2 * len(weights) + 100) * unit)
+        spread: Array = 1.001 * (np.expm1(2 * off) + 2 * rounding)
+        return spread
+
+    def _count_in(self, share: float) -> None:
+        self.statistics.add(share)
+
+    def _give_up_for_a_while(self) -> None:
+        """There is nothing to do without: the next question may be decided more clearly."""
