@@ -4,21 +4,21 @@ Weights that moved by  W' = keep W + by along  (by: classes x rank, along: rank 
 
     Z' = keep Z + (X along') by'
 
-which reads the instances once but multiplies by `rank` directions instead of all classes. The logits so moved are off by
-a little, and so is what follows from them. `spread` says by how much for every bag: P(present) may be larger or smaller
-by that share. Ceilings are what the exact numbers cannot exceed then:
+which reads the instances once but multiplies by `rank` directions instead of all classes. The logits so moved are off
+by a little, and so is what follows from them. `spread` says by how much for every bag: P(present) may be larger or
+smaller by that share. Ceilings are what the exact numbers cannot exceed then:
 
     min(P1, P0)  <=  min(P1^ (1 + spread), P0^ + P1^ spread, 1/2)                           P0  <=  P0^ + P1^ spread
 
-A gradient is a sum over instances of k_i x_i' (`gradient_length`), with ||k_i||^2 = p_ic^2 (1 + r_ic), where r_ic is the sum
-of the squared shares of the other classes in 1 - p_ic: known for the likeliest class m, and for another at most
-min(1, sum_t p_it^2 / (1 - p_ic)^2) with 1 - p_ic >= max(p_im, 1 - p_im). With K the bag's Gram matrix the squared norm is
-at most
+A gradient is a sum over instances of k_i x_i' (`gradient_length`), with ||k_i||^2 = p_ic^2 (1 + r_ic), where r_ic is the
+sum of the squared shares of the other classes in 1 - p_ic: known for the likeliest class m, and for another at most
+min(1, sum_t p_it^2 / (1 - p_ic)^2) with 1 - p_ic >= max(p_im, 1 - p_im). With K the bag's Gram matrix the squared norm
+is at most
 
     row sum * sum_i ||k_i||^2,   or   sum_i K_ii ||k_i||^2 + overlap * [(sum_i ||k_i||)^2 - sum_i ||k_i||^2]
 
-where `row sum` is the largest of |K| and `overlap` the largest |K_ij| beside the diagonal. The first is sharper for bags
-whose instances share a class, the second for those in which one instance has it. Factors (1 + spread)^4 come to it.
+where `row sum` is the largest of |K| and `overlap` the largest |K_ij| beside the diagonal. The first is sharper for
+bags whose instances share a class, the second for those in which one has it. Factors (1 + spread)^4 come to it.
 """
 
 import math
@@ -195,7 +195,7 @@ class KeptLogits:
 
     def _applied(self, change: Change) -> Callable[[slice, Array], None]:
         if change is None:
-            return lambda rows, kept: None
+            return lambda _rows, _kept: None
         x = self.instances
         if isinstance(change, Linear):
             anew = change
