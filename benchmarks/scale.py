@@ -68,6 +68,8 @@ def measure(count=1_000_000, half=False, rounds=3, folder=None):
         writing.start()
         writing.join()
         x = np.load(path, mmap_mode="r")
+        few = Bags.trusted(np.array(x[:1000]), np.arange(0, 1001, INSTANCES), np.arange(100))
+        scan(MIMLClassifier.from_weights(np.zeros((CLASSES, FEATURES))).pool(few), "balanced_uncertainty", 1)
         before = resident()
         bags = Bags.trusted(np.asarray(x), np.arange(0, len(x) + 1, INSTANCES), np.arange(count))
         weights = np.random.default_rng(1).standard_normal((CLASSES, FEATURES)) / np.sqrt(FEATURES)

@@ -93,6 +93,7 @@ def main():
     size = f"{options.bags} bags x {INSTANCES} instances x {FEATURES} features x {CLASSES} classes, float32"
     report = {"size": size, "machine": f"{platform.machine()}, {os.cpu_count()} cores", "cases": {}}
     table = Table("criterion", "update", "ratio", "limit", "bags scored", "scans", title=size)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     for criterion, update in CASES:
         found = measure(options.bags, options.answers, criterion, update)
         report["cases"][f"{criterion}, {update}"] = found
@@ -100,8 +101,7 @@ def main():
         over = limit is not None and found["ratio"] > limit
         row = [f"{found['share of the bags scored']:.1%}", f"{found['scans']} of {found['questions']}"]
         table.add_row(criterion, update, f"{'[red]' if over else ''}{found['ratio']:.2f}", str(limit or ""), *row)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(report, indent=2) + "\n")
+        options.out.write_text(json.dumps(report, indent=2) + "\n")
     Console().print(table)
 
 

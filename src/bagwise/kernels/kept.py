@@ -10,8 +10,8 @@ smaller by that share. Ceilings are what the exact numbers cannot exceed then:
 
     min(P1, P0)  <=  min(P1^ (1 + spread), P0^ + P1^ spread, 1/2)                           P0  <=  P0^ + P1^ spread
 
-A gradient is a sum over instances of k_i x_i' (`gradient_length`), with ||k_i||^2 = p_ic^2 (1 + r_ic), where r_ic is the
-sum of the squared shares of the other classes in 1 - p_ic: known for the likeliest class m, and for another at most
+A gradient is a sum over instances of k_i x_i' (`gradient_length`), ||k_i||^2 = p_ic^2 (1 + r_ic), where r_ic is the sum
+of the squared shares of the other classes in 1 - p_ic: known for the likeliest class m, and for another at most
 min(1, sum_t p_it^2 / (1 - p_ic)^2) with 1 - p_ic >= max(p_im, 1 - p_im). With K the bag's Gram matrix the squared norm
 is at most
 
