@@ -16,8 +16,9 @@ VALUES_PER_CHUNK = 1 << 20
 class Bags:
     """Ragged bags as one flat array: bag `b` is rows `offsets[b]:offsets[b + 1]` of `instances`.
 
-    `instances` (N, d) is used as it is where it can be: a float32 or float64 C-ordered array or memory map is never
-    copied. `ids` name the bags; ties and random questions are keyed by them, so the order of the bags does not matter.
+    `instances` (N, d) is used as it is where it can be: a float16, float32 or float64 C-ordered array or memory map is
+    never copied; what is stored in float16 is computed with in float32. `ids` name the bags; ties
+    and random questions are keyed by them, so the order of the bags does not matter.
 
     >>> bags = Bags.from_list([[[0.0, 1.0]], [[2.0, 3.0], [4.0, 5.0]]], ids=["a", "b"])
     >>> bags
@@ -160,7 +161,7 @@ def _as_instances(given: npt.ArrayLike) -> Array:
         )
     if array.dtype.kind not in "fiub":
         raise BagwiseError(f"Instances are of type {array.dtype}: they must be numbers.")
-    dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    dtype = array.dtype if array.dtype in (np.float16, np.float32, np.float64) else np.dtype(np.float64)
     return np.ascontiguousarray(array, dtype=dtype)
 
 

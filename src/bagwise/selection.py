@@ -2,9 +2,9 @@
 
 An online step on one bag moves the weights along a few directions (`model.motion`), so logits that are kept are moved
 along by a thin product. They are then right within `slack` ||x||, and every score has a ceiling (`kernels.kept`). The
-bags with the highest ceilings are scored exactly, and then all bags whose ceiling reaches the worst of the pairs wanted:
-no other bag can have a better one, nor one as good. An exact score is the same number, bit for bit, whatever bags are
-scored beside it (`kernels.product`), so the outcome is that of scoring everything, ties included.
+bags with the highest ceilings are scored exactly, and then all bags whose ceiling reaches the worst of the pairs
+wanted: no other bag can have a better one, nor one as good. An exact score is the same number, bit for bit, whatever
+bags are scored beside it (`kernels.product`), so the outcome is that of scoring everything, ties included.
 
 How wide is a ceiling? Let every logit of a bag be right within t. Then p is within a factor exp(+-2t), and so is P1: as
 1 - prod(1 - s p_i) is concave in s and 0 at s = 0, it grows by at most the factor s. Hence P1 (exp(2t) - 1) bounds how

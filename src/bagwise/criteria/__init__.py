@@ -3,8 +3,8 @@
 A criterion scores every pair and selects none: known pairs, ties and the arg-max are the granularity's business.
 
 Its file may say `RISES_WITH`: that a score depends on the pair's own bag and on totals of the pool alone, and never
-falls when "nearest_side", min(P1, P0), or "gradient_length", both P0 and ||grad log P0||, rises. Then the best pairs are
-found without scoring all of them (`selection`).
+falls when "nearest_side", min(P1, P0), or "gradient_length", both P0 and ||grad log P0||, rises. Then the best pairs
+are found without scoring all of them (`selection`).
 """
 
 from collections.abc import Callable

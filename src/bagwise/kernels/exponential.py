@@ -4,7 +4,7 @@
 
 The series stops where its remainder is below rounding (r^8/8! = 5e-9 in float32, r^13/13! = 2e-16 in float64).
 exp(0) is exactly 1, which the soft-max relies on; below the range of normal numbers the result is exactly 0.
-y <= 0, so cutting off y log2(e) - 1/2 rounds to the nearest k; `math.floor` gives a long integer and took half the time.
+x <= 0, so cutting off x log2(e) - 1/2 rounds to the nearest k; `math.floor` would give a long integer, which is slower.
 The C library's exp is called one number at a time and costs three times the whole scoring pass.
 """
 

@@ -4,21 +4,21 @@ Weights that moved by  W' = keep W + by along  (by: classes x rank, along: rank 
 
     Z' = keep Z + (X along') by'
 
-which reads the instances once but multiplies by `rank` directions instead of all classes. The logits so moved are off by
-a little, and so is what follows from them. `spread` says by how much for every bag: P(present) may be larger or smaller
-by that share. Ceilings are what the exact numbers cannot exceed then:
+which reads the instances once but multiplies by `rank` directions instead of all classes. The logits so moved are off
+by a little, and so is what follows from them. `spread` says by how much for every bag: P(present) may be larger or
+smaller by that share. Ceilings are what the exact numbers cannot exceed then:
 
     min(P1, P0)  <=  min(P1^ (1 + spread), P0^ + P1^ spread, 1/2)                           P0  <=  P0^ + P1^ spread
 
-A gradient is a sum over instances of k_i x_i' (`gradient_length`), with ||k_i||^2 = p_ic^2 (1 + r_ic), where r_ic is the sum
+A gradient is a sum over instances of k_i x_i' (`gradient_length`), ||k_i||^2 = p_ic^2 (1 + r_ic), where r_ic is the sum
 of the squared shares of the other classes in 1 - p_ic: known for the likeliest class m, and for another at most
-min(1, sum_t p_it^2 / (1 - p_ic)^2) with 1 - p_ic >= max(p_im, 1 - p_im). With K the bag's Gram matrix the squared norm is
-at most
+min(1, sum_t p_it^2 / (1 - p_ic)^2) with 1 - p_ic >= max(p_im, 1 - p_im). With K the bag's Gram matrix the squared norm
+is at most
 
     row sum * sum_i ||k_i||^2,   or   sum_i K_ii ||k_i||^2 + overlap * [(sum_i ||k_i||)^2 - sum_i ||k_i||^2]
 
-where `row sum` is the largest of |K| and `overlap` the largest |K_ij| beside the diagonal. The first is sharper for bags
-whose instances share a class, the second for those in which one instance has it. Factors (1 + spread)^4 come to it.
+where `row sum` is the largest of |K| and `overlap` the largest |K_ij| beside the diagonal. The first is sharper for
+bags whose instances share a class, the second for those in which one has it. Factors (1 + spread)^4 come to it.
 """
 
 import math
@@ -36,6 +36,7 @@ from bagwise.kernels.product import Linear, pack, padded, product_into
 from bagwise.kernels.softmax import argmax_of, softmax_of
 
 TINY = 1e-30
+SMALL = 1e-15
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,22 @@ def _nearest_sides(e: Array, rest: Array, offsets: Array, spread: Array, sides: 
 def _add_row(e: Array, rest: float, diagonal: float, sums: Array, weighted: Array, roots: Array) -> None:
     """Add ||k_i||^2, K_ii ||k_i||^2 and ||k_i|| of one instance, each class's at least."""
     zero, one = e.dtype.type(0), e.dtype.type(1)
-    squares = zero
+    # Ties are counted in whole numbers: a float the compiler may subtract from the sum first, which would cancel.
+    below, ties = zero, -1
     for c in range(e.shape[0]):
-        squares += e[c] * e[c]
+        below += e[c] * e[c] if e[c] < one else zero
+        ties += 0 if e[c] < one else 1
+    besides = below + e.dtype.type(ties)
     wide, inverse = max(rest, one), one / (one + rest)
-    factor = inverse * math.sqrt(one + min(squares / (wide * wide), one))
+    factor = inverse * math.sqrt(one + min((one + besides) / (wide * wide), one))
     for c in range(e.shape[0]):
         root = e[c] * factor
         square = root * root
         sums[c] += square
         weighted[c] += square * diagonal
         roots[c] += root
-    at_top = inverse * math.sqrt(one + min(max(squares - one, zero) / max(rest * rest, e.dtype.type(TINY)), one))
+    others = besides / (rest * rest) if rest > e.dtype.type(SMALL) else one
+    at_top = inverse * math.sqrt(one + min(others, one))
     m = argmax_of(e)
     sums[m] += at_top * at_top - factor * factor
     weighted[m] += (at_top * at_top - factor * factor) * diagonal
@@ -98,7 +103,7 @@ def _longest(
 ) -> None:
     absent, present = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
     sums, weighted, roots = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
-    zero, one, tiny = e.dtype.type(0), e.dtype.type(1), e.dtype.type(TINY)
+    zero, one, tiny, small = e.dtype.type(0), e.dtype.type(1), e.dtype.type(TINY), e.dtype.type(SMALL)
     for b in range(lengths.shape[0]):
         rows = slice(offsets[b] - offsets[0], offsets[b + 1] - offsets[0])
         bag_presence(e[rows], rest[rows], absent, present)
@@ -110,8 +115,8 @@ def _longest(
         factor, more, together, apart = (one + spread[b]) * (one + spread[b]), spread[b], row_sum[b], overlap[b]
         for c in range(lengths.shape[1]):
             separately = weighted[c] + apart * max(roots[c] * roots[c] - sums[c], zero)
-            lengths[b, c] = math.sqrt(max(min(together * sums[c], separately), zero)) * factor + tiny
-            absences[b, c] = absent[c] + present[c] * more + tiny
+            lengths[b, c] = math.sqrt(max(min(together * sums[c], separately), zero)) * factor + small
+            absences[b, c] = (absent[c] + present[c] * more) * (one + more) + tiny
 
 
 @kernel
@@ -190,7 +195,7 @@ class KeptLogits:
 
     def _applied(self, change: Change) -> Callable[[slice, Array], None]:
         if change is None:
-            return lambda rows, kept: None
+            return lambda _rows, _kept: None
         x = self.instances
         if isinstance(change, Linear):
             anew = change

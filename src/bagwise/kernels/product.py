@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba.core import cgutils
 
 from bagwise.kernels.blocks import scratch
 from bagwise.kernels.compile import Array, kernel, padding
-from bagwise.kernels.vectors import LANES, Vectors, compiled
+from bagwise.kernels.vectors import LANES, Vectors, cgutils, compiled
 
 MOST_VECTORS = 4
 ROWS_OF = (0, 8, 6, 4, 3)

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
 LANES = 8
+cgutils: Any = _cgutils
 
 
 class Vectors(NamedTuple):
@@ -110,18 +111,18 @@ def compiled(arguments: int, returns: bool, write: Callable[..., Any]) -> Any:
 
     if arguments == 2:
 
-        def two(_context: Any, a: Any, b: Any, like: Any) -> Any:
+        def two(_context: Any, _a: Any, _b: Any, like: Any) -> Any:
             return signature(like), generator(like)
 
         return intrinsic(two)
     if arguments == 4:
 
-        def four(_context: Any, a: Any, b: Any, c: Any, d: Any, like: Any) -> Any:
+        def four(_context: Any, _a: Any, _b: Any, _c: Any, _d: Any, like: Any) -> Any:
             return signature(like), generator(like)
 
         return intrinsic(four)
 
-    def six(_context: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, like: Any) -> Any:
+    def six(_context: Any, _a: Any, _b: Any, _c: Any, _d: Any, _e: Any, _f: Any, like: Any) -> Any:
         return signature(like), generator(like)
 
     return intrinsic(six)
@@ -142,16 +143,19 @@ def _below_top(vectors: Vectors, row: Any, bias: Any, out: Any, count: Any, _lik
 
 
 def _rest_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
-    builder = vectors.builder
+    # Tops are counted in whole numbers: the compiler merged two sums of floats, and what is small beside 1 was lost.
+    builder, whole = vectors.builder, ir.VectorType(ir.IntType(32), LANES)
     zero, one = ir.Constant(vectors.kind, [0.0] * LANES), ir.Constant(vectors.kind, [1.0] * LANES)
-    below, tops = vectors.variable(zero), vectors.variable(zero)
+    below, tops = vectors.variable(zero), cgutils.alloca_once_value(builder, ir.Constant(whole, None))
     with vectors.each(count) as offset:
         e = vectors.load(row, offset)
         is_below = builder.fcmp_ordered("<", e, one)
         builder.store(builder.fadd(builder.load(below), builder.select(is_below, e, zero)), below)
-        builder.store(builder.fadd(builder.load(tops), builder.select(is_below, zero, one)), tops)
-    others = builder.fsub(vectors.total(builder.load(tops)), vectors.number(1.0))
-    return builder.fadd(vectors.total(builder.load(below)), others)
+        builder.store(builder.add(builder.load(tops), builder.zext(builder.not_(is_below), whole)), tops)
+    function_type = ir.FunctionType(ir.IntType(32), [whole])
+    counted = cgutils.get_or_insert_function(builder.module, function_type, f"llvm.vector.reduce.add.v{LANES}i32")
+    others = builder.sub(builder.call(counted, [builder.load(tops)]), ir.IntType(32)(1))
+    return builder.fadd(vectors.total(builder.load(below)), builder.sitofp(others, vectors.number))
 
 
 below_top = compiled(4, False, _below_top)

@@ -60,7 +60,7 @@ def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
         x = _dense(fitted.transform(x), x.dtype)
         _refuse_unusable(x, bags)
         fitted = None
-    width, dtype = x.shape[1], x.dtype
+    width, dtype = x.shape[1], np.float32 if x.dtype == np.float16 else x.dtype
     shift = np.zeros(width) if fitted is None or fitted.mean_ is None else fitted.mean_
     scale = np.ones(width) if fitted is None or fitted.scale_ is None else fitted.scale_
     if not (np.isfinite(shift).all() and np.isfinite(scale).all()):

@@ -79,7 +79,7 @@ def _shrinkage(difference: Array, start: Array, classes: Array) -> float:
 
     def across(matrix: Array) -> Array:
         one_side = matrix - classes.T @ (classes @ matrix)
-        return one_side - (one_side @ features.T) @ features
+        return np.asarray(one_side - (one_side @ features.T) @ features)
 
     around = across(start)
     length = float(np.vdot(around, around))

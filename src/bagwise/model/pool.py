@@ -190,7 +190,7 @@ class Part(Pool):
         return self._whole
 
     @cached_property
-    def scorer(self) -> Scorer:  # type: ignore[override]
+    def scorer(self) -> Scorer:
         """The model behind the pool, on these bags."""
         bags, scorer = self._bags, self._whole.scorer
         if isinstance(bags, slice):
@@ -208,16 +208,16 @@ class Part(Pool):
         return np.asarray(self._whole.askable[self._bags])
 
     @property
-    def n_known(self) -> int:  # type: ignore[override]
+    def n_known(self) -> int:
         """Number of known pairs |L| in the whole pool."""
         return self._whole.n_known
 
     @property
-    def has_complete_bag(self) -> bool:  # type: ignore[override]
+    def has_complete_bag(self) -> bool:
         """Whether every label of some bag of the whole pool is known."""
         return self._whole.has_complete_bag
 
     @property
-    def asked(self) -> Array:  # type: ignore[override]
+    def asked(self) -> Array:
         """Questions already spent on every class, in the whole pool."""
         return self._whole.asked

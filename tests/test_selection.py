@@ -1,0 +1,220 @@
+"""What is selected without scoring everything is what scoring everything would select, bit for bit."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from bagwise import ActiveLearner, Bags, Labels, MIMLClassifier, criteria, granularity, selection
+from bagwise.kernels.kept import GramBounds, KeptLogits
+from bagwise.kernels.product import Linear, pack, padded, product_into
+from bagwise.model import solvers
+from bagwise.model.motion import RANK, Motion, fresh_slack
+from bagwise.selection import Selection, scan
+
+CLASSES = 5
+BOUNDED = [name for name in criteria.available() if criteria.rises_with(name)]
+
+
+def a_pool(rng, bags=300, features=12, dtype=np.float32, apart=2.0):
+    sizes = rng.integers(1, 9, bags)
+    x = rng.normal(size=(sizes.sum(), features)) + apart * rng.integers(0, 2, (sizes.sum(), 1))
+    return Bags(x.astype(dtype), np.concatenate([[0], np.cumsum(sizes)]))
+
+
+def some_labels(rng, bags, complete=4):
+    value = rng.random((len(bags), CLASSES)) < 0.3
+    return value, Labels(value, np.arange(len(bags))[:, None] < complete * np.ones(CLASSES))
+
+
+@pytest.fixture(autouse=True)
+def small_first_look(monkeypatch):
+    """Small pools are to be selected from as large ones are."""
+    monkeypatch.setattr(selection, "FIRST_LOOK", 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("features", "classes"), [(1, 2), (7, 9), (128, 51), (300, 130)])
+def test_a_product_is_right_and_knows_nothing_of_the_rows_beside(features, classes, dtype, rng):
+    x, weights = rng.normal(size=(97, features)).astype(dtype), rng.normal(size=(classes, features)).astype(dtype)
+    whole, packed = np.full((97, padded(classes)), np.nan, dtype), pack(weights)
+    product_into(whole, x, packed, 0.0)
+    np.testing.assert_allclose(
+        whole[:, :classes], x.astype(float) @ weights.T, atol=1e-4 if dtype == np.float32 else 1e-12
+    )
+    assert (whole[:, classes:] == 0).all()
+    for count in (1, 2, 5, 31):
+        rows = rng.permutation(97)[:count]
+        some = np.empty((count, padded(classes)), dtype)
+        product_into(some, x[rows], packed, 0.0)
+        np.testing.assert_array_equal(some, whole[rows])
+    product_into(whole, x, packed, 0.5)
+    np.testing.assert_allclose(whole[:, :classes], 1.5 * (x.astype(float) @ weights.T), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_bag_has_the_same_scores_among_others_and_alone(name, rng):
+    bags = a_pool(rng, bags=40)
+    _, labels = some_labels(rng, bags)
+    pool = MIMLClassifier(random_state=3).fit(bags, labels).pool(bags, labels)
+    scores = criteria.get(name)(pool)
+    for chosen in (np.array([7]), rng.permutation(40)[:11]):
+        np.testing.assert_array_equal(criteria.get(name)(pool.select(chosen)), scores[chosen])
+    np.testing.assert_array_equal(criteria.get(name)(pool.between(5, 23)), scores[5:23])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_step_on_a_bag_is_a_motion_in_a_few_directions(dtype, rng):
+    before = rng.normal(size=(20, 40))
+    after = (0.99 * before + rng.normal(size=(20, RANK)) @ rng.normal(size=(RANK, 40))).astype(dtype)
+    motion = Motion.between(before, after)
+    assert abs(motion.move.keep - 0.99) < 1e-4
+    assert motion.left < 1e-3
+    refit = Motion.between(before, rng.normal(size=(20, 40)).astype(dtype))
+    assert refit.left > 0.1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.3, 3.0, 30.0])
+def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
+    """Logits are kept through twenty motions; whatever they have become, the exact numbers lie below."""
+    bags = a_pool(rng, dtype=dtype)
+    model = MIMLClassifier().prepare(bags, CLASSES)
+    instances = model.instances(bags)
+    weights = scale * rng.normal(size=model.weights_.shape)
+    chosen, bounds = Selection(), GramBounds.of(instances)
+    for step in range(20):
+        scorer = model.set_state(solvers.State(weights)).scorer(instances)
+        change = chosen._follow(scorer)
+        direction = rng.normal(size=(len(weights), 1)) @ rng.normal(size=(1, weights.shape[1]))
+        weights = 0.999 * weights + 0.01 * scale * direction
+        if chosen._followed is None:
+            assert step == 0
+            continue
+        present, absent = scorer.probabilities()
+        norms, _ = scorer.gradient_lengths()
+        sides, lengths, absences = np.empty_like(present), np.empty_like(present), np.empty_like(present)
+        spread, bias = chosen._spread(scorer), scorer.folded[1]
+
+        def keep_sides(first, last, found, sides=sides):
+            sides[first:last] = found
+
+        def keep_lengths(first, last, found, gone, lengths=lengths, absences=absences):
+            lengths[first:last], absences[first:last] = found, gone
+
+        chosen._followed.logits.nearest_sides(change, bias, spread, CLASSES, keep_sides)
+        chosen._followed.logits.longest(None, bias, spread, bounds, CLASSES, keep_lengths)
+        assert (sides >= np.minimum(present, absent)).all()
+        assert (lengths >= norms).all()
+        assert (absences >= absent).all()
+        assert np.median(sides / np.maximum(np.minimum(present, absent), 1e-30)) < 1.5
+
+
+def full(learner):
+    pool = learner.pool()
+    return granularity.pair(pool, criteria.get(learner.criterion)(pool), 1)[0]
+
+
+def same_as_full(learner):
+    asked = learner.ask()
+    if not asked.audit:
+        expected = full(learner)
+        assert (asked.bag, asked.classes, asked.score) == (expected.bag, expected.classes, expected.score)
+    return asked
+
+
+def one_random_step(learner, truth, rng):
+    """An answer mostly, or a change of mind."""
+    known = np.argwhere(learner.labels.known | learner._withdrawn)
+    kind = rng.random()
+    if kind < 0.1 and learner.last_told is not None:
+        learner.undo()
+    elif kind < 0.17:
+        learner.revise(*map(int, known[rng.integers(len(known))]), bool(rng.random() < 0.5))
+    elif kind < 0.24 and len(known) > 10:
+        learner.retract(*map(int, known[rng.integers(len(known))]))
+    else:
+        question = same_as_full(learner)
+        said = [bool(truth[question.bag, c]) for c in question.classes]
+        learner.tell(question, None if rng.random() < 0.1 else said)
+
+
+@pytest.mark.parametrize("update", solvers.available())
+@pytest.mark.parametrize("criterion", BOUNDED)
+def test_a_long_random_run_asks_what_scoring_everything_would_ask(criterion, update, request):
+    rng = np.random.default_rng([len(criterion), len(update)])
+    long = {"features": 80, "apart": 0.0} if criterion == "expected_gradient_length" else {}
+    bags = a_pool(rng, dtype=np.float32 if rng.random() < 0.7 else np.float64, **long)
+    truth, labels = some_labels(rng, bags, complete=4 if rng.random() < 0.7 else 0)
+    model = MIMLClassifier(max_iter=20)
+    learner = ActiveLearner(
+        bags, list("abcde"), labels, model, criterion, update=update, audit=0.15, random_state=5, scouting=False
+    )
+    first = learner.ask()
+    learner.tell(first, True)
+    for _ in range(request.config.getoption("--steps")):
+        one_random_step(learner, truth, rng)
+    same_as_full(learner)
+    if update.endswith("sgd"):
+        assert learner.statistics.scans < learner.statistics.questions / 2
+
+
+def test_the_best_few_are_those_of_a_full_pass(rng):
+    bags = a_pool(rng)
+    truth, labels = some_labels(rng, bags)
+    learner = ActiveLearner(bags, list("abcde"), labels, criterion="uncertainty", update="bag_sgd", audit=0)
+    for _ in range(15):
+        question = learner.ask()
+        learner.tell(question, bool(truth[question.bag, question.classes[0]]))
+        pool = learner.pool()
+        expected = granularity.pair(pool, criteria.uncertainty(pool), 9)
+        found = [(q.bag, q.classes, q.score) for q in learner.ranked(9)]
+        assert found == [tuple(choice) for choice in expected]
+    assert learner.statistics.scans < 5
+    again = pickle.loads(pickle.dumps(learner))
+    assert again.ask() == learner.ask()
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("storage", [np.float16, np.float32])
+def test_a_pool_in_a_file_is_scored_part_by_part(name, storage, tmp_path, rng, monkeypatch):
+    """The same pairs as from memory, in half precision as from the same numbers in single precision."""
+    held = a_pool(rng, bags=500)
+    numbers = held.instances.astype(storage)
+    np.save(tmp_path / "x.npy", numbers)
+    mapped = Bags(np.load(tmp_path / "x.npy", mmap_mode="r"), held.offsets)
+    assert mapped.instances.dtype == storage
+    in_memory = Bags(numbers.astype(np.float32), held.offsets)
+    _, labels = some_labels(rng, held)
+    model = MIMLClassifier(transformer=None).fit(in_memory, labels)
+    expected = granularity.pair(model.pool(in_memory, labels), criteria.get(name)(model.pool(in_memory, labels)), 7)
+    monkeypatch.setattr(selection, "PAIRS_AT_A_TIME", 60 * CLASSES)
+    assert scan(model.pool(mapped, labels), name, 7) == expected
+
+
+@pytest.mark.parametrize("update", solvers.available())
+def test_a_learner_keeps_half_precision_and_learns_in_single(update, rng):
+    bags = a_pool(rng, bags=60)
+    half = Bags(bags.instances.astype(np.float16), bags.offsets)
+    rounded = Bags(half.instances.astype(np.float32), bags.offsets)
+    truth, labels = some_labels(rng, bags)
+    learners = [
+        ActiveLearner(one, list("abcde"), labels, MIMLClassifier(transformer=None), update=update)
+        for one in (half, rounded)
+    ]
+    for _ in range(12):
+        one, other = (learner.ask() for learner in learners)
+        assert (one.bag, one.classes) == (other.bag, other.classes)
+        for learner in learners:
+            learner.tell(one, bool(truth[one.bag, one.classes[0]]))
+
+
+def test_rounding_of_a_product_is_within_its_bound(rng):
+    x, weights = rng.normal(size=(500, 64)).astype(np.float32), rng.normal(size=(9, 64)).astype(np.float32)
+    out = np.empty((500, padded(9)), np.float32)
+    product_into(out, x, Linear(weights, np.zeros(9)).packed, 0.0)
+    off = np.abs(out[:, :9] - x.astype(float) @ weights.astype(float).T).max(axis=1)
+    assert (off <= fresh_slack(weights) * np.linalg.norm(x.astype(float), axis=1)).all()
+    assert KeptLogits.room(
+        MIMLClassifier().prepare(Bags(x, [0, 500]), 2).instances(Bags(x, [0, 500])), 9
+    ).values.shape == (500, 16)
