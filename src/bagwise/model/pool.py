@@ -117,7 +117,7 @@ class Pool:
         nearest: Array = np.minimum(self.present, self.absent)
         return nearest
 
-    def like(self, values: Array, dtype: npt.DTypeLike = None) -> Array:
+    def like(self, values: Array, dtype: npt.DTypeLike | None = None) -> Array:
         """Numbers of bags or classes, to be combined with the pool's own, wherever those are."""
         return values if dtype is None else values.astype(dtype)
 
