@@ -16,9 +16,10 @@ from types import ModuleType
 
 from bagwise.discovery import choose, discover
 from bagwise.errors import BagwiseError, FileError
-from bagwise.formats._types import LabelTable, PredictionTable, Source, Table, as_labels
+from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, Source, Table, as_labels
 
 __all__ = [
+    "NOT_IN_NAMES",
     "LabelTable",
     "PredictionTable",
     "Source",

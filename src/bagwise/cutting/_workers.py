@@ -1,0 +1,97 @@
+"""Files cut by several processes. A process that a file brings down is replaced, and the file is named."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import wait
+from pathlib import Path
+
+from bagwise.cutting._recipe import Recipe
+from bagwise.cutting._worker import Done, work
+
+AHEAD = 16
+"""Files of each process that may be done before the one whose turn it is: what waits is bounded."""
+FREE = -1
+
+
+def cut_files(recipe: Recipe, paths: Sequence[Path], processes: int | None = None) -> Iterator[tuple[Path, Done]]:
+    """Every file with what became of it, in the order of the paths."""
+    count = min(len(paths), processes or cores())
+    pool = [_Process(recipe) for _ in range(count)]
+    waiting: dict[int, Done] = {}
+    started = 0
+    try:
+        for turn, path in enumerate(paths):
+            while turn not in waiting:
+                for one in pool:
+                    if one.turn == FREE and started < min(len(paths), turn + AHEAD * count):
+                        one.begin(started, paths[started])
+                        started += 1
+                for one in _ready(pool):
+                    turn_of, done = one.finish()
+                    waiting[turn_of] = done
+            yield path, waiting.pop(turn)
+    finally:
+        for one in pool:
+            one.stop()
+
+
+def cores() -> int:
+    """Those this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Process:
+    """A worker, and the turn of the file it is at."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self.turn = FREE
+        self._start()
+
+    def _start(self) -> None:
+        # Not forked: the threads of the compiled kernels do not survive that.
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=work, args=(theirs, self._recipe), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def begin(self, turn: int, path: Path) -> None:
+        """Give it a file."""
+        self.turn = turn
+        # One that is dead already says so when it is asked for what became of the file.
+        with contextlib.suppress(OSError):
+            self.pipe.send(path)
+
+    def finish(self) -> tuple[int, Done]:
+        """Whose turn it was, and what became of the file."""
+        turn, self.turn = self.turn, FREE
+        try:
+            return turn, self.pipe.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            why = _how_it_ended(self._process.exitcode)
+            self.pipe.close()
+            self._start()
+            return turn, Done(why=why)
+
+    def stop(self) -> None:
+        """It ends when nobody asks any more, or now where it is at a file."""
+        self.pipe.close()
+        if self.turn != FREE:
+            self._process.kill()
+        self._process.join()
+
+
+def _ready(pool: Sequence[_Process]) -> list[_Process]:
+    busy = {id(one.pipe): one for one in pool if one.turn != FREE}
+    return [busy[id(pipe)] for pipe in wait([one.pipe for one in busy.values()])]
+
+
+def _how_it_ended(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"the program that reads it was ended by {signal.Signals(-code).name}."
+    return f"the program that reads it ended with status {code}."
