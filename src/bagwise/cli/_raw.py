@@ -15,10 +15,11 @@ from bagwise.cutting import Before, CutFolder, Listing, Recipe
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
 from bagwise.model import MIMLClassifier
-from bagwise.project import Asking, Learning, Media, Project
+from bagwise.project import Asking, Display, Learning, Media, Project
 from bagwise.project import cutting as kept
 
 MOST_SAID = 10
+CALLED = {"picture": "picture", "sound": "recording", "text": "document"}
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,10 @@ def made_from_folder(
     beside = folder.resolve().with_name(f".{folder.resolve().name}.cutting")
     with cutting.unfinished(beside, recipe, raw.folder) as (cache, found):
         cut = _cut(listing, found, cache, Before())
-        media = Media.of(cut)
+        media, display = Media.of(cut), Display(bag=CALLED[listing.medium])
         with import_bar("Importing", cut.source, media) as progress:
             project = Project.create(
-                folder, cut.source, labels, classes, learning, asking, database, progress, media=media
+                folder, cut.source, labels, classes, learning, asking, database, progress, display, media
             )
     with project:
         yield project

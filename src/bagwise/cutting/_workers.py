@@ -13,12 +13,14 @@ from bagwise.cutting._worker import Done, work
 
 AHEAD = 16
 """Files of each process that may be done before the one whose turn it is: what waits is bounded."""
+FEW = 4
+"""Files for which another process is not worth its start."""
 FREE = -1
 
 
 def cut_files(recipe: Recipe, paths: Sequence[Path], processes: int | None = None) -> Iterator[tuple[Path, Done]]:
     """Every file with what became of it, in the order of the paths."""
-    count = min(len(paths), processes or cores())
+    count = min(-(-len(paths) // FEW), processes or cores())
     pool = [_Process(recipe) for _ in range(count)]
     waiting: dict[int, Done] = {}
     started = 0

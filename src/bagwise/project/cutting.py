@@ -31,7 +31,8 @@ def seen_files(folder: Path) -> dict[str, Seen]:
             # The last line may have been interrupted; its bag is then not checked for changes.
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 said = json.loads(line)
-                found[str(said.pop("id"))] = Seen(**said)
+                name = str(said.pop("id"))
+                found[name] = Seen(**said)
     return found
 
 
