@@ -22,7 +22,9 @@ from bagwise.kernels import Array
 from bagwise.media import WIDTH
 
 MOST_FITTED, MOST_FILES, MOST_WORDS, MOST_PASSAGES = 50_000, 5_000, 30_000, 20_000
-FEATURES = 100
+LEAST_SPREAD = 1e-3
+FEATURES, FEWEST, PASSAGES_PER_FEATURE = 100, 10, 8
+"""More directions than the passages can tell of would be noise, and the model gives each the same weight."""
 # Where no spaces stand between words, every character is one.
 WORD = "[\u3040-\u30ff\u3400-\u9fff]|\\w[\\w'\u2019-]+"
 
@@ -43,8 +45,10 @@ def fit(paths: Sequence[Path], spans: Spans) -> State:
     with_word = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = 1 + np.log((1 + len(passages)) / (1 + with_word))
     weights = _weighted(counts, idf)
-    width = min(FEATURES, min(weights.shape) - 1) or 1
-    components = TruncatedSVD(width, random_state=0).fit(weights).components_
+    width = max(1, min(FEATURES, max(FEWEST, len(passages) // PASSAGES_PER_FEATURE), min(weights.shape) - 1))
+    found = TruncatedSVD(width, random_state=0).fit(weights)
+    # A direction in which nothing differs would be blown up by standardising, and new words with it.
+    components = found.components_[found.explained_variance_ > LEAST_SPREAD * found.explained_variance_.max()]
     words = "\n".join(counter.get_feature_names_out()).encode()
     return {
         "words": np.frombuffer(words, np.uint8),

@@ -1,5 +1,7 @@
 """Pictures as they are shown: upright, one frame, red, green and blue, small enough to be cut quickly."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,34 +38,46 @@ class Picture:
 
 
 def open_picture(path: Path) -> Picture:
-    """The picture that a browser shows for this file; of one that moves, the first frame."""
+    """The picture that a browser shows for this file, made smaller; of one that moves, the first frame."""
+    with _opened(path) as file:
+        width, height = file.size
+        if _turns(file) and file.getexif().get(ORIENTATION) in SIDEWAYS:
+            width, height = height, width
+        # JPEG is decoded at an eighth, a quarter or a half where that is enough.
+        file.draft("RGB", (2 * LONGEST, 2 * LONGEST))
+        image = _upright(file)
+        image.thumbnail((LONGEST, LONGEST), reducing_gap=2.0)
+        return Picture(np.asarray(image, np.float32) / 255, width, height)
+
+
+def upright(path: Path) -> Any:
+    """The same in its own size, as an image of Pillow."""
+    with _opened(path) as file:
+        return _upright(file)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     images = needs("PIL.Image", "image")
     # What a bomb is, is decided below and said in words.
     images.MAX_IMAGE_PIXELS = None
     try:
         with images.open(path) as file:
-            _refuse_huge(path, *file.size)
-            return _upright(file)
+            width, height = file.size
+            if width * height > MOST_PIXELS:
+                what = f"has {width} x {height} pixels, more than {MOST_PIXELS // 10**6} million: make it smaller."
+                raise FileError(path, what)
+            yield file
     except images.UnidentifiedImageError:
         raise FileError(path, "is no picture that can be read: it is damaged or something else.") from None
 
 
-def _refuse_huge(path: Path, width: int, height: int) -> None:
-    if width * height > MOST_PIXELS:
-        what = f"has {width} x {height} pixels, more than {MOST_PIXELS // 10**6} million: make it smaller."
-        raise FileError(path, what)
+def _turns(file: Any) -> bool:
+    return file.format not in NEVER_TURNED
 
 
-def _upright(file: Any) -> Picture:
-    width, height = file.size
-    turned = file.format not in NEVER_TURNED
-    if turned and file.getexif().get(ORIENTATION, 1) in SIDEWAYS:
-        width, height = height, width
-    # JPEG is decoded at an eighth, a quarter or a half where that is enough.
-    file.draft("RGB", (2 * LONGEST, 2 * LONGEST))
-    image = _in_eight_bits(needs("PIL.ImageOps", "image").exif_transpose(file) if turned else file)
-    image.thumbnail((LONGEST, LONGEST), reducing_gap=2.0)
-    return Picture(np.asarray(image, np.float32) / 255, width, height)
+def _upright(file: Any) -> Any:
+    return _in_eight_bits(needs("PIL.ImageOps", "image").exif_transpose(file) if _turns(file) else file)
 
 
 def _in_eight_bits(image: Any) -> Any:

@@ -58,13 +58,10 @@ class Recipe:
     def cutter(self) -> Cutter:
         """What cuts one file."""
         if self.embed:
-            made: Cutter = embedding.cutter(self.embed, self._way)
-            return made
+            return embedding.cutter(self.embed, self._way)
         if self.state is not None:
-            made = self._way.cutter(self.state)
-            return made
-        cut: Cutter = self._way.cut
-        return cut
+            return _typed(self._way.cutter(self.state))
+        return _typed(self._way.cut)
 
     def features(self, width: int) -> list[str]:
         """The names of the features."""
@@ -112,6 +109,10 @@ class Recipe:
             return None
         except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile):
             raise FileError(folder / RECIPE, "is damaged: restore it from a backup.") from None
+
+
+def _typed(cutter: Cutter) -> Cutter:
+    return cutter
 
 
 def _state(path: Path) -> State | None:

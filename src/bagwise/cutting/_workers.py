@@ -54,8 +54,9 @@ class _Process:
         self._start()
 
     def _start(self) -> None:
-        # Not forked: the threads of the compiled kernels do not survive that.
-        context = multiprocessing.get_context("spawn")
+        # Forked from a server that has all modules and no threads: a new one costs next to nothing.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["__main__", work.__module__])
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=work, args=(theirs, self._recipe), daemon=True)
         self._process.start()
