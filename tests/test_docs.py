@@ -22,12 +22,8 @@ def test_the_examples_run_from_top_to_bottom(page, monkeypatch, tmp_path):
         exec(block, namespace)
 
 
-def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
+def run_page(text, namespace):
     """Every python block and every console block, from top to bottom; the questions are answered with yes."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    namespace = {}
-    text = (ROOT / "docs/projects.md").read_text()
     for kind, block in re.findall(r"```(python|console)\n(.*?)```", text, flags=re.DOTALL):
         if kind == "python":
             exec(block, namespace)
@@ -37,7 +33,31 @@ def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
             assert command == "bagwise"
             result = CliRunner().invoke(app, arguments, input="y" * 5, catch_exceptions=False)
             assert result.exit_code == 0, f"{line}: {result.output}"
+
+
+def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    run_page((ROOT / "docs/projects.md").read_text(), {})
     assert len(pl.read_parquet("predicted.parquet")) == 396 * 10
+
+
+def test_the_pictures_page_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    text = (ROOT / "docs/pictures.md").read_text()
+    assert "SCENES = 40\n" in text
+    run_page(text.replace("SCENES = 40\n", "SCENES = 20\n").replace("--queries 40 --every 20", "--queries 10 --every 5"), found)
+    assert found["right"] > 0.75
+
+
+def test_the_documents_page_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    text = (ROOT / "docs/documents.md").read_text()
+    run_page(text.replace("--queries 40 --every 20", "--queries 10 --every 5"), found)
+    assert found["predicted"]["class"][0] == "debugger"
+    assert found["predicted"]["evidence"][0] == 0
 
 
 def test_the_example_of_the_api_page_runs_against_a_real_server(monkeypatch, tmp_path, synthetic, capsys):
