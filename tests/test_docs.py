@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from bagwise import formats, media
+from bagwise import cutting, formats, media
 from bagwise.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +47,10 @@ def test_the_pictures_page_runs(monkeypatch, tmp_path):
     found = {}
     text = (ROOT / "docs/pictures.md").read_text()
     assert "SCENES = 40\n" in text
-    run_page(text.replace("SCENES = 40\n", "SCENES = 20\n").replace("--queries 40 --every 20", "--queries 10 --every 5"), found)
+    run_page(
+        text.replace("SCENES = 40\n", "SCENES = 20\n").replace("--queries 40 --every 20", "--queries 10 --every 5"),
+        found,
+    )
     assert found["right"] > 0.75
 
 
@@ -105,6 +108,12 @@ def test_every_medium_is_documented():
             assert f" {suffix}" in line, suffix
         for column in media.columns_of(name):
             assert f"`{column}`" in line, column
+
+
+def test_every_way_of_cutting_is_documented():
+    text = (ROOT / "docs/projects.md").read_text()
+    for name in cutting.available():
+        assert f"\n| `{name}`" in text, name
 
 
 def test_every_link_leads_somewhere():

@@ -78,16 +78,24 @@ def test_passages_lie_in_order_apart_and_hold_all_that_is_not_space(text):
 
 
 def test_paragraphs_and_sentences_are_what_people_call_so():
-    text = 'A heading\n\nDr. owl e.g. called. "Twice." He went! Really, as everybody could hear in town?\r\n\r\n' + "x" * 5000
+    text = (
+        'A heading\n\nDr. owl e.g. called. "Twice." He went! Really, as everybody could hear in town?\r\n\r\n'
+        + "x" * 5000
+    )
     assert [text[a:b][:10] for a, b in spans.paragraphs(text)][:2] == ["A heading\n", "xxxxxxxxxx"]
     assert [b - a for a, b in spans.paragraphs(text)][1:] == [2000, 2000, 1000]
     sentence = "The owl called twice from the barn. Nobody in the village answered it. 我们都听见了它的声音。"
     assert len(spans.sentences(sentence)) == 2
-    assert "".join(sentence[a:b] for a, b in spans.sentences(sentence)).startswith("The owl called twice from the barn.Nobody")
+    assert "".join(sentence[a:b] for a, b in spans.sentences(sentence)).startswith(
+        "The owl called twice from the barn.Nobody"
+    )
 
 
 def test_passages_about_the_same_are_closer_and_what_was_fitted_survives_a_file(tmp_path):
-    about = {"owl": "The owl called from the old barn at night", "bread": "Fresh bread cooled on the kitchen window sill"}
+    about = {
+        "owl": "The owl called from the old barn at night",
+        "bread": "Fresh bread cooled on the kitchen window sill",
+    }
     for number in range(12):
         parts = [f"{text}, number {word} {number}, and more was said of it." for word, text in about.items()]
         (tmp_path / f"{number}.txt").write_text("\n\n".join(parts))
@@ -108,6 +116,8 @@ def test_memory_is_bounded_by_what_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(passages, "MOST_FITTED", 10)
     monkeypatch.setattr(passages, "MOST_FILES", 5)
     for number in range(20):
-        (tmp_path / f"{number}.txt").write_text("\n\n".join(f"Some words about number {n}, {number}." for n in range(9)))
+        (tmp_path / f"{number}.txt").write_text(
+            "\n\n".join(f"Some words about number {n}, {number}." for n in range(9))
+        )
     assert len(list(passages._drawn(sorted(tmp_path.glob("*.txt")), spans.paragraphs))) == 10
     assert documents.open_document(tmp_path / "0.txt").converted is None

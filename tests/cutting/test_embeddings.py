@@ -35,7 +35,9 @@ def file(tmp_path):
 
 
 def test_a_command_writes_arrays_with_or_without_places(file):
-    plain = embedding.cutter(python("np.save(sys.stdout.buffer, np.ones((3, 2)) * len(open(sys.argv[1]).read()))"), TEXT)
+    plain = embedding.cutter(
+        python("np.save(sys.stdout.buffer, np.ones((3, 2)) * len(open(sys.argv[1]).read()))"), TEXT
+    )
     np.testing.assert_array_equal(plain(file).features, np.full((3, 2), 6))
     assert np.isnan(plain(file).places).all()
     words = python("np.savez(sys.argv[2], features=np.ones((1, 2)), places=[[0, 5]])") + " {out}"
@@ -50,7 +52,10 @@ def test_a_command_writes_arrays_with_or_without_places(file):
         (python("np.save(sys.stdout.buffer, np.array([{}], dtype=object), allow_pickle=True)"), "wrote no .npy"),
         (python("np.save(sys.stdout.buffer, np.ones(3))"), "must be (instances x features)"),
         (python("np.savez(sys.stdout.buffer, x=np.ones((3, 2)))"), "no array features"),
-        (python("np.savez(sys.stdout.buffer, features=np.ones((3, 2)), places=np.ones((2, 2)))"), "places are of shape"),
+        (
+            python("np.savez(sys.stdout.buffer, features=np.ones((3, 2)), places=np.ones((2, 2)))"),
+            "places are of shape",
+        ),
         ("/no/such/program {file}", "cannot be run"),
     ],
 )

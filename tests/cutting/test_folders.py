@@ -1,5 +1,6 @@
 """A folder of raw files becomes a project: whatever is in it, however often it is interrupted, once and no more."""
 
+import contextlib
 import json
 import os
 import signal
@@ -142,7 +143,11 @@ def test_paragraphs_from_the_folder_to_predictions_of_new_files(here):
     np.testing.assert_array_equal(kept.recipe_of(copy).state["components"], state["components"])
     bagwise("train", "p", "--to", "model.npz")
     (here / "new").mkdir()
-    (here / "new" / "x.txt").write_bytes("Nothing else happened in the café (schön!) on this day.\n\nThe owl called from the old barn again.".encode("latin-1"))
+    (here / "new" / "x.txt").write_bytes(
+        "Nothing else happened in the café (schön!) on this day.\n\nThe owl called from the old barn again.".encode(
+            "latin-1"
+        )
+    )
     for of in ("p", "model.npz"):
         bagwise("predict", of, "--from", "new", "--to", "predicted.csv")
         rows = pl.read_csv("predicted.csv").rows_by_key("class")
@@ -181,17 +186,17 @@ def test_another_recipe_or_a_changed_file_is_cut_anew(here):
     recipe, folder = cutting.Recipe.of("text", "paragraphs", "cat {file}"), here / "texts"
     seen, place = Seen.of(folder / "a.txt"), here / "cache"
     cut = cutting.Cut(np.ones((2, 3), np.float32), np.full((2, 4), np.nan))
-    with pytest.raises(KeyError), cutting.unfinished(place, recipe, folder) as (cache, _):
+    with contextlib.suppress(KeyError), cutting.unfinished(place, recipe, folder) as (cache, _):
         recipe.write(place)
         cache.add("a.txt", ".txt", seen, cut)
         raise KeyError("interrupted")
-    with pytest.raises(KeyError), cutting.unfinished(place, recipe, folder) as (cache, _):
+    with contextlib.suppress(KeyError), cutting.unfinished(place, recipe, folder) as (cache, _):
         assert list(cache.entries) == ["a.txt"]
         with pytest.raises(BagwiseError, match="Another bagwise"), cutting.unfinished(place, recipe, folder):
             pass
         raise KeyError("interrupted again")
     for other, where in [(cutting.Recipe.of("text", "sentences"), folder), (recipe, here)]:
-        with pytest.raises(KeyError), cutting.unfinished(place, other, where) as (cache, _):
+        with contextlib.suppress(KeyError), cutting.unfinished(place, other, where) as (cache, _):
             assert not cache.entries
             raise KeyError
     assert seen.is_still(folder / "a.txt")
@@ -217,7 +222,7 @@ def test_damage_in_what_was_kept_costs_only_what_is_damaged(tmp_path, damage, rn
     again.add("9", ".txt", seen, cuts[2])
     again.close()
     third = Cache(tmp_path)
-    np.testing.assert_array_equal(list(third.blocks([third.entries["9"]]))[0], cuts[2].features)
+    np.testing.assert_array_equal(next(third.blocks([third.entries["9"]])), cuts[2].features)
     np.testing.assert_array_equal(third.places(third.entries["0"]), cuts[0].places)
     third.close()
 
@@ -249,4 +254,6 @@ def test_programs_are_never_taken_from_a_file(here, cut_now):
     assert "say again with --embed" in fails("import", "p", "--from", "texts")
     assert "cut alike" in fails("import", "p", "--from", "texts", *DANGEROUS)
     assert cut_now == ["a.txt"]
-    assert "embeddings" not in (here / "p" / "cutting" / "recipe.json").read_text().replace("tests.cutting.embeddings", "")
+    assert "embeddings" not in (here / "p" / "cutting" / "recipe.json").read_text().replace(
+        "tests.cutting.embeddings", ""
+    )

@@ -75,7 +75,10 @@ def test_the_region_that_made_the_model_ask_is_outlined(page, serve, tmp_path):
 
 def test_the_passage_of_a_converted_document_is_marked(page, serve, tmp_path):
     (tmp_path / "files").mkdir()
-    parts = ["Schöne Grüße aus dem Café an der Straße, und bis bald im Juli.", "An owl called twice from the old barn tonight."]
+    parts = [
+        "Schöne Grüße aus dem Café an der Straße, und bis bald im Juli.",
+        "An owl called twice from the old barn tonight.",
+    ]
     for number, encoding in enumerate(["latin-1", "utf-16", "utf-8", "utf-8-sig"]):
         (tmp_path / "files" / f"{number}.txt").write_bytes("\r\n\r\n".join(parts).encode(encoding))
     server = serve(["owl", "barn"])

@@ -13,7 +13,7 @@ from bagwise import formats
 from bagwise.cli._app import console, progress_bar
 from bagwise.errors import FileError
 from bagwise.formats import LabelTable, Source
-from bagwise.media import Files, Places
+from bagwise.media import Files, Places, Spans
 from bagwise.noise import Rate
 from bagwise.project import Media, Project
 
@@ -56,10 +56,12 @@ def read_labels(file: Path | None, bag_column: str | None) -> LabelTable | None:
     return formats.read_labels(file, bag_column) if file is not None else None
 
 
-def read_media(folder: Path | None, places: Path | None) -> Media | None:
+def read_media(folder: Path | None, places: Path | None, source: Source | None = None) -> Media | None:
     if folder is None and places is None:
         return None
     files = Files.in_folder(folder) if folder is not None else None
+    if places is None and source is not None and source.spans is not None:
+        return Media(files, Spans(source.ids, source.codes, source.spans))
     return Media(files, Places.read(places) if places is not None else None)
 
 

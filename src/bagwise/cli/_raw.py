@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from bagwise import cutting
+from bagwise import cutting, formats
 from bagwise.cli._app import errors, printable, progress_bar, say
 from bagwise.cli._projects import import_bar, read_instances
 from bagwise.cutting import Before, CutFolder, Listing, Recipe
@@ -35,6 +35,11 @@ class Raw:
         """Its files."""
         wanted = cutting.medium_called(self.medium) if self.medium is not None else medium
         return cutting.list_files(self.folder, wanted)
+
+
+def is_raw(source: Path | None) -> bool:
+    """Whether it is a folder of files to be cut, and not one that holds embeddings."""
+    return source is not None and source.is_dir() and formats.folder_format(source) is None
 
 
 def refuse_options_of_tables(*given: object) -> None:
@@ -102,7 +107,7 @@ def add_from_folder(project: Project, raw: Raw, labels: LabelTable | None, class
 @contextmanager
 def read_instances_or_cut(source: Path, bag: str | None, model: MIMLClassifier, embed: str) -> Iterator[Source]:
     """Instances of a table, or of raw files cut as those were that the model learned from."""
-    if not source.is_dir():
+    if not is_raw(source):
         yield read_instances(source, bag)
         return
     tree = getattr(model, "recipe_", None)

@@ -33,7 +33,7 @@ from bagwise.cli._projects import (
     read_media,
 )
 from bagwise.cli._quality import show_quality
-from bagwise.cli._raw import Raw, add_from_folder, made_from_folder, refuse_options_of_tables
+from bagwise.cli._raw import Raw, add_from_folder, is_raw, made_from_folder, refuse_options_of_tables
 from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError
 from bagwise.model import solvers
@@ -69,14 +69,15 @@ def init(
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
     asking = Asking(people=people, share=share)
     known, names = read_labels(labels, bag), read_classes(classes)
-    if source.is_dir():
+    if is_raw(source):
         raw = Raw(source, medium, cut, embed)
         refuse_options_of_tables(bag, media, places)
         with made_from_folder(folder, raw, known, names, learning, asking, database) as project:
             _say_what_is_there(project)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
-    read, shown = read_instances(source, bag), read_media(media, places)
+    read = read_instances(source, bag)
+    shown = read_media(media, places, read)
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
         project = Project.create(folder, read, known, names, learning, asking, database, progress, media=shown)
     with project:
@@ -112,12 +113,13 @@ def import_(
         raise BagwiseError("Nothing to import: give --from, --labels, --classes, --media or --places.")
     with Project.open(folder) as project:
         known, names = read_labels(labels, bag), read_classes(classes)
-        if source is not None and source.is_dir():
+        if source is not None and is_raw(source):
             refuse_options_of_tables(bag, media, places)
             add_from_folder(project, Raw(source, embed=embed), known, names)
             _say_what_is_there(project)
             return
-        read, shown = read_instances(source, bag) if source is not None else None, read_media(media, places)
+        read = read_instances(source, bag) if source is not None else None
+        shown = read_media(media, places, read)
         with import_bar("Importing", read, shown) as progress:
             project.import_(read, known, names, progress, shown)
         _say_what_is_there(project)

@@ -19,7 +19,7 @@ from bagwise import media
 from bagwise.cutting import CutFolder, CutPlaces
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
-from bagwise.media import Files, Places
+from bagwise.media import Files, Places, Spans
 from bagwise.project import cutting
 
 FOLDER = "media"
@@ -33,7 +33,7 @@ class Media:
     """What an import brings: files, places, or both; and how they were cut, where they were."""
 
     files: Files | None = None
-    places: Places | CutPlaces | None = None
+    places: Places | Spans | CutPlaces | None = None
     cut: CutFolder | None = None
 
     @classmethod
