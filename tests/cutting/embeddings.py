@@ -29,6 +29,8 @@ def dangerously(path: Path):
     """A decoder that crashes, one that leaves, one that gives nonsense."""
     if path.stem == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
+    if path.stem == "forever":
+        time.sleep(3600)
     if path.stem == "exit":
         os._exit(3)
     if path.stem == "wide":

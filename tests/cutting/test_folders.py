@@ -205,6 +205,16 @@ def test_another_recipe_or_a_changed_file_is_cut_anew(here):
     assert not seen.is_still(folder / "a.txt")
 
 
+def test_a_file_that_takes_for_ever_is_given_up(here, monkeypatch):
+    monkeypatch.setattr(_workers, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(_workers, "PATIENCE", 3.0)
+    write(here / "texts", "a.txt", "forever.txt", "z.txt")
+    recipe = cutting.Recipe.of("text", "paragraphs", DANGEROUS[1])
+    done = dict(_workers.cut_files(recipe, sorted((here / "texts").iterdir())))
+    assert done[here / "texts" / "forever.txt"].why == "takes more than 3 seconds."
+    assert len(done) == 3
+
+
 @pytest.mark.parametrize("damage", ["features.bin", "places.bin", "index.jsonl"])
 def test_damage_in_what_was_kept_costs_only_what_is_damaged(tmp_path, damage, rng):
     seen = Seen(1, 2, "x")
@@ -235,6 +245,8 @@ def test_what_is_wrong_is_said_before_any_work(here):
     assert "cuts picture" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "grid")
     assert "no way of cutting" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "axe")
     assert "--media" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--media", "texts")
+    (here / "t.csv").write_text("bag,x\na,1\n")
+    assert "cut already" in fails("init", "p", "--from", "t.csv", "--classes", "classes.txt", "--cut", "grid")
     (here / "p").mkdir()
     (here / "p" / "mine").touch()
     assert "there already" in fails("init", "p", "--from", "texts", "--classes", "classes.txt")

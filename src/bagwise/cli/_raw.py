@@ -48,6 +48,12 @@ def refuse_options_of_tables(*given: object) -> None:
         raise BagwiseError("--bag, --media and --places go with a table of instances; a folder brings its own.")
 
 
+def refuse_options_of_folders(medium: str | None, way: str | None, embed: str) -> None:
+    """A table of instances is cut already."""
+    if medium is not None or way is not None or embed:
+        raise BagwiseError("--medium, --cut and --embed go with a folder of raw files; a table is cut already.")
+
+
 @contextmanager
 def made_from_folder(
     folder: Path,
@@ -71,10 +77,10 @@ def made_from_folder(
     beside = folder.resolve().with_name(f".{folder.resolve().name}.cutting")
     with cutting.unfinished(beside, recipe, raw.folder) as (cache, found):
         cut = _cut(listing, found, cache, Before())
-        media, display = Media.of(cut), Display(bag=CALLED[listing.medium])
-        with import_bar("Importing", cut.source, media) as progress:
+        source, media, display = cut.source, Media.of(cut), Display(bag=CALLED[listing.medium])
+        with import_bar("Importing", source, media) as progress:
             project = Project.create(
-                folder, cut.source, labels, classes, learning, asking, database, progress, display, media
+                folder, source, labels, classes, learning, asking, database, progress, display, media
             )
     with project:
         yield project
@@ -108,6 +114,7 @@ def add_from_folder(project: Project, raw: Raw, labels: LabelTable | None, class
 def read_instances_or_cut(source: Path, bag: str | None, model: MIMLClassifier, embed: str) -> Iterator[Source]:
     """Instances of a table, or of raw files cut as those were that the model learned from."""
     if not is_raw(source):
+        refuse_options_of_folders(None, None, embed)
         yield read_instances(source, bag)
         return
     tree = getattr(model, "recipe_", None)

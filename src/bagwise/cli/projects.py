@@ -33,7 +33,14 @@ from bagwise.cli._projects import (
     read_media,
 )
 from bagwise.cli._quality import show_quality
-from bagwise.cli._raw import Raw, add_from_folder, is_raw, made_from_folder, refuse_options_of_tables
+from bagwise.cli._raw import (
+    Raw,
+    add_from_folder,
+    is_raw,
+    made_from_folder,
+    refuse_options_of_folders,
+    refuse_options_of_tables,
+)
 from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError
 from bagwise.model import solvers
@@ -76,6 +83,7 @@ def init(
             _say_what_is_there(project)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
+    refuse_options_of_folders(medium, cut, embed)
     read = read_instances(source, bag)
     shown = read_media(media, places, read)
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
@@ -118,6 +126,7 @@ def import_(
             add_from_folder(project, Raw(source, embed=embed), known, names)
             _say_what_is_there(project)
             return
+        refuse_options_of_folders(None, None, embed)
         read = read_instances(source, bag) if source is not None else None
         shown = read_media(media, places, read)
         with import_bar("Importing", read, shown) as progress:

@@ -27,8 +27,7 @@ def medium_called(name: str) -> str:
 def way_for(medium: str, name: str | None) -> str:
     """The way called `name`, or the usual one of the medium."""
     ways = {one: way for one, way in available().items() if medium == way.MEDIUM}
-    if name is None:
-        name = USUAL[medium] if USUAL[medium] in ways else next(iter(ways), "")
+    name = USUAL[medium] if name is None else name
     if name in available() and name not in ways:
         raise BagwiseError(f"{name} cuts {available()[name].MEDIUM}, not {medium}: choose one of {', '.join(ways)}.")
     choose("way of cutting", name, ways)

@@ -4,6 +4,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -15,6 +16,9 @@ AHEAD = 16
 """Files of each process that may be done before the one whose turn it is: what waits is bounded."""
 FEW = 4
 """Files for which another process is not worth its start."""
+PATIENCE = 900.0
+"""Seconds for one file; a decoder can also run for ever."""
+LOOK_EVERY = 1.0
 FREE = -1
 
 
@@ -50,7 +54,7 @@ class _Process:
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self.turn = FREE
+        self.turn, self._until = FREE, 0.0
         self._start()
 
     def _start(self) -> None:
@@ -64,7 +68,7 @@ class _Process:
 
     def begin(self, turn: int, path: Path) -> None:
         """Give it a file."""
-        self.turn = turn
+        self.turn, self._until = turn, time.monotonic() + PATIENCE
         # One that is dead already says so when it is asked for what became of the file.
         with contextlib.suppress(OSError):
             self.pipe.send(path)
@@ -76,10 +80,19 @@ class _Process:
             return turn, self.pipe.recv()
         except (EOFError, OSError):
             self._process.join()
-            why = _how_it_ended(self._process.exitcode)
+            why = f"takes more than {PATIENCE:.0f} seconds." if self.is_late else _how_it_ended(self._process.exitcode)
             self.pipe.close()
             self._start()
             return turn, Done(why=why)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has been at its file for too long."""
+        return time.monotonic() > self._until
+
+    def kill(self) -> None:
+        """Whatever it is at."""
+        self._process.kill()
 
     def stop(self) -> None:
         """It ends when nobody asks any more, or now where it is at a file."""
@@ -91,7 +104,11 @@ class _Process:
 
 def _ready(pool: Sequence[_Process]) -> list[_Process]:
     busy = {id(one.pipe): one for one in pool if one.turn != FREE}
-    return [busy[id(pipe)] for pipe in wait([one.pipe for one in busy.values()])]
+    found = wait([one.pipe for one in busy.values()], timeout=LOOK_EVERY)
+    for one in busy.values():
+        if one.pipe not in found and one.is_late:
+            one.kill()
+    return [busy[id(pipe)] for pipe in found]
 
 
 def _how_it_ended(code: int | None) -> str:
