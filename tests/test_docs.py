@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 
 from bagwise import cutting, formats, media
 from bagwise.cli import app
+from bagwise.cutting import _workers
+from bagwise.experiments import runner
 
 ROOT = Path(__file__).parents[1]
 
@@ -42,6 +44,14 @@ def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
     assert len(pl.read_parquet("predicted.parquet")) == 396 * 10
 
 
+@pytest.fixture
+def one_process(monkeypatch):
+    """A start costs more than these few runs."""
+    monkeypatch.setattr(runner, "thread_count", lambda: 1)
+    monkeypatch.setattr(_workers, "cores", lambda: 1)
+
+
+@pytest.mark.usefixtures("one_process")
 def test_the_pictures_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = {}
@@ -54,6 +64,7 @@ def test_the_pictures_page_runs(monkeypatch, tmp_path):
     assert found["right"] > 0.75
 
 
+@pytest.mark.usefixtures("one_process")
 def test_the_documents_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = {}
