@@ -6,8 +6,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from bagwise import formats, media
+from bagwise import cutting, formats, media
 from bagwise.cli import app
+from bagwise.cutting import _workers
+from bagwise.experiments import runner
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,12 +24,8 @@ def test_the_examples_run_from_top_to_bottom(page, monkeypatch, tmp_path):
         exec(block, namespace)
 
 
-def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
+def run_page(text, namespace):
     """Every python block and every console block, from top to bottom; the questions are answered with yes."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    namespace = {}
-    text = (ROOT / "docs/projects.md").read_text()
     for kind, block in re.findall(r"```(python|console)\n(.*?)```", text, flags=re.DOTALL):
         if kind == "python":
             exec(block, namespace)
@@ -37,7 +35,43 @@ def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
             assert command == "bagwise"
             result = CliRunner().invoke(app, arguments, input="y" * 5, catch_exceptions=False)
             assert result.exit_code == 0, f"{line}: {result.output}"
+
+
+def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    run_page((ROOT / "docs/projects.md").read_text(), {})
     assert len(pl.read_parquet("predicted.parquet")) == 396 * 10
+
+
+@pytest.fixture
+def one_process(monkeypatch):
+    """A start costs more than these few runs."""
+    monkeypatch.setattr(runner, "thread_count", lambda: 1)
+    monkeypatch.setattr(_workers, "cores", lambda: 1)
+
+
+@pytest.mark.usefixtures("one_process")
+def test_the_pictures_page_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    text = (ROOT / "docs/pictures.md").read_text()
+    assert "SCENES = 40\n" in text
+    run_page(
+        text.replace("SCENES = 40\n", "SCENES = 20\n").replace("--queries 40 --every 20", "--queries 10 --every 5"),
+        found,
+    )
+    assert found["right"] > 0.75
+
+
+@pytest.mark.usefixtures("one_process")
+def test_the_documents_page_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    text = (ROOT / "docs/documents.md").read_text()
+    run_page(text.replace("--queries 40 --every 20", "--queries 10 --every 5"), found)
+    assert found["predicted"]["class"][0] == "debugger"
+    assert found["predicted"]["evidence"][0] == 0
 
 
 def test_the_example_of_the_api_page_runs_against_a_real_server(monkeypatch, tmp_path, synthetic, capsys):
@@ -85,6 +119,12 @@ def test_every_medium_is_documented():
             assert f" {suffix}" in line, suffix
         for column in media.columns_of(name):
             assert f"`{column}`" in line, column
+
+
+def test_every_way_of_cutting_is_documented():
+    text = (ROOT / "docs/projects.md").read_text()
+    for name in cutting.available():
+        assert f"\n| `{name}`" in text, name
 
 
 def test_every_link_leads_somewhere():

@@ -3,10 +3,8 @@
 import sys
 from importlib.util import find_spec
 
-from rich.markup import escape
-
 from bagwise.cli import experiments, without_projects
-from bagwise.cli._app import app, errors
+from bagwise.cli._app import app, errors, printable
 from bagwise.errors import BagwiseError
 
 __all__ = ["app", "experiments", "main"]
@@ -17,11 +15,6 @@ else:
     without_projects.register(app)
 
 INTERRUPTED = 130
-
-
-def printable(sentence: str) -> str:
-    """With control characters spelled out, so that a name in a file cannot steer the terminal."""
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence))
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 app = typer.Typer(
@@ -21,6 +22,11 @@ errors = Console(stderr=True, emoji=False)
 def say(sentence: str, end: str = "\n") -> None:
     """One line, however long: the terminal may wrap it, a path in it stays whole."""
     console.print(sentence, soft_wrap=True, highlight=False, end=end)
+
+
+def printable(sentence: str) -> str:
+    """With control characters spelled out, so that a name in a file cannot steer the terminal."""
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence))
 
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

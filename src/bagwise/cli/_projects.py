@@ -13,13 +13,14 @@ from bagwise import formats
 from bagwise.cli._app import console, progress_bar
 from bagwise.errors import FileError
 from bagwise.formats import LabelTable, Source
-from bagwise.media import Files, Places
+from bagwise.media import Files, Places, Spans
 from bagwise.noise import Rate
 from bagwise.project import Media, Project
 
-SourceFile = Annotated[Path, typer.Option("--from", help="Instances: Parquet, CSV, npz, ARFF, mat or JSON lines.")]
+INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder of recordings, pictures or documents."
+SourceFile = Annotated[Path, typer.Option("--from", help=INSTANCES)]
 Folder = Annotated[Path, typer.Argument(help="The folder of the project.")]
-From = Annotated[Path | None, typer.Option("--from", help="Instances: Parquet, CSV, npz, ARFF, mat or JSON lines.")]
+From = Annotated[Path | None, typer.Option("--from", help=INSTANCES)]
 LabelsFile = Annotated[Path | None, typer.Option("--labels", help="Labels that are known, by the bags' ids.")]
 ClassesFile = Annotated[Path | None, typer.Option("--classes", help="Names of classes, one in a line.")]
 BagColumn = Annotated[str | None, typer.Option("--bag", help="The column with the bag's id (default: bag).")]
@@ -29,6 +30,13 @@ MediaFolder = Annotated[
 ]
 PlacesFile = Annotated[
     Path | None, typer.Option("--places", help="CSV or Parquet: where in its bag's file each instance lies.")
+]
+MediumName = Annotated[
+    str | None, typer.Option("--medium", help="Of a folder's files: sound, picture or text (default: most of them).")
+]
+Way = Annotated[str | None, typer.Option("--cut", help="How files are cut (see docs/projects.md; default: by medium).")]
+Embed = Annotated[
+    str, typer.Option(help="Your own features: 'COMMAND {file}', MODULE:FUNCTION or MODEL.onnx (see docs/projects.md).")
 ]
 Name = Annotated[str | None, typer.Option("--as", help="Who says so (default: the user's name).")]
 At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
@@ -48,10 +56,12 @@ def read_labels(file: Path | None, bag_column: str | None) -> LabelTable | None:
     return formats.read_labels(file, bag_column) if file is not None else None
 
 
-def read_media(folder: Path | None, places: Path | None) -> Media | None:
+def read_media(folder: Path | None, places: Path | None, source: Source | None = None) -> Media | None:
     if folder is None and places is None:
         return None
     files = Files.in_folder(folder) if folder is not None else None
+    if places is None and source is not None and source.spans is not None:
+        return Media(files, Spans(source.ids, source.codes, source.spans))
     return Media(files, Places.read(places) if places is not None else None)
 
 

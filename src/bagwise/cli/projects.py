@@ -15,12 +15,15 @@ from bagwise.cli._projects import (
     AsJson,
     BagColumn,
     ClassesFile,
+    Embed,
     Folder,
     From,
     LabelsFile,
     MediaFolder,
+    MediumName,
     PlacesFile,
     SourceFile,
+    Way,
     import_bar,
     open_taught,
     rate_in_words,
@@ -30,6 +33,14 @@ from bagwise.cli._projects import (
     read_media,
 )
 from bagwise.cli._quality import show_quality
+from bagwise.cli._raw import (
+    Raw,
+    add_from_folder,
+    is_raw,
+    made_from_folder,
+    refuse_options_of_folders,
+    refuse_options_of_tables,
+)
 from bagwise.criteria import available as available_criteria
 from bagwise.errors import BagwiseError
 from bagwise.model import solvers
@@ -47,6 +58,9 @@ def init(
     bag: BagColumn = None,
     media: MediaFolder = None,
     places: PlacesFile = None,
+    medium: MediumName = None,
+    cut: Way = None,
+    embed: Embed = "",
     database: Annotated[
         str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
     ] = "",
@@ -58,11 +72,20 @@ def init(
     audit: Annotated[float, typer.Option(min=0, max=1, help="Share of questions drawn at random.")] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
 ) -> None:
-    """Make a labelling project from a file of instances."""
+    """Make a labelling project from a file of instances, or from a folder of recordings, pictures or documents."""
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
     asking = Asking(people=people, share=share)
+    known, names = read_labels(labels, bag), read_classes(classes)
+    if is_raw(source):
+        raw = Raw(source, medium, cut, embed)
+        refuse_options_of_tables(bag, media, places)
+        with made_from_folder(folder, raw, known, names, learning, asking, database) as project:
+            _say_what_is_there(project)
+        say(f"Answer questions with: bagwise serve {escape(str(folder))}")
+        return
+    refuse_options_of_folders(medium, cut, embed)
     read = read_instances(source, bag)
-    known, names, shown = read_labels(labels, bag), read_classes(classes), read_media(media, places)
+    shown = read_media(media, places, read)
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
         project = Project.create(folder, read, known, names, learning, asking, database, progress, media=shown)
     with project:
@@ -91,13 +114,21 @@ def import_(
     bag: BagColumn = None,
     media: MediaFolder = None,
     places: PlacesFile = None,
+    embed: Embed = "",
 ) -> None:
-    """Add bags, labels, classes, or what is seen of the bags, to a project."""
+    """Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it."""
     if all(given is None for given in (source, labels, classes, media, places)):
         raise BagwiseError("Nothing to import: give --from, --labels, --classes, --media or --places.")
     with Project.open(folder) as project:
+        known, names = read_labels(labels, bag), read_classes(classes)
+        if source is not None and is_raw(source):
+            refuse_options_of_tables(bag, media, places)
+            add_from_folder(project, Raw(source, embed=embed), known, names)
+            _say_what_is_there(project)
+            return
+        refuse_options_of_folders(None, None, embed)
         read = read_instances(source, bag) if source is not None else None
-        known, names, shown = read_labels(labels, bag), read_classes(classes), read_media(media, places)
+        shown = read_media(media, places, read)
         with import_bar("Importing", read, shown) as progress:
             project.import_(read, known, names, progress, shown)
         _say_what_is_there(project)

@@ -12,15 +12,18 @@ from rich.table import Table
 
 from bagwise import formats
 from bagwise import project as projects
+from bagwise.bags import Bags
 from bagwise.cli._app import app, console, say
 from bagwise.cli._projects import (
     BagColumn,
+    Embed,
     Folder,
     SourceFile,
     open_taught,
-    read_instances,
 )
+from bagwise.cli._raw import read_instances_or_cut
 from bagwise.errors import BagwiseError, FileError
+from bagwise.formats import Source
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import Project
 from bagwise.project.exporting import EXPORTS, exporter
@@ -80,14 +83,13 @@ def predict(
     form: Annotated[
         str | None, typer.Option("--format", help="Format of the predictions (default: by suffix).")
     ] = None,
+    embed: Embed = "",
 ) -> None:
-    """Predict the classes of new bags, with the instance that carries each prediction."""
+    """Predict the classes of new bags or raw files, with the instance that carries each prediction."""
     module = formats.writer(to, "predictions", form) if to is not None else None
     model, classes = _model_of(folder)
-    read = read_instances(source, bag)
-    if read.n_features != model.n_features_in_:
-        raise FileError(source, f"its instances have {read.n_features} features, the model {model.n_features_in_}.")
-    bags = read.with_features(model.feature_names_).to_bags()
+    with read_instances_or_cut(source, bag, model, embed) as read:
+        bags = _bags_for(model, read)
     table = projects.predict(model, bags, classes)
     if of_instances is not None:
         _write_instances(of_instances, bags.ids, bags.sizes, classes, model.predict_instance_proba(bags))
@@ -101,6 +103,12 @@ def predict(
         words = ", ".join(f"{classes[c]} {table.probability[b, c]:.2f} ({table.evidence[b, c]})" for c in order)
         shown.add_row(escape(name), escape(words) or "none")
     console.print(shown)
+
+
+def _bags_for(model: MIMLClassifier, read: Source) -> Bags:
+    if read.n_features != model.n_features_in_:
+        raise FileError(read.path, f"its instances have {read.n_features} features, the model {model.n_features_in_}.")
+    return read.with_features(model.feature_names_).to_bags()
 
 
 def _show_trials(trials: Sequence[Trial]) -> None:

@@ -8,6 +8,8 @@ name, and any of
     write_labels(table, path)               the same back again
     write_predictions(table, path)
     read_table(path) -> Table               any rows and columns, all of them as text
+
+What is a folder with several files has `recognises_folder(path)` and `read_folder(path) -> Source` instead.
 """
 
 from functools import cache
@@ -16,15 +18,17 @@ from types import ModuleType
 
 from bagwise.discovery import choose, discover
 from bagwise.errors import BagwiseError, FileError
-from bagwise.formats._types import LabelTable, PredictionTable, Source, Table, as_labels
+from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, Source, Table, as_labels
 
 __all__ = [
+    "NOT_IN_NAMES",
     "LabelTable",
     "PredictionTable",
     "Source",
     "Table",
     "as_labels",
     "available",
+    "folder_format",
     "read",
     "read_labels",
     "read_table",
@@ -66,8 +70,14 @@ def recognise(path: Path, verb: str) -> ModuleType:
 def read(path: str | Path, bag_column: str | None = None) -> Source:
     """The instances of a file; `bag_column` names the column with the bag's id where a table calls it otherwise."""
     file = Path(path)
-    source: Source = recognise(file, "read").read(file, bag_column)
+    whole = folder_format(file) if file.is_dir() else None
+    source: Source = recognise(file, "read").read(file, bag_column) if whole is None else whole.read_folder(file)
     return source
+
+
+def folder_format(folder: Path) -> ModuleType | None:
+    """The format that a folder as a whole is in, if it is in one."""
+    return next((module for module in able_to("read_folder").values() if module.recognises_folder(folder)), None)
 
 
 def read_labels(path: str | Path, bag_column: str | None = None) -> LabelTable:

@@ -124,7 +124,8 @@ class Table:
 class Source:
     """Instances in a file, not read yet: `codes` says for every row which of the `ids` it belongs to.
 
-    Rows of one bag need not lie together. `blocks` reads them in the order of `codes`, some at a time.
+    Rows of one bag need not lie together. `blocks` reads them in the order of `codes`, some at a time. `spans` (rows x
+    2): where each lies in its recording, in seconds, if the file tells; rows of one bag do lie together then.
     """
 
     path: Path
@@ -136,6 +137,7 @@ class Source:
     labels: LabelTable | None = None
     place: "Place | None" = None
     features: Sequence[str] | None = None
+    spans: Array | None = None
 
     @classmethod
     def of_bags(

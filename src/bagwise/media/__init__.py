@@ -11,9 +11,21 @@ A module has
 and may have `refuse(path)`, for what the beginning of a file does not tell. The page has a module of the same name.
 """
 
-from bagwise.media._files import Files
+from bagwise.media._files import Files, refuse_unshowable
 from bagwise.media._known import available, columns_of, medium_of, suffixes, type_of
-from bagwise.media._places import WIDTH, Places
+from bagwise.media._places import WIDTH, Places, Spans
 from bagwise.media._types import Type
 
-__all__ = ["WIDTH", "Files", "Places", "Type", "available", "columns_of", "medium_of", "suffixes", "type_of"]
+__all__ = [
+    "WIDTH",
+    "Files",
+    "Places",
+    "Spans",
+    "Type",
+    "available",
+    "columns_of",
+    "medium_of",
+    "refuse_unshowable",
+    "suffixes",
+    "type_of",
+]

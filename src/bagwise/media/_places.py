@@ -78,3 +78,23 @@ class Places:
             row = int(wrong.argmax())
             value = self.table.frame[column][row]
             raise self.table.place.fault(f"{value!r}: {what}", row, column)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Start and end of windows of sound that came with their instances, those of a bag together."""
+
+    names: Sequence[str]
+    codes: Array
+    values: Array
+
+    def rows(self, ids: Sequence[str], offsets: Array, of_bag: Mapping[int, str]) -> tuple[Array, Array]:
+        """As `Places.rows`."""
+        position = {name: number for number, name in enumerate(ids)}
+        bags = np.array([position[name] for name in self.names])
+        within = np.arange(len(self.codes)) - np.searchsorted(self.codes, self.codes)
+        rows = offsets[bags[self.codes]] + within
+        places = np.full((len(rows), WIDTH), np.nan)
+        places[:, :2] = self.values
+        heard = np.array([of_bag.get(bag) == "sound" for bag in bags.tolist()], bool)[self.codes]
+        return rows[heard], places[heard]

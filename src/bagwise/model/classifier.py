@@ -134,6 +134,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.log_likelihood_: Array = np.empty(0)
         self.class_names_: list[str] = []
         self.feature_names_: list[str] = []
+        self.recipe_: dict[str, Any] | None = None  # How the instances were made; the model does not look at it.
         return self.set_state(State(np.zeros((n_classes + self.background, width))))
 
     def _learn(self, objective: Objective) -> None:

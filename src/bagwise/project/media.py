@@ -16,30 +16,43 @@ from pathlib import Path
 import numpy as np
 
 from bagwise import media
+from bagwise.cutting import CutFolder, CutPlaces
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
-from bagwise.media import Files, Places
+from bagwise.media import Files, Places, Spans
+from bagwise.project import cutting
 
 FOLDER = "media"
 PLACES = "places.npy"
+OUTLINES = ".outlines"
 SUFFIXES = tuple(media.suffixes())
 
 
 @dataclass(frozen=True)
 class Media:
-    """What an import brings: files, places, or both."""
+    """What an import brings: files, places, or both; and how they were cut, where they were."""
 
     files: Files | None = None
-    places: Places | None = None
+    places: Places | Spans | CutPlaces | None = None
+    cut: CutFolder | None = None
+
+    @classmethod
+    def of(cls, cut: CutFolder) -> "Media":
+        """What is seen of a folder of raw files."""
+        return cls(cut.files, cut.places, cut)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The file of a bag, what it is, and where in it the instances lie; None where that is not known."""
+    """The file of a bag, what it is, and where in it the instances lie; None where that is not known.
+
+    `outlines` is a file with the corners of every instance, where boxes do not tell all.
+    """
 
     medium: str
     path: Path
     places: list[dict[str, float] | None]
+    outlines: Path | None = None
 
 
 def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progress: Callable[[int], None]) -> None:
@@ -58,6 +71,9 @@ def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progr
             progress(1)
         if brought.places is not None:
             _write_places(folder, int(offsets[-1]), rows, places)
+        if brought.cut is not None:
+            _put_outlines(folder / FOLDER, brought.cut, ids)
+            cutting.keep(folder, brought.cut)
     except OSError as error:
         raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
 
@@ -67,6 +83,7 @@ def forget_unfinished(folder: Path, bags: int, rows: int) -> None:
     for bag, suffix in _kept(folder).items():
         if bag >= bags:
             (folder / FOLDER / f"{bag}{suffix}").unlink()
+            (folder / FOLDER / f"{bag}{OUTLINES}").unlink(missing_ok=True)
     places = _places(folder)
     if places is not None and len(places) > rows:
         _write_places(folder, rows, np.empty(0, np.int64), np.empty((0, media.WIDTH)))
@@ -80,7 +97,9 @@ def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:
         path = folder / FOLDER / f"{bag}{suffix}"
         if path.is_file() and path.resolve() == folder.resolve() / FOLDER / path.name:
             medium = media.medium_of(suffix)
-            return Kept(medium, path, _places_of(folder, media.columns_of(medium), first, last))
+            outlines = path.with_suffix(OUTLINES)
+            drawn = outlines if outlines.is_file() and not outlines.is_symlink() else None
+            return Kept(medium, path, _places_of(folder, media.columns_of(medium), first, last), drawn)
     return None
 
 
@@ -104,6 +123,7 @@ def copy(folder: Path, target: Path) -> None:
     """All of it, to another project."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copytree(folder / FOLDER, target / FOLDER, symlinks=True)
+    cutting.copy(folder, target)
 
 
 def _kept(folder: Path) -> dict[int, str]:
@@ -115,14 +135,24 @@ def _kept(folder: Path) -> dict[int, str]:
 
 
 def _put(place: Path, bag: int, path: Path) -> None:
-    for suffix in SUFFIXES:
+    for suffix in (*SUFFIXES, OUTLINES):
         (place / f"{bag}{suffix}").unlink(missing_ok=True)
-    unfinished = place / f".{uuid.uuid4().hex}.part"
+    _link(path, place / f"{bag}{path.suffix.lower()}")
+
+
+def _put_outlines(place: Path, cut: CutFolder, ids: Sequence[str]) -> None:
+    position = {name: number for number, name in enumerate(ids)}
+    for name, path in cut.outlines.items():
+        _link(path, place / f"{position[name]}{OUTLINES}")
+
+
+def _link(path: Path, target: Path) -> None:
+    unfinished = target.parent / f".{uuid.uuid4().hex}.part"
     try:
         os.link(path.resolve(), unfinished)
     except OSError:  # Another disk, or somebody else's file.
         shutil.copyfile(path, unfinished)
-    unfinished.replace(place / f"{bag}{path.suffix.lower()}")
+    unfinished.replace(target)
 
 
 def _write_places(folder: Path, total: int, rows: Array, places: Array) -> None:

@@ -22,7 +22,7 @@ from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier, Trial, choose_settings
-from bagwise.project import instances, replay, store
+from bagwise.project import cutting, instances, replay, store
 from bagwise.project import media as kept
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair, Votes
@@ -255,6 +255,8 @@ class Project:
         model.fit(self.bags, known)
         model.class_names_ = list(self.classes)
         model.feature_names_ = list(self.contents.features)
+        recipe = cutting.recipe_of(self.folder)
+        model.recipe_ = recipe.as_tree() if recipe is not None else None
         return model
 
     # Wrong answers

@@ -34,3 +34,22 @@ export function boxes(places, evidence, area) {
     return [box(number === evidence ? "place evidence" : "place", ...area(place))];
   });
 }
+
+// The outlines of all instances, each a list x, y, x, y, ..., over a picture of this size; the marked one comes last, on top.
+export function outlined(outlines, evidence, width, height) {
+  const drawing = draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "outlines", preserveAspectRatio: "none", "aria-hidden": "true" });
+  const last = (number) => (number === evidence ? 1 : 0);
+  const order = outlines.map((_, number) => number).sort((a, b) => last(a) - last(b));
+  for (const number of order) {
+    const points = outlines[number].join(" ");
+    if (number === evidence) drawing.append(draw("polygon", { points, class: "shadow" }));
+    drawing.append(draw("polygon", { points, class: number === evidence ? "region evidence" : "region" }));
+  }
+  return drawing;
+}
+
+function draw(tag, attributes) {
+  const found = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) found.setAttribute(name, value);
+  return found;
+}

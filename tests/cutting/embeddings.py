@@ -1,0 +1,44 @@
+"""What the tests give to --embed; found by name in worker processes."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def letters(path: Path):
+    """Words as instances, each by its first letter and its length, with their places."""
+    text = path.read_text()
+    found, at = [], 0
+    for word in text.split():
+        first = text.index(word, at)
+        at = first + len(word)
+        found.append((ord(word[0]) / 100, len(word), first, at - 1))
+    numbers = np.array(found, float).reshape(-1, 4)
+    return numbers[:, :2], numbers[:, 2:]
+
+
+def slowly(path: Path):
+    time.sleep(0.15)
+    return letters(path)
+
+
+def dangerously(path: Path):
+    """A decoder that crashes, one that leaves, one that gives nonsense."""
+    if path.stem == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if path.stem == "forever":
+        time.sleep(3600)
+    if path.stem == "exit":
+        os._exit(3)
+    if path.stem == "wide":
+        return np.ones((2, 5))
+    if path.stem == "nan":
+        return np.full((2, 2), np.nan)
+    if path.stem == "outside":
+        return np.ones((1, 2)), np.array([[-5.0, 3.0]])
+    if path.stem == "error":
+        raise KeyError("no such thing")
+    return letters(path)

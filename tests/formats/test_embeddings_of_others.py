@@ -1,0 +1,116 @@
+"""Embeddings that other programs computed: windows of one recording are one bag, with their places."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+from usearch.index import Index
+
+from bagwise import formats
+from bagwise.cli import app
+from bagwise.errors import FileError
+from bagwise.project import Project
+from tests import made
+
+# As perch-hoplite 1.0 makes it.
+SCHEMA = """
+CREATE TABLE deployments (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, project TEXT NOT NULL,
+    latitude REAL, longitude REAL, UNIQUE (name, project));
+CREATE TABLE recordings (id INTEGER PRIMARY KEY AUTOINCREMENT, filename TEXT NOT NULL, datetime TEXT,
+    deployment_id INTEGER REFERENCES deployments(id) ON DELETE CASCADE, UNIQUE (filename, deployment_id));
+CREATE TABLE windows (id INTEGER PRIMARY KEY AUTOINCREMENT, recording_id INTEGER NOT NULL REFERENCES recordings(id),
+    offsets FLOAT_LIST NOT NULL);
+"""
+# Windows in the order in which they were computed, not by recording.
+RECORDINGS = [(1, "marsh.wav", None), (2, "wood.wav", 1), (3, "wood.wav", 2)]
+WINDOWS = [(1, 2, 0.0), (2, 1, 0.0), (3, 1, 5.0), (4, 3, 0.0), (5, 1, 10.0)]
+
+
+@pytest.fixture
+def vectors(rng):
+    return rng.normal(size=(5, 8)).astype(np.float32)
+
+
+@pytest.fixture
+def hoplite(tmp_path, vectors):
+    folder = tmp_path / "db"
+    folder.mkdir()
+    with sqlite3.connect(folder / "hoplite.sqlite") as database:
+        database.executescript(SCHEMA)
+        database.executemany("INSERT INTO deployments VALUES (?, ?, 'p', 0, 0)", [(1, "north"), (2, "south")])
+        database.executemany("INSERT INTO recordings VALUES (?, ?, NULL, ?)", RECORDINGS)
+        rows = [(key, bag, np.array([start, start + 5], "<f8").tobytes()) for key, bag, start in WINDOWS]
+        database.executemany("INSERT INTO windows VALUES (?, ?, ?)", rows)
+    database.close()
+    index = Index(ndim=8, metric="ip", dtype="f32")
+    index.add(np.arange(1, 6, dtype=np.uint64), vectors)
+    index.save(folder / "usearch.index")
+    return folder
+
+
+@pytest.fixture
+def birdnet(tmp_path, vectors):
+    folder = tmp_path / "embeddings"
+    (folder / "sub").mkdir(parents=True)
+    for name, rows in {"marsh": [1, 2, 4], "sub/wood": [0]}.items():
+        lines = [f"{3.0 * i}\t{3.0 * i + 3}\t{','.join(map(str, vectors[row]))}\n" for i, row in enumerate(rows)]
+        (folder / f"{name}.birdnet.embeddings.txt").write_text("".join(lines))
+    return folder
+
+
+def test_a_recording_of_hoplite_is_a_bag(hoplite, vectors):
+    bags = formats.read(hoplite).to_bags()
+    assert list(bags.ids) == ["marsh.wav", "north/wood.wav", "south/wood.wav"]
+    np.testing.assert_allclose(bags.instances, vectors[[1, 2, 4, 0, 3]], rtol=1e-6)
+    assert bags.sizes.tolist() == [3, 1, 1]
+    np.testing.assert_array_equal(formats.read(hoplite).spans[:3, 0], [0, 5, 10])
+
+
+def test_a_file_of_birdnet_is_a_bag(birdnet, vectors):
+    bags = formats.read(birdnet).to_bags()
+    assert list(bags.ids) == ["marsh", "sub/wood"]
+    np.testing.assert_allclose(bags.instances, vectors[[1, 2, 4, 0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["hoplite", "birdnet"])
+def test_their_windows_are_shown_in_the_recordings(tmp_path, monkeypatch, request, name):
+    folder = request.getfixturevalue(name)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recordings").mkdir()
+    made.write_wav(tmp_path / "recordings" / "marsh.wav", made.tone(1000, 0, 1, 2))
+    (tmp_path / "classes.txt").write_text("wren\n")
+    words = ["init", "p", "--from", str(folder), "--classes", "classes.txt", "--media", "recordings"]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    with Project.open(tmp_path / "p") as project:
+        long = 5 if name == "hoplite" else 3
+        assert project.medium(0).places == [{"start": i * long, "end": (i + 1) * long} for i in range(3)]
+        assert project.medium(1) is None
+
+
+def test_what_is_damaged_is_said(hoplite, birdnet):
+    (birdnet / "bad.birdnet.embeddings.txt").write_text("0.0\t3.0\t1,2,x,4,5,6,7,8\n")
+    with pytest.raises(FileError, match="not a number"):
+        formats.read(birdnet).to_bags()
+    for text, why in [
+        ("0.0 3.0\n", "tabs between"),
+        ("0\t3\t1,2\n", "2 numbers"),
+        ("a\tb\t1\n", "damaged"),
+        ("", "empty"),
+    ]:
+        (birdnet / "z.birdnet.embeddings.txt").write_text(text)
+        (birdnet / "bad.birdnet.embeddings.txt").unlink(missing_ok=True)
+        with pytest.raises(FileError, match=why):
+            formats.read(birdnet).to_bags()
+    with sqlite3.connect(hoplite / "hoplite.sqlite") as database:
+        database.execute("INSERT INTO windows VALUES (9, 1, ?)", [np.array([1.0, 2.0]).tobytes()])
+    database.close()
+    with pytest.raises(FileError, match="no embedding of window 9"):
+        formats.read(hoplite).to_bags()
+    (hoplite / "hoplite.sqlite").write_bytes(b"no database")
+    with pytest.raises(FileError, match="no database of perch-hoplite"):
+        formats.read(hoplite)
+    (hoplite / "usearch.index").unlink()
+    with pytest.raises(FileError, match="is a folder"):
+        formats.read(hoplite)
