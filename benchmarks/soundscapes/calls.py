@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 from scipy.signal import resample_poly
 
-from benchmarks.soundscapes import made_up
-from benchmarks.soundscapes.clips import RATE, clips, faded, installed
+from . import made_up
+from .clips import RATE, clips, faded, installed
 
 REAL = ("great tit", "storm petrel", "Bengalese finch", "chaffinch", "tree pipit", "cuckoo", "blackbird")
 CLASSES = (*REAL, *made_up.MAKERS)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.signal import butter, sosfilt
 
-from benchmarks.soundscapes.clips import RATE, faded
+from .clips import RATE, faded
 
 
 def _time(seconds: float) -> np.ndarray:

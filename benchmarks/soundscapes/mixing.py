@@ -11,13 +11,13 @@ import numpy as np
 import soundfile
 from scipy.signal import stft
 
-from benchmarks.soundscapes import noises
-from benchmarks.soundscapes.calls import RATE, Calls
+from . import noises
+from .calls import RATE, Calls
 
 SECONDS = 10.0
 WINDOW, HOP = 1024, 256
 TAIL = 0.025
-MOST_OVERLAP = 0.1
+MOST_OVERLAP, PAUSE = 0.1, 0.2
 LOUDNESS = 0.03
 
 
@@ -77,7 +77,13 @@ def mix(
 
 
 def _inserted(
-    name: str, calls: Calls, ratio: float, noise: np.ndarray, others: list[Inserted], count: int, rng: np.random.Generator
+    name: str,
+    calls: Calls,
+    ratio: float,
+    noise: np.ndarray,
+    others: list[Inserted],
+    count: int,
+    rng: np.random.Generator,
 ) -> tuple[Inserted, np.ndarray, int] | None:
     sound = calls.draw(name, rng)[: count - HOP]
     power = _power(sound)
@@ -85,7 +91,7 @@ def _inserted(
     for _ in range(20):
         shift = int(rng.integers(0, (count - len(sound)) // HOP))
         box = _box(columns, rows, shift)
-        if all(_overlap(box, other.box) <= MOST_OVERLAP for other in others):
+        if not any(_collide(name, box, other) for other in others):
             break
     else:
         return None
@@ -109,6 +115,13 @@ def _box(columns: tuple[int, int], rows: tuple[int, int], shift: int) -> tuple[f
     start, end = ((column + side + shift) * HOP / RATE for column, side in zip(columns, (-0.5, 0.5), strict=True))
     low, high = ((row + side) * RATE / WINDOW for row, side in zip(rows, (-0.5, 0.5), strict=True))
     return max(start, 0.0), end, max(low, 0.0), high
+
+
+def _collide(name: str, box, other: Inserted) -> bool:
+    """Nobody calls while still calling; others may, with little in common."""
+    if name == other.name and box[0] < other.end + PAUSE and other.start < box[1] + PAUSE:
+        return True
+    return _overlap(box, other.box) > MOST_OVERLAP
 
 
 def _overlap(one, other) -> float:

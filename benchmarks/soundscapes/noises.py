@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from benchmarks.soundscapes.clips import RATE
+from .clips import RATE
 
 
 def coloured(count: int, exponent: float, rng: np.random.Generator) -> np.ndarray:

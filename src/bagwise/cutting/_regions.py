@@ -1,35 +1,41 @@
 """Regions of a spectrogram in which something sounds, in the manner of Briggs et al. 2012, without a trained segmenter.
 
-1. Noise: the power of every row that a QUIET share of the moments stays under; `contrast` is how far above it a cell is,
-   in dB, after smoothing. What the surroundings of a cell have more than that (a gust, a shower) is noise too.
-2. Cells above LOW belong to a region if they touch one above HIGH (hysteresis).
-3. Pieces are one region if a gap of at most GAP lies between them, as between the notes of a song.
-4. A region that is too large holds several sounds: it is taken apart at a higher threshold.
-5. What is smaller than LEAST_AREA or nowhere really loud is left out.
+1. The noise of a row is the power that QUIET of its moments stay under, of a moment what half of its rows have more
+   than that (a drop of rain), and of the surroundings of a cell what half of them still have (a gust of wind). The
+   contrast of a cell is how far above all three it is, in dB.
+2. Cells above LOW that are connected with one above HIGH are a piece (hysteresis); one that is too large holds several
+   sounds and is taken apart at a higher threshold; the faint skirts of a loud one are left out.
+3. Pieces that follow each other in one band are one region, as the notes of a trill, and so are those that begin and end
+   together, as the overtones of a voice.
+4. What is small or nowhere loud is noise after all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import ndimage
+from scipy.sparse.csgraph import connected_components
 
 from bagwise.cutting._spectrograms import HERTZ, SECONDS
 from bagwise.kernels import Array
 
 QUIET = 0.3
 SMOOTH = (1.0, 1.5)
-SURROUNDINGS = (1500.0, 1.6)
-SURROUNDINGS_QUIET = 0.4
-COARSE = (8, 8)
-HIGH, LOW = 8.0, 4.5
-LOUD = 10.0
-GAP = (190.0, 0.09)
-LEAST_AREA = 40
-LARGEST = (6000.0, 3.0)
-HIGHER = 3.0
+COARSE = 16
+SURROUNDINGS = (4000.0, 2.0)
 LOWEST = 150.0
-FAINTEST = 1e-5
-TAIL = 0.02
+FAINTEST, DARKEST = 1e-5, 1e-12
+HIGHEST = 0.97
+
+LOW, HIGH, LOUD = 5.0, 8.0, 10.0
+HIGHER = 3.0
+LARGEST = (6000.0, 3.0)
+TAIL = 0.015
+LEAST_PIECE, LEAST_AREA = 12, 40
+SAME_BAND, NEXT = 0.5, 0.12
+SAME_TIME, OVERTONE = 0.6, 2000.0
+AROUND = np.ones((3, 3), bool)
 
 
 @dataclass(frozen=True)
@@ -45,100 +51,126 @@ class Region:
         """What to take from the spectrogram."""
         return self.rows, self.columns
 
+    def part(self, rows: slice, columns: slice, mask: Array) -> "Region":
+        """A region within this one, given by where it is in it."""
+        return Region(_shifted(rows, self.rows.start), _shifted(columns, self.columns.start), mask)
+
+
+def everything(power: Array) -> Region:
+    """The whole spectrogram as one region."""
+    rows, columns = power.shape
+    return Region(slice(0, rows), slice(0, columns), np.ones(power.shape, bool))
+
 
 def noise_floor(power: Array) -> Array:
-    """The noise in every row, never less than FAINTEST of what most rows have: in an empty band all would be loud."""
-    floor = np.quantile(power, QUIET, axis=1)
-    usual = np.median(floor[floor > 0]) if (floor > 0).any() else 1.0
-    return np.maximum(floor, FAINTEST * usual).astype(np.float32)
+    """The noise of every row, never less than FAINTEST of what most rows have: in an empty band all would be loud."""
+    rank = int(QUIET * power.shape[1])
+    floor = np.partition(power, rank, axis=1)[:, rank]
+    heard = floor[floor > DARKEST]
+    usual = float(np.median(heard)) if len(heard) else 1.0
+    return np.maximum(floor, max(FAINTEST * usual, DARKEST))
 
 
 def contrast(power: Array, top: float) -> Array:
-    """How far every cell is above the noise, in dB, at least 0; 0 where the file holds no sound."""
+    """How far every cell is above the noise, in dB, at least 0; 0 above `top`, where the file holds no sound."""
     smooth = ndimage.gaussian_filter(power, SMOOTH, truncate=2.5)
     level = 10 * np.log10(np.maximum(smooth / noise_floor(smooth)[:, None], 1e-3))
-    level -= np.maximum(np.median(level[:, :], axis=0), 0)
-    above = np.maximum(level - np.maximum(_surroundings(level), 0), 0)
-    above[: int(LOWEST / HERTZ)] = 0
-    above[int(0.97 * top / HERTZ) :] = 0
+    heard = slice(int(LOWEST / HERTZ), int(HIGHEST * top / HERTZ))
+    level[heard] -= np.maximum(np.median(level[heard], axis=0), 0)
+    above = np.zeros_like(level)
+    above[heard] = np.maximum(level - np.maximum(_surroundings(level), 0), 0)[heard]
     return above
 
 
 def _surroundings(level: Array) -> Array:
-    """What most cells around a cell stay under, looked at coarsely: it changes slowly."""
-    rows, columns = level.shape
-    coarse = level[: rows // COARSE[0] * COARSE[0], : columns // COARSE[1] * COARSE[1]]
-    coarse = coarse.reshape(rows // COARSE[0], COARSE[0], -1, COARSE[1]).mean(axis=(1, 3))
-    size = [
-        max(1, round(2 * extent / unit / step))
-        for extent, unit, step in zip(SURROUNDINGS, (HERTZ, SECONDS), COARSE, strict=True)
-    ]
-    quiet = ndimage.percentile_filter(coarse, 100 * SURROUNDINGS_QUIET, size=size, mode="nearest")
-    quiet = ndimage.uniform_filter(quiet, 3, mode="nearest")
-    full = np.repeat(np.repeat(quiet, COARSE[0], axis=0), COARSE[1], axis=1)
-    return np.pad(full, [(0, rows - full.shape[0]), (0, columns - full.shape[1])], mode="edge")
+    """What half of the cells around a cell stay under, looked at coarsely: it changes slowly."""
+    padded = np.pad(level, [(0, -size % COARSE) for size in level.shape], mode="edge")
+    rows, columns = (size // COARSE for size in padded.shape)
+    coarse = padded.reshape(rows, COARSE, columns, COARSE).mean(axis=(1, 3))
+    size = [round(extent / unit / COARSE) for extent, unit in zip(SURROUNDINGS, (HERTZ, SECONDS), strict=True)]
+    usual = ndimage.median_filter(coarse, size, mode="nearest")
+    fine = np.repeat(np.repeat(usual, COARSE, axis=0), COARSE, axis=1)
+    return fine[: level.shape[0], : level.shape[1]]
 
 
 def regions(above: Array) -> list[Region]:
-    """All regions of a spectrogram, given by how far its cells are above the noise; earliest first."""
-    found = []
-    for region in _joined(_hysteresis(above, LOW, HIGH)):
-        found += _apart(region, above, LOW)
-    found = [_trimmed(region, above) for region in found]
-    kept = [r for r in found if r.mask.sum() >= LEAST_AREA and above[r.box][r.mask].max() >= LOUD]
+    """All regions of a spectrogram, given the contrast of its cells; earliest first."""
+    pieces = [
+        _trimmed(piece, above)
+        for whole in _connected(_hysteresis(above))
+        for piece in _apart(whole, above, LOW)
+        if piece.mask.sum() >= LEAST_PIECE
+    ]
+    found = [_together(group) for group in _groups(pieces)]
+    kept = [region for region in found if region.mask.sum() >= LEAST_AREA and _loudest(region, above) >= LOUD]
     return sorted(kept, key=lambda region: (region.columns.start, region.rows.start))
 
 
-def _hysteresis(above: Array, low: float, high: float) -> Array:
-    labels, count = ndimage.label(above > low, np.ones((3, 3)))
-    touching = np.zeros(count + 1, bool)
-    touching[labels[above > high]] = True
-    touching[0] = False
-    found: Array = touching[labels]
+def _loudest(region: Region, above: Array) -> float:
+    return float(above[region.box][region.mask].max())
+
+
+def _hysteresis(above: Array) -> Array:
+    found: Array = ndimage.binary_propagation(above > HIGH, AROUND, above > LOW)
     return found
 
 
-def _joined(mask: Array) -> list[Region]:
-    """Connected pieces, where a gap does not count."""
-    rows, columns = (round(extent / unit) for extent, unit in zip(GAP, (HERTZ, SECONDS), strict=True))
-    near = ndimage.maximum_filter(mask, (rows | 1, columns | 1))
-    labels, _ = ndimage.label(near, np.ones((3, 3)))
+def _connected(mask: Array) -> list[Region]:
+    """Pieces with nothing, or no more than two cells, between their parts."""
+    labels, _ = ndimage.label(ndimage.maximum_filter(mask, AROUND.shape), AROUND)
     labels[~mask] = 0
-    return [
-        Region(*box, labels[box] == number)
-        for number, box in enumerate(ndimage.find_objects(labels), 1)
-        if box is not None
-    ]
+    boxes = enumerate(ndimage.find_objects(labels), 1)
+    return [Region(*box, labels[box] == number) for number, box in boxes if box is not None]
 
 
 def _apart(region: Region, above: Array, low: float) -> list[Region]:
-    """The region, or its parts above a higher threshold where it is too large and has several."""
+    """The region, or its parts above a higher threshold where it is too large."""
     height, width = region.mask.shape
-    if height * HERTZ <= LARGEST[0] and width * SECONDS <= LARGEST[1]:
-        return [region]
-    higher = low + HIGHER
     inside = np.where(region.mask, above[region.box], 0)
-    if inside.max() <= higher:
+    if (height * HERTZ <= LARGEST[0] and width * SECONDS <= LARGEST[1]) or inside.max() <= low + HIGHER:
         return [region]
-    parts = [
-        Region(_shifted(part.rows, region.rows), _shifted(part.columns, region.columns), part.mask)
-        for part in _joined(inside > higher)
-    ]
-    return [piece for part in parts for piece in _apart(part, above, higher)]
+    parts = [region.part(part.rows, part.columns, part.mask) for part in _connected(inside > low + HIGHER)]
+    return [piece for part in parts for piece in _apart(part, above, low + HIGHER)]
 
 
 def _trimmed(region: Region, above: Array) -> Region:
-    """Without the faint skirts of a loud sound: all but TAIL of the power is kept at each of the four sides."""
-    power = np.where(region.mask, 10 ** (above[region.box] / 10) - 1, 0)
+    """All but TAIL of the power is kept at each of the four sides."""
+    power = np.where(region.mask, 10 ** (above[region.box] / 10), 0)
     rows, columns = (_middle(power.sum(axis=axis)) for axis in (1, 0))
-    return Region(_shifted(rows, region.rows), _shifted(columns, region.columns), region.mask[rows, columns])
+    return region.part(rows, columns, region.mask[rows, columns])
 
 
 def _middle(profile: Array) -> slice:
-    share = np.cumsum(profile) / profile.sum()
+    share = np.cumsum(profile, dtype=np.float64) / profile.sum(dtype=np.float64)
     first, last = np.searchsorted(share, [TAIL, 1 - TAIL])
     return slice(int(first), int(last) + 1)
 
 
-def _shifted(inner: slice, outer: slice) -> slice:
-    return slice(inner.start + outer.start, inner.stop + outer.start)
+def _groups(pieces: Sequence[Region]) -> list[list[Region]]:
+    """Pieces that sound like parts of one call."""
+    band, between = _shared([piece.rows for piece in pieces])
+    time, pause = _shared([piece.columns for piece in pieces])
+    follow = (band >= SAME_BAND) & (pause * SECONDS <= NEXT)
+    sound_together = (time >= SAME_TIME) & (between * HERTZ <= OVERTONE)
+    count, group = connected_components(follow | sound_together, directed=False) if pieces else (0, np.zeros(0))
+    return [[pieces[number] for number in np.flatnonzero(group == one)] for one in range(count)]
+
+
+def _shared(spans: Sequence[slice]) -> tuple[Array, Array]:
+    """Of each two spans: what they have in common as a share of what they cover together, and the gap between them."""
+    first, last = np.array([(span.start, span.stop) for span in spans]).reshape(-1, 2).T
+    common = np.minimum.outer(last, last) - np.maximum.outer(first, first)
+    return common / (np.add.outer(last - first, last - first) - common), -common
+
+
+def _together(parts: Sequence[Region]) -> Region:
+    rows = slice(min(part.rows.start for part in parts), max(part.rows.stop for part in parts))
+    columns = slice(min(part.columns.start for part in parts), max(part.columns.stop for part in parts))
+    mask = np.zeros((rows.stop - rows.start, columns.stop - columns.start), bool)
+    for part in parts:
+        mask[_shifted(part.rows, -rows.start), _shifted(part.columns, -columns.start)] |= part.mask
+    return Region(rows, columns, mask)
+
+
+def _shifted(span: slice, by: int) -> slice:
+    return slice(span.start + by, span.stop + by)

@@ -15,7 +15,6 @@ from bagwise.kernels import Array
 WINDOW, HOP = 1024, 256
 HERTZ, SECONDS = RATE / WINDOW, HOP / RATE
 ROWS = WINDOW // 2 + 1
-MELS = 32
 LOWEST_MEL = 100.0
 AT_A_TIME = 1024
 
@@ -33,9 +32,9 @@ def power(samples: Array) -> Array:
 
 
 @cache
-def mel_bands() -> Array:
-    """(MELS, ROWS): how much each row counts in each band; triangles, evenly spaced on the mel scale, that sum to 1."""
-    mels = np.linspace(_mel(LOWEST_MEL), _mel(RATE / 2), MELS + 2)
+def mel_bands(count: int) -> Array:
+    """(count, ROWS): how much each row counts in each band; triangles, evenly spaced on the mel scale, that sum to 1."""
+    mels = np.linspace(_mel(LOWEST_MEL), _mel(RATE / 2), count + 2)
     edges = 700 * (10 ** (mels / 2595) - 1)
     frequency = np.arange(ROWS) * HERTZ
     below, centre, above = edges[:-2, None], edges[1:-1, None], edges[2:, None]
