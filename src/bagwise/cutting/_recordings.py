@@ -22,6 +22,7 @@ AROUND = 1
 """Seconds on both sides that are resampled with a stretch, so that it begins and ends as if nothing had been cut."""
 
 SHORTEST = 0.05
+LOWEST_RATE = 2000
 LOUDEST = 1e6
 
 
@@ -64,6 +65,8 @@ def _soundfile() -> Any:
 
 def _stretches(path: Path, file: Any) -> Iterator[Stretch]:
     rate: int = file.samplerate
+    if rate < LOWEST_RATE:
+        raise FileError(path, f"has {rate} samples per second: {LOWEST_RATE} are needed to hear anything.")
     held, before, start = np.zeros(0, np.float32), 0, 0
     while True:
         wanted = (before + STRETCH + AHEAD) * rate

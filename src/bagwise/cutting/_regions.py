@@ -1,13 +1,11 @@
 """Regions of a spectrogram in which something sounds, in the manner of Briggs et al. 2012, without a trained segmenter.
 
-1. The noise of a row is the power that QUIET of its moments stay under, of a moment what half of its rows have more
-   than that (a drop of rain), and of the surroundings of a cell what half of them still have (a gust of wind). The
-   contrast of a cell is how far above all three it is, in dB.
-2. Cells above LOW that are connected with one above HIGH are a piece (hysteresis); one that is too large holds several
-   sounds and is taken apart at a higher threshold; the faint skirts of a loud one are left out.
-3. Pieces that follow each other in one band are one region, as the notes of a trill, and so are those that begin and end
-   together, as the overtones of a voice.
-4. What is small or nowhere loud is noise after all.
+1. Cells whose contrast is above LOW and that are connected with one above HIGH are a piece (hysteresis). What a much
+   louder sound near it hides is left out. A piece that is too large holds several sounds: it is taken apart at a higher
+   threshold.
+2. Pieces that follow each other in one band are one region, as the notes of a trill, and so are those that begin and
+   end together, as the overtones of a voice.
+3. What is small or nowhere loud is noise after all.
 """
 
 from collections.abc import Sequence
@@ -20,17 +18,12 @@ from scipy.sparse.csgraph import connected_components
 from bagwise.cutting._spectrograms import HERTZ, SECONDS
 from bagwise.kernels import Array
 
-QUIET = 0.3
-SMOOTH = (1.0, 1.5)
-COARSE = 16
-SURROUNDINGS = (4000.0, 2.0)
-LOWEST = 150.0
-FAINTEST, DARKEST = 1e-5, 1e-12
-HIGHEST = 0.97
-
 LOW, HIGH, LOUD = 5.0, 8.0, 10.0
 HIGHER = 3.0
+RANGE, MASKED = 18.0, (1000.0, 0.2)
 LARGEST = (6000.0, 3.0)
+"""Pairs are Hz and seconds; all other limits above are in dB."""
+
 TAIL = 0.015
 LEAST_PIECE, LEAST_AREA = 12, 40
 SAME_BAND, NEXT = 0.5, 0.12
@@ -62,42 +55,11 @@ def everything(power: Array) -> Region:
     return Region(slice(0, rows), slice(0, columns), np.ones(power.shape, bool))
 
 
-def noise_floor(power: Array) -> Array:
-    """The noise of every row, never less than FAINTEST of what most rows have: in an empty band all would be loud."""
-    rank = int(QUIET * power.shape[1])
-    floor = np.partition(power, rank, axis=1)[:, rank]
-    heard = floor[floor > DARKEST]
-    usual = float(np.median(heard)) if len(heard) else 1.0
-    return np.maximum(floor, max(FAINTEST * usual, DARKEST))
-
-
-def contrast(power: Array, top: float) -> Array:
-    """How far every cell is above the noise, in dB, at least 0; 0 above `top`, where the file holds no sound."""
-    smooth = ndimage.gaussian_filter(power, SMOOTH, truncate=2.5)
-    level = 10 * np.log10(np.maximum(smooth / noise_floor(smooth)[:, None], 1e-3))
-    heard = slice(int(LOWEST / HERTZ), int(HIGHEST * top / HERTZ))
-    level[heard] -= np.maximum(np.median(level[heard], axis=0), 0)
-    above = np.zeros_like(level)
-    above[heard] = np.maximum(level - np.maximum(_surroundings(level), 0), 0)[heard]
-    return above
-
-
-def _surroundings(level: Array) -> Array:
-    """What half of the cells around a cell stay under, looked at coarsely: it changes slowly."""
-    padded = np.pad(level, [(0, -size % COARSE) for size in level.shape], mode="edge")
-    rows, columns = (size // COARSE for size in padded.shape)
-    coarse = padded.reshape(rows, COARSE, columns, COARSE).mean(axis=(1, 3))
-    size = [round(extent / unit / COARSE) for extent, unit in zip(SURROUNDINGS, (HERTZ, SECONDS), strict=True)]
-    usual = ndimage.median_filter(coarse, size, mode="nearest")
-    fine = np.repeat(np.repeat(usual, COARSE, axis=0), COARSE, axis=1)
-    return fine[: level.shape[0], : level.shape[1]]
-
-
 def regions(above: Array) -> list[Region]:
     """All regions of a spectrogram, given the contrast of its cells; earliest first."""
     pieces = [
         _trimmed(piece, above)
-        for whole in _connected(_hysteresis(above))
+        for whole in _connected(_hysteresis(_unmasked(above)))
         for piece in _apart(whole, above, LOW)
         if piece.mask.sum() >= LEAST_PIECE
     ]
@@ -110,6 +72,13 @@ def _loudest(region: Region, above: Array) -> float:
     return float(above[region.box][region.mask].max())
 
 
+def _unmasked(above: Array) -> Array:
+    """Without what is much fainter than something near it: the echo, or the skirt in the spectrum, of a loud sound."""
+    size = [round(extent / unit) | 1 for extent, unit in zip(MASKED, (HERTZ, SECONDS), strict=True)]
+    found: Array = np.where(above > ndimage.maximum_filter(above, size) - RANGE, above, 0)
+    return found
+
+
 def _hysteresis(above: Array) -> Array:
     found: Array = ndimage.binary_propagation(above > HIGH, AROUND, above > LOW)
     return found
@@ -120,7 +89,7 @@ def _connected(mask: Array) -> list[Region]:
     labels, _ = ndimage.label(ndimage.maximum_filter(mask, AROUND.shape), AROUND)
     labels[~mask] = 0
     boxes = enumerate(ndimage.find_objects(labels), 1)
-    return [Region(*box, labels[box] == number) for number, box in boxes if box is not None]
+    return [Region(box[0], box[1], labels[box] == number) for number, box in boxes if box is not None]
 
 
 def _apart(region: Region, above: Array, low: float) -> list[Region]:
@@ -153,7 +122,7 @@ def _groups(pieces: Sequence[Region]) -> list[list[Region]]:
     follow = (band >= SAME_BAND) & (pause * SECONDS <= NEXT)
     sound_together = (time >= SAME_TIME) & (between * HERTZ <= OVERTONE)
     count, group = connected_components(follow | sound_together, directed=False) if pieces else (0, np.zeros(0))
-    return [[pieces[number] for number in np.flatnonzero(group == one)] for one in range(count)]
+    return [[pieces[number] for number in np.flatnonzero(group == one).tolist()] for one in range(count)]
 
 
 def _shared(spans: Sequence[slice]) -> tuple[Array, Array]:

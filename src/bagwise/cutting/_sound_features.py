@@ -1,8 +1,9 @@
-"""Numbers that describe a region of a spectrogram: the 38 of Briggs et al. 2012, in their order, and its log-mel spectrum.
+"""Numbers that describe a region of a spectrogram: the 38 of Briggs et al. 2012 in the order of the data set `hja`, and
+the region's log-mel spectrum.
 
-With M the cells of the region, S their contrast (dB above the noise), and a profile the sums of S over M along one axis,
-divided by their total (p, at places x between 0 and 1; of frequency: within the whole spectrogram, of time: within the
-region):
+With M the cells of the region, S their contrast (dB above the noise), and a profile the sums of S over M along one
+axis, divided by their total (p, at places x between 0 and 1; of frequency: within the whole spectrogram, of time:
+within the region):
 
     gini = 1 - sum p^2      mean = sum p x      variance, skewness, kurtosis = sum p (x - mean)^2, ^3, ^4
     max = x where p is largest
@@ -10,8 +11,8 @@ region):
     non-compactness = perimeter^2 / area      rectangularity = area / (rows * columns)
     gradient k = share of M, where S is not flat, whose gradient points into the k-th of 16 directions
 
-The log-mel spectrum is the power over the noise, averaged over the rows of a mel band, in dB: mean and deviation over time.
-Cells outside of M count as noise alone, so that two sounds at one time do not mix.
+The log-mel spectrum is the power over the noise, averaged over the rows of a mel band, in dB: mean and deviation over
+time. Cells outside of M count as noise alone, so that two sounds at one time do not mix.
 """
 
 import numpy as np

@@ -33,7 +33,7 @@ def power(samples: Array) -> Array:
 
 @cache
 def mel_bands(count: int) -> Array:
-    """(count, ROWS): how much each row counts in each band; triangles, evenly spaced on the mel scale, that sum to 1."""
+    """(count, ROWS): how much each row counts in each band; triangles, even on the mel scale, that sum to 1."""
     mels = np.linspace(_mel(LOWEST_MEL), _mel(RATE / 2), count + 2)
     edges = 700 * (10 ** (mels / 2595) - 1)
     frequency = np.arange(ROWS) * HERTZ

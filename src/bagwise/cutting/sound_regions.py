@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.cutting import _sound_features as features
+from bagwise.cutting._contrast import contrast
 from bagwise.cutting._recordings import Stretch, stretches
-from bagwise.cutting._regions import Region, contrast, everything, regions
+from bagwise.cutting._regions import Region, everything, regions
 from bagwise.cutting._spectrograms import HERTZ, SECONDS, power
 from bagwise.cutting._types import Cut
 from bagwise.kernels import Array
