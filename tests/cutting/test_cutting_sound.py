@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bagwise.cutting import _regions, sound_regions, sound_windows
+from bagwise.cutting import _segmentation, sound_regions, sound_windows
 from bagwise.errors import BagwiseError
 from benchmarks import recordings as measured
 from benchmarks.soundscapes import Calls, clips, mix
@@ -49,7 +49,7 @@ def test_what_is_too_large_is_taken_apart():
     above = np.zeros((513, 900))
     above[100:120, 50:850] = 9.0
     above[100:120, 100:300] = above[100:120, 500:700] = 25.0
-    found = _regions.regions(above)
+    found = _segmentation.regions(above)
     # 1.5 % of the power is left out at each end.
     assert [(region.columns.start, region.columns.stop) for region in found] == [(102, 298), (502, 698)]
 
@@ -57,7 +57,7 @@ def test_what_is_too_large_is_taken_apart():
 def test_regions_do_not_share_cells():
     above = np.random.default_rng(0).exponential(3, (513, 400))
     taken = np.zeros(above.shape, int)
-    for region in _regions.regions(above):
+    for region in _segmentation.regions(above):
         taken[region.box] += region.mask
     assert taken.max() == 1
 

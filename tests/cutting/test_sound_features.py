@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 
 from bagwise.cutting import _sound_features as features
 from bagwise.cutting import sound_regions, sound_windows
-from bagwise.cutting._regions import Region, everything
+from bagwise.cutting._segmentation import Region, everything
 from bagwise.cutting._spectrograms import HERTZ, ROWS, mel_bands, power
 
 MASKS = arrays(bool, st.tuples(st.integers(1, 8), st.integers(1, 8))).filter(lambda mask: mask.any())

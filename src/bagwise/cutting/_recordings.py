@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.signal import resample_poly
 
-from bagwise.errors import BagwiseError, FileError
+from bagwise.cutting._types import needs
+from bagwise.errors import FileError
 from bagwise.kernels import Array
 
 RATE = 32_000
@@ -47,20 +48,15 @@ class Stretch:
 
 def stretches(path: Path) -> Iterator[Stretch]:
     """All of a recording, one stretch after the other: memory does not grow with its length."""
-    soundfile = _soundfile()
+    soundfile = needs("soundfile", "audio")
     try:
         with soundfile.SoundFile(path) as file:
             yield from _stretches(path, file)
     except (soundfile.SoundFileError, OSError) as error:
-        raise FileError(path, "cannot be read as sound: it is damaged, or a kind of file not known here.") from error
-
-
-def _soundfile() -> Any:
-    try:
-        import soundfile
-    except ImportError:
-        raise BagwiseError('Reading recordings needs soundfile: run `pip install "bagwise[audio]"`.') from None
-    return soundfile
+        what = (
+            "cannot be read as sound: it is damaged, or of a kind not known here. Convert it to FLAC, or leave it out."
+        )
+        raise FileError(path, what) from error
 
 
 def _stretches(path: Path, file: Any) -> Iterator[Stretch]:

@@ -18,7 +18,7 @@ time. Cells outside of M count as noise alone, so that two sounds at one time do
 import numpy as np
 from scipy import ndimage
 
-from bagwise.cutting._regions import AROUND, Region
+from bagwise.cutting._segmentation import AROUND, Region
 from bagwise.cutting._spectrograms import HERTZ, ROWS, SECONDS, mel_bands
 from bagwise.kernels import Array
 

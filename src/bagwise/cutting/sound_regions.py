@@ -1,8 +1,8 @@
 """Sound by regions: every connected region of the spectrogram above the noise is an instance, with its time and band.
 
-In the manner of Briggs et al. 2012; `_regions` says how they are found and `_sound_features` how they are described. A
-recording in which nothing is found is one instance without a band, described by its first stretch, so that no bag is
-empty. A sound across the border of two stretches of a long recording (every 30 s) becomes two instances.
+In the manner of Briggs et al. 2012; `_segmentation` finds them and `_sound_features` describes them. A recording in
+which nothing is found is one instance without a band, described by its first stretch, so that no bag is empty. A sound
+across the border of two stretches of a long recording (every 30 s) becomes two instances.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from bagwise.cutting import _sound_features as features
 from bagwise.cutting._contrast import contrast
 from bagwise.cutting._recordings import Stretch, stretches
-from bagwise.cutting._regions import Region, everything, regions
+from bagwise.cutting._segmentation import Region, everything, regions
 from bagwise.cutting._spectrograms import HERTZ, SECONDS, power
 from bagwise.cutting._types import Cut
 from bagwise.kernels import Array
