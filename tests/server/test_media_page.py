@@ -65,7 +65,8 @@ def answer(page, truth):
 def places_of(server, page):
     """The places of the bag that is shown, and which of them made the model ask."""
     with server.project.database.reading() as connection:
-        lease = store.lease_with(connection, page.locator("body").get_attribute("data-shown"))
+        key = page.locator("body").get_attribute("data-shown")
+        lease = store.leases_with(connection, [key])[key]
     return server.project.medium(lease.bag).places, lease.evidence
 
 

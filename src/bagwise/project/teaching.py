@@ -1,39 +1,61 @@
 """Teaching: the learner of an open project, taught every event in order, and what it would ask next.
 
 Learning one answer takes milliseconds, but now and then everything is fitted anew, which takes seconds. So it happens
-in a thread of its own. Whoever asks waits a moment for the newest model (`PATIENCE`), all who wait share one ranking,
-and after that moment the ranking before it is good enough. What is learned does not depend on who waited for what.
+in a thread of its own, which goes on until it knows all that was said and publishes what it would ask every now and
+then. Whoever asks gives it a moment since it fell behind (`PATIENCE`); after that, what was published last is good
+enough. What is learned does not depend on who waited for what.
 """
 
+import copy
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from bagwise.asking import NothingToAsk, Question
+from bagwise.asking import NothingToAsk
 from bagwise.bags import Bags
 from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.learner import ActiveLearner, Memory
+from bagwise.model import MIMLClassifier
 from bagwise.project import replay
-from bagwise.project.events import Event
+from bagwise.project.events import Event, Pair
 from bagwise.project.importing import Progress, quiet
 from bagwise.project.noise import People
 
 PATIENCE = 0.2
+PUBLISH_EVERY = 0.5
+
+
+class Turn(NamedTuple):
+    """A question that may be asked: a class of a bag, the score that put it here, whether it was drawn at random."""
+
+    bag: int
+    classes: tuple[int]
+    score: float
+    audit: bool
+
+    @property
+    def pair(self) -> Pair:
+        """What it is about."""
+        return self.bag, self.classes[0]
 
 
 @dataclass(frozen=True)
 class Ranking:
     """Questions, best first, by a model that knew `applied` events; `complete` if these are all that are open."""
 
-    questions: Sequence[Question]
+    turns: Sequence[Turn]
     complete: bool
     applied: int
+    version: int
+    model: MIMLClassifier
+    people: People
 
     def has(self, count: int) -> bool:
         """Whether there are so many, or no more at all."""
-        return self.complete or len(self.questions) >= count
+        return self.complete or len(self.turns) >= count
 
 
 class Teaching:
@@ -47,8 +69,12 @@ class Teaching:
         self._learning = threading.RLock()
         self._mutex = threading.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-teaching")
-        self._running: Future[None] | None = None
+        self._busy, self._closed, self._wanted, self._behind_since = False, False, 0, 0.0
+        self._published: Future[None] = Future()
+        self._error: BaseException | None = None
         self._ranking: Ranking | None = None
+
+    # What was learned
 
     def learner(self, progress: Progress = quiet) -> ActiveLearner:
         """Taught everything; made at the first time."""
@@ -72,31 +98,106 @@ class Teaching:
             assert self.replay is not None
             return self.replay.people
 
-    def newest(self) -> ActiveLearner:
-        """The learner as it is, perhaps in the middle of something new."""
-        taught = self.replay
-        return taught.learner if taught is not None and taught.learner is not None else self.learner()
+    def model(self) -> MIMLClassifier:
+        """Taught everything."""
+        return self.learner().model
 
-    def ranking(self, after: int, count: int, patiently: bool = False) -> Ranking:
-        """At least `count` questions by a model that knows the first `after` events, or the newest there is by now."""
+    def newest(self) -> MIMLClassifier:
+        """As it is, perhaps in the middle of something new."""
+        taught = self.replay
+        return (taught.learner if taught is not None and taught.learner is not None else self.learner()).model
+
+    # What to ask
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """What was published last."""
+        return self._ranking
+
+    def waits(self, after: int, count: int, patiently: bool = False) -> Iterator[tuple[Future[None], float | None]]:
+        """What to wait for, one after the other, and how long, for `count` questions that know `after` events.
+
+        There may be nothing to wait for. Where nothing was published yet there is no limit, and with patience neither,
+        but then anything newer than what there is will do.
+        """
         until = time.monotonic() + PATIENCE
-        while True:
-            with self._mutex:
-                found = self._ranking
-                if found is not None and found.applied >= after and found.has(count):
-                    return found
-                if self._running is None or self._running.done():
-                    self._running = self._thread.submit(self._study, count)
-                running = self._running
-            impatient = found is not None and not patiently
+        while (found := self._expected(after, count)) is not None:
+            published, behind_since = found
+            left = min(until, behind_since + PATIENCE) - time.monotonic()
+            if patiently or self._ranking is None:
+                yield published, None
+            elif left > 0:
+                yield published, left
+            if patiently or left <= 0:
+                return
+
+    def _expected(self, after: int, count: int) -> tuple[Future[None], float] | None:
+        with self._mutex:
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            found = self._ranking
+            if self._closed or (found is not None and found.applied >= after and found.has(count)):
+                return None
+            self._wanted = max(self._wanted, count) if self._busy else count
+            if not self._busy:
+                self._busy, self._behind_since = True, time.monotonic()
+                self._begin()
+            return self._published, self._behind_since
+
+    def _begin(self) -> None:
+        """Set the learning going; the mutex is held."""
+        self._thread.submit(self._catch_up)
+
+    def _catch_up(self) -> None:
+        try:
+            while True:
+                began = time.monotonic()
+                ranking = self.study(self._wanted)
+                if self._publish(ranking, began, done=ranking.applied >= len(self._events)):
+                    return
+        except BaseException as error:
+            self._fail(error)
+
+    def study(self, count: int) -> Ranking:
+        """Learn for a while, and rank."""
+        with self._learning, single_threaded_blas():
+            self._learn(quiet, time.monotonic() + PUBLISH_EVERY)
+            assert self.replay is not None
+            assert self.replay.learner is not None
             try:
-                running.result(max(0.0, until - time.monotonic()) if impatient else None)
-            except TimeoutError:
-                assert found is not None
-                return self._ranking or found
+                chosen = self.replay.learner.turns(count)
+            except NothingToAsk:
+                chosen = []
+            return Ranking(
+                [Turn(choice.bag, (choice.classes[0],), choice.score, audit) for choice, audit in chosen],
+                len(chosen) < count,
+                self.replay.applied,
+                self.replay.contents.version,
+                copy.copy(self.replay.learner.model),
+                self.replay.people,
+            )
+
+    def _publish(self, ranking: Ranking, began: float, done: bool) -> bool:
+        """Let everybody have it; whether the learning comes to rest now."""
+        with self._mutex:
+            self._ranking, published, self._published = ranking, self._published, Future()
+            # What this ranking does not know was said after its making began.
+            self._behind_since = began
+            rests = self._closed or (done and ranking.has(self._wanted))
+            self._busy = not rests
+        published.set_result(None)
+        return rests
+
+    def _fail(self, error: BaseException) -> None:
+        with self._mutex:
+            self._error, self._busy = error, False
+            published, self._published = self._published, Future()
+        published.set_result(None)
 
     def close(self) -> None:
         """Keep what was learned for a fast start."""
+        self._rest()
         self._thread.shutdown(cancel_futures=True)
         with self._learning:
             if self.replay is None:
@@ -105,25 +206,23 @@ class Teaching:
             if self.replay.applied != self._saved:
                 self._keep(self.replay)
 
-    def _study(self, count: int) -> None:
-        with self._learning, single_threaded_blas():
-            learner = self.learner()
-            assert self.replay is not None
-            try:
-                questions = learner.ranked(count)
-            except NothingToAsk:
-                questions = []
-            self._ranking = Ranking(questions, len(questions) < count, self.replay.applied)
+    def _rest(self) -> None:
+        """Let go of all who wait."""
+        with self._mutex:
+            self._closed = True
+            published, self._published = self._published, Future()
+        published.set_result(None)
 
-    def _learn(self, progress: Progress) -> None:
+    # Learning
+
+    def _learn(self, progress: Progress, until: float = float("inf")) -> None:
         if self.replay is None:
             taught = replay.full(*self._start, list(self._events), self._snapshots, progress)
             self._keep(taught)
         else:
             taught = self.replay
             try:
-                for event in self._events[taught.applied :]:
-                    taught.apply(event)
+                self._teach(taught, until)
             except BaseException:
                 # Interrupted in the middle of learning: what is half learned is thrown away and learned again.
                 self.replay = None
@@ -131,6 +230,16 @@ class Teaching:
             if taught.applied >= self._saved + replay.SNAPSHOT_EVERY:
                 self._keep(taught)
         self.replay = taught
+
+    def _teach(self, taught: replay.Replay, until: float) -> None:
+        events = self._events
+        point = replay.turning_point(taught.contents, len(events))
+        if point > taught.applied:
+            taught.skip_to(events[taught.applied : point])
+        for event in events[taught.applied :]:
+            if time.monotonic() > until:
+                break
+            taught.apply(event)
 
     def _keep(self, taught: replay.Replay) -> None:
         self._snapshots.save(taught)
