@@ -8,7 +8,7 @@ import contextlib
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from pathlib import Path
 
@@ -251,6 +251,11 @@ class Project:
     def waits(self, count: int, tried: int = 0) -> Iterator[tuple[Future[None], float | None]]:
         """What to wait for, one after the other, and how long, before `hand_out`: the model may soon know more."""
         return self._handing.waits(count, tried)
+
+    def make_ready(self) -> None:
+        """Wait until there is something to hand out."""
+        for published, seconds in self.waits(1, tried=1):
+            wait([published], seconds)
 
     def hand_out(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
         """`ask` for several people at once, without waiting; None for whoever has to wait for more questions."""

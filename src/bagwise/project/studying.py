@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bagwise.project.project import Project
+from bagwise.project.warming import warm
 
 NICE = 5
 
@@ -59,6 +60,7 @@ def main(folder: str) -> None:
     heard: queue.SimpleQueue[int | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, heard), daemon=True).start()
     with Project.open(Path(folder)) as project:
+        warm(project)
         study(project, heard, out)
 
 
