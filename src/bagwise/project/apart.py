@@ -82,26 +82,24 @@ class Apart(Teaching):
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
-        began = time.monotonic()
         try:
             while True:
                 said, done = pickle.load(process.stdout)  # noqa: S301 -- from a process of our own
                 if isinstance(said, BaseException):
                     self._fail(said)
-                elif not self._heard(said, began, done):
+                elif not self._heard(said, done):
                     self._send(process, self._wanted)
-                began = time.monotonic()
         except (EOFError, pickle.UnpicklingError, ValueError, OSError):
             process.wait()
             self._lost(process)
 
-    def _heard(self, ranking: Ranking, began: float, done: bool) -> bool:
+    def _heard(self, ranking: Ranking, done: bool) -> bool:
         """Publish it; False where the process thinks it is done and there is more to do."""
         if ranking.version != self._start[0].version:
             # The contents changed: whoever asks next notices it, and has another teacher then.
             self._rest()
             return True
-        rests = self._publish(ranking, began, done and ranking.applied >= len(self._events))
+        rests = self._publish(ranking, done and ranking.applied >= len(self._events))
         return rests or not done
 
     def _lost(self, process: subprocess.Popen[bytes]) -> None:

@@ -22,9 +22,8 @@ from bagwise.project.record import Record
 from bagwise.project.teaching import Ranking, Turn
 
 SPARE_CANDIDATES = 60
-IN_STORE = 40
+IN_STORE = 100
 """For each question that is out: while everything is fitted anew, for many seconds, no newer ranking comes."""
-SPARE_CHOICES = 4
 PRUNE_AFTER = 64
 TRIES = 30
 
@@ -199,7 +198,7 @@ class _Hand:
         audits = [one.audit for one in ranking.turns[turn : turn + wanted]]
         drawn = [one for one in free if one.audit]
         out = [one.pair for one in self.leases] + [one.pair for one in drawn[: sum(audits)]]
-        chosen = varied([one for one in free if not one.audit], out, wanted + SPARE_CHOICES)
+        chosen = varied([one for one in free if not one.audit], out, wanted)
         ordered = [(drawn if audit and drawn else chosen or drawn).pop(0) for audit in audits[: len(free)]]
         return (ordered + chosen + drawn)[:wanted]
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, tuple_, update
 
 from bagwise.formats import LabelTable
 from bagwise.kernels import Array
@@ -268,9 +268,10 @@ def leases_with(connection: Connection, keys: Sequence[str]) -> dict[str, Lease]
 def grant(connection: Connection, leases: Sequence[Lease]) -> None:
     """Hand questions out; an older one of the same person about the same pair ends."""
     table = schema.leases
-    connection.execute(delete(table).where(table.c.until < clock(connection) - KEEP_LATE_LEASES))
-    for lease in leases:
-        end_leases_of(connection, lease.annotator, [lease.pair])
+    same = tuple_(table.c.bag, table.c["class"], table.c.annotator).in_(
+        [(*lease.pair, lease.annotator) for lease in leases]
+    )
+    connection.execute(delete(table).where(same | (table.c.until < clock(connection) - KEEP_LATE_LEASES)))
     rows = [{**vars(lease), "class": lease.label_class} for lease in leases]
     for row in rows:
         del row["label_class"]

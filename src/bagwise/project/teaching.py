@@ -9,6 +9,7 @@ enough. What is learned does not depend on who waited for what.
 import copy
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from bagwise.project.noise import People
 
 PATIENCE = 0.2
 PUBLISH_EVERY = 0.5
+RECENT = 3
+"""Where each of so many rankings took longer than anybody waits, nobody waits for the next in vain."""
 
 
 class Turn(NamedTuple):
@@ -69,7 +72,9 @@ class Teaching:
         self._learning = threading.RLock()
         self._mutex = threading.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-teaching")
-        self._busy, self._closed, self._wanted, self._behind_since = False, False, 0, 0.0
+        self._busy, self._closed, self._wanted = False, False, 0
+        self._began, self._behind_since = 0.0, 0.0
+        self._took: deque[float] = deque(maxlen=RECENT)
         self._published: Future[None] = Future()
         self._error: BaseException | None = None
         self._ranking: Ranking | None = None
@@ -122,8 +127,8 @@ class Teaching:
         """
         until = time.monotonic() + PATIENCE
         while (found := self._expected(after, count)) is not None:
-            published, behind_since = found
-            left = min(until, behind_since + PATIENCE) - time.monotonic()
+            published, worth_until = found
+            left = min(until, worth_until) - time.monotonic()
             if patiently or self._ranking is None:
                 yield published, None
             elif left > 0:
@@ -141,9 +146,11 @@ class Teaching:
                 return None
             self._wanted = max(self._wanted, count) if self._busy else count
             if not self._busy:
-                self._busy, self._behind_since = True, time.monotonic()
+                self._busy, self._began = True, time.monotonic()
+                self._behind_since = self._began
                 self._begin()
-            return self._published, self._behind_since
+            hopeful = min(self._took, default=0.0) <= PATIENCE
+            return self._published, self._behind_since + PATIENCE if hopeful else 0.0
 
     def _begin(self) -> None:
         """Set the learning going; the mutex is held."""
@@ -152,9 +159,8 @@ class Teaching:
     def _catch_up(self) -> None:
         try:
             while True:
-                began = time.monotonic()
                 ranking = self.study(self._wanted)
-                if self._publish(ranking, began, done=ranking.applied >= len(self._events)):
+                if self._publish(ranking, done=ranking.applied >= len(self._events)):
                     return
         except BaseException as error:
             self._fail(error)
@@ -178,12 +184,13 @@ class Teaching:
                 self.replay.people,
             )
 
-    def _publish(self, ranking: Ranking, began: float, done: bool) -> bool:
+    def _publish(self, ranking: Ranking, done: bool) -> bool:
         """Let everybody have it; whether the learning comes to rest now."""
         with self._mutex:
             self._ranking, published, self._published = ranking, self._published, Future()
             # What this ranking does not know was said after its making began.
-            self._behind_since = began
+            self._behind_since, self._began = self._began, time.monotonic()
+            self._took.append(self._began - self._behind_since)
             rests = self._closed or (done and ranking.has(self._wanted))
             self._busy = not rests
         published.set_result(None)

@@ -89,11 +89,12 @@ async def known_by(request: Request, shown: Shown) -> str | None:
         raise
 
 
-async def person(request: Request, project: Served, bearer: Bearer) -> str:
+async def person(request: Request, bearer: Bearer) -> str:
     """Who calls: by a token, by a session, or, where nobody was ever invited, the one who serves."""
+    state = request.app.state
     token = bearer.credentials if bearer is not None else None
-    annotator: str = request.app.state.annotator
-    return await known_by(request, Shown(token, request.cookies.get(cookie_of(project)))) or annotator
+    annotator: str = state.annotator
+    return await known_by(request, Shown(token, request.cookies.get(cookie_of(state.project)))) or annotator
 
 
 Person = Annotated[str, Depends(person)]

@@ -83,18 +83,18 @@ class EventOut(BaseModel):
 
 @router.get("/questions/next")
 async def next_questions(
-    project: Served, desk: AtDesk, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
+    desk: AtDesk, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
 ) -> list[QuestionOut]:
     """Up to `count` questions; asking again without answering gives the same."""
     asked = await desk.ask(person, count)
-    return await run_in_threadpool(lambda: [question_out(project, one) for one in asked])
+    return await run_in_threadpool(lambda: [question_out(desk.project, one) for one in asked])
 
 
 @router.post("/answers")
-async def save_answer(project: Served, desk: AtDesk, person: Person, said: AnswerIn) -> EventOut:
+async def save_answer(desk: AtDesk, person: Person, said: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
     shown = "highlighted" if said.highlighted else "not highlighted"
-    return event_out(project, await desk.save(Said(said.key, person, said.answer, said.seconds, shown)))
+    return event_out(desk.project, await desk.save(Said(said.key, person, said.answer, said.seconds, shown)))
 
 
 @router.post("/undo")
