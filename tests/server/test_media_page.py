@@ -1,7 +1,5 @@
 """What a person sees and hears of a bag, in a real browser."""
 
-import contextlib
-
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from bagwise import formats
 from bagwise.project import Project, store
 from tests import made
-from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
 
 POSITION = "() => parseFloat(document.querySelector('.sound .time').textContent)"
@@ -27,22 +24,6 @@ BRIGHTEST = """
   });
 }
 """
-
-
-@pytest.fixture
-def serve(tmp_path):
-    """Serves a made project of a kind; gives the server and the truth."""
-    servers = []
-
-    def start(kind, bags=20):
-        folder, truth = made.make(tmp_path, kind, bags)
-        servers.append(Running(folder))
-        return servers[0], truth
-
-    yield start
-    for server in servers:
-        with contextlib.suppress(Exception):
-            server.stop()
 
 
 def opened(page, server, selector):
