@@ -7,6 +7,7 @@ import pytest
 from bagwise import formats
 from bagwise.project import Project, store
 from tests import made
+from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
 
 POSITION = "() => parseFloat(document.querySelector('.sound .time').textContent)"

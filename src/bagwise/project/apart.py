@@ -90,7 +90,8 @@ class Apart(Teaching):
                 elif not self._heard(said, done):
                     self._send(process, self._wanted)
         except (EOFError, pickle.UnpicklingError, ValueError, OSError):
-            process.wait()
+            with contextlib.suppress(BrokenPipeError), process:
+                pass
             self._lost(process)
 
     def _heard(self, ranking: Ranking, done: bool) -> bool:
