@@ -21,7 +21,8 @@ from bagwise.model import MIMLClassifier
 from bagwise.project import replay
 from bagwise.project.events import Event
 from bagwise.project.noise import People
-from bagwise.project.teaching import Ranking, Teaching
+from bagwise.project.rankings import Ranking
+from bagwise.project.teaching import Teaching
 
 CLOSING_SECONDS = 10.0
 REST_AFTER_A_CRASH = 2.0
@@ -59,10 +60,10 @@ class Apart(Teaching):
 
     def _taught(self, after: int) -> Ranking | None:
         """What was published that knows so many events; None where nothing will be published any more."""
-        while (found := self._ranking) is None or found.applied < after:
-            if self._closed:
+        while (found := self.rankings.newest) is None or found.applied < after:
+            if self.rankings.closed:
                 return None
-            for published, _ in self.waits(after, 1, patiently=True):
+            for published, _ in self.rankings.waits(after, 1, patiently=True):
                 wait([published])
         return found
 
@@ -71,7 +72,7 @@ class Apart(Teaching):
             command = [sys.executable, "-m", "bagwise.project.studying", str(self._folder)]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
             threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
-        self._send(self._process, self._wanted)
+        self._send(self._process, self.rankings.wanted)
 
     def _send(self, process: subprocess.Popen[bytes], message: int | None) -> None:
         assert process.stdin is not None
@@ -86,9 +87,9 @@ class Apart(Teaching):
             while True:
                 said, done = pickle.load(process.stdout)  # noqa: S301 -- from a process of our own
                 if isinstance(said, BaseException):
-                    self._fail(said)
+                    self.rankings.fail(said)
                 elif not self._heard(said, done):
-                    self._send(process, self._wanted)
+                    self._send(process, self.rankings.wanted)
         except (EOFError, pickle.UnpicklingError, ValueError, OSError):
             with contextlib.suppress(BrokenPipeError), process:
                 pass
@@ -98,21 +99,22 @@ class Apart(Teaching):
         """Publish it; False where the process thinks it is done and there is more to do."""
         if ranking.version != self._start[0].version:
             # The contents changed: whoever asks next notices it, and has another teacher then.
-            self._rest()
+            self.rankings.close()
             return True
-        rests = self._publish(ranking, done and ranking.applied >= len(self._events))
+        rests = self.rankings.publish(ranking, done and ranking.applied >= len(self._events))
         return rests or not done
 
     def _lost(self, process: subprocess.Popen[bytes]) -> None:
         time.sleep(REST_AFTER_A_CRASH)
-        with self._mutex:
-            gone, self._process = self._process is process and not self._closed, None
-        if gone:
-            self._fail(BagwiseError("The process that learns ended unexpectedly. It is begun again: ask once more."))
+        if self._process is process:
+            self._process = None
+            # Whoever asks goes on with what was published, and begins another.
+            gone = BagwiseError("The process that learns ended unexpectedly. It is begun again: ask once more.")
+            self.rankings.fail(gone if self.rankings.newest is None else None)
 
     def close(self) -> None:
         """Let the process keep what it learned for a fast start."""
-        self._rest()
+        self.rankings.close()
         process, self._process = self._process, None
         if process is not None:
             self._send(process, None)

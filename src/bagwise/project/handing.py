@@ -6,7 +6,7 @@ Everybody who asks at the same time is served in one transaction.
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import dataclass
 from itertools import islice
 
@@ -18,8 +18,8 @@ from bagwise.model import MIMLClassifier
 from bagwise.project import store
 from bagwise.project.events import Event, Pair
 from bagwise.project.names import refuse_bad_name
+from bagwise.project.rankings import Ranking, Turn, Wait
 from bagwise.project.record import Record
-from bagwise.project.teaching import Ranking, Turn
 
 SPARE_CANDIDATES = 60
 IN_STORE = 100
@@ -79,11 +79,11 @@ class Handing:
                 return asked
         raise NoQuestion
 
-    def waits(self, wanted: int, tried: int = 0) -> Iterator[tuple[Future[None], float | None]]:
+    def waits(self, wanted: int, tried: int = 0) -> Iterator[Wait]:
         """What is worth waiting for before questions are handed out, after there were too few `tried` times."""
         record = self.record
         needed = wanted + (1 + IN_STORE) * self._out + record.votes.half_asked + SPARE_CANDIDATES
-        return record.teaching.waits(len(record.events), needed << tried, patiently=tried > 0)
+        return record.teaching.rankings.waits(len(record.events), needed << tried, patiently=tried > 0)
 
     def hand_out(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
         """Questions for each of them; None for whoever has to wait until there is a newer or a longer ranking."""
@@ -107,7 +107,7 @@ class Handing:
 
     def _current(self) -> tuple[Ranking, list[Turn]] | None:
         """The published ranking and what is left of it."""
-        ranking, said = self.record.teaching.ranking, len(self.record.events)
+        ranking, said = self.record.teaching.rankings.newest, len(self.record.events)
         if ranking is None:
             return None
         if ranking is not self._ranking:
@@ -164,6 +164,8 @@ class _Hand:
         self.record, self.current, self.leases, self.until = record, current, leases, until
         self.granted: list[store.Lease] = []
         self._taken = Counter(lease.pair for lease in leases)
+        since = record.events[current[0].applied :] if current is not None else []
+        self._answered = sum(event.answer != "skipped" for event in since)
 
     def deal(self, asking: Asker) -> list[store.Lease] | None:
         """The person's own, newest first, and as many more as it takes."""
@@ -193,8 +195,7 @@ class _Hand:
     def _in_turn(self, ranking: Ranking, free: list[Turn], wanted: int) -> list[Turn]:
         """One drawn at random wherever it is an audit's turn, and nowhere else; among the others, varied ones first."""
         # Every question that was handed out, answered since or not, has had its turn.
-        since = self.record.events[ranking.applied :]
-        turn = len(self.leases) + sum(event.answer != "skipped" for event in since)
+        turn = len(self.leases) + self._answered
         audits = [one.audit for one in ranking.turns[turn : turn + wanted]]
         drawn = [one for one in free if one.audit]
         out = [one.pair for one in self.leases] + [one.pair for one in drawn[: sum(audits)]]

@@ -8,7 +8,7 @@ import contextlib
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from bagwise.model import MIMLClassifier, Trial, choose_settings
 from bagwise.project import instances, replay, store
 from bagwise.project import media as kept
 from bagwise.project.apart import Apart
+from bagwise.project.changing import Changing
 from bagwise.project.database import Database
 from bagwise.project.events import Event, Pair, Votes
 from bagwise.project.handing import Asked, Asker, Handing
@@ -29,11 +30,12 @@ from bagwise.project.importing import Progress, import_into, quiet
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
+from bagwise.project.rankings import Ranking, Wait
 from bagwise.project.record import Record, Teacher
 from bagwise.project.saying import Said, Saying, or_refused
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.store import Contents
-from bagwise.project.teaching import Ranking, Teaching
+from bagwise.project.teaching import Teaching
 
 TRUTH = "truth.npz"
 
@@ -45,7 +47,8 @@ class Project:
         self.folder, self.settings, self.database = folder, settings, database
         self._record = Record(folder, settings, database, teacher)
         self._handing = Handing(self._record)
-        self._saying = Saying(self._record, self._handing)
+        self._saying = Saying(self._record)
+        self._changing = Changing(self._record, self._saying, self._handing)
 
     # Making and opening
 
@@ -248,7 +251,7 @@ class Project:
         """
         return self._handing.ask(annotator, count)
 
-    def waits(self, count: int, tried: int = 0) -> Iterator[tuple[Future[None], float | None]]:
+    def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
         """What to wait for, one after the other, and how long, before `hand_out`: the model may soon know more."""
         return self._handing.waits(count, tried)
 
@@ -290,15 +293,15 @@ class Project:
 
     def undo(self, annotator: str, key: str | None = None) -> Event:
         """Take back the last that this person said; the pair is open again. With the same key, only once."""
-        return self._saying.undo(annotator, key)
+        return self._changing.undo(annotator, key)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
         """Say anew what event `number` said; both stay in the record."""
-        return self._saying.correct(number, annotator, answer, key)
+        return self._changing.correct(number, annotator, answer, key)
 
     def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
         """Decide a pair alone; only an adjudicator may."""
-        return self._saying.adjudicate(pair, annotator, answer)
+        return self._changing.adjudicate(pair, annotator, answer)
 
     def set_role(self, annotator: str, role: str) -> None:
         """Make somebody an `annotator` or an `adjudicator`."""

@@ -1,10 +1,8 @@
-"""Saving what people say: answers, corrections, what is taken back. It is durable before it is acknowledged.
+"""Saving what people say: it is durable before it is acknowledged.
 
 Everything said at the same time is saved in one transaction, and each of it is refused or saved for itself.
 """
 
-import contextlib
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,9 +11,7 @@ from sqlalchemy import Connection
 
 from bagwise.errors import BagwiseError
 from bagwise.project import store
-from bagwise.project.database import DatabaseError
 from bagwise.project.events import ANSWERS, Event, Pair
-from bagwise.project.handing import Handing
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.record import Record
 
@@ -41,14 +37,12 @@ class Said:
 class Saying:
     """Adds events to the record."""
 
-    def __init__(self, record: Record, handing: Handing) -> None:
-        self.record, self.handing = record, handing
-
-    # Answers
+    def __init__(self, record: Record) -> None:
+        self.record = record
 
     def answer(self, said: Sequence[Said]) -> list[Event | BagwiseError]:
         """Save each of these, or say why not. The same answer sent again is the same event."""
-        return self._saving(lambda connection: self._answers(connection, said))
+        return self.saving(lambda connection: self._answers(connection, said))
 
     def _answers(self, connection: Connection, said: Sequence[Said]) -> tuple[list[Event], list[Event | BagwiseError]]:
         keys = [one.key for one in said if one.key.isprintable()]
@@ -83,7 +77,7 @@ class Saying:
         self.record.refuse_unknown(about)
         self._refuse_second_answer(about, said.annotator, new)
         return Event(
-            self._number(new),
+            self.number(new),
             said.key,
             "answer",
             said.annotator,
@@ -105,7 +99,7 @@ class Saying:
         with self.record.lock:
             self.record.catch_up()
             beliefs = self._beliefs(pairs)
-            return self._saving(lambda connection: self._said(connection, annotator, answer, pairs, key, beliefs))
+            return self.saving(lambda connection: self._said(connection, annotator, answer, pairs, key, beliefs))
 
     def _said(
         self,
@@ -126,7 +120,7 @@ class Saying:
             self._refuse_second_answer(pair, annotator, new)
             new.append(
                 Event(
-                    self._number(new),
+                    self.number(new),
                     one,
                     "answer",
                     annotator,
@@ -149,87 +143,7 @@ class Saying:
         of_bags = self.record.teaching.newest().predict_proba(self.record.bags.select([bag for bag, _ in pairs]))
         return [float(row[label_class]) for row, (_, label_class) in zip(of_bags, pairs, strict=True)]
 
-    # Changing one's mind
-
-    def undo(self, annotator: str, key: str | None = None) -> Event:
-        """Take back the last that this person said; the pair is open again. With the same key, only once."""
-        record = self.record
-        with record.lock:
-            record.catch_up()
-            last = record.votes.last_of(annotator)
-            done = next((event for event in reversed(record.events) if event.key == key), None) if key else None
-            if done is not None:
-                return done
-            if last is None:
-                raise BagwiseError(f"{annotator} has said nothing that could be taken back.")
-            event = self._replaced(last.number, annotator, "retraction", last.answer, key)
-            with contextlib.suppress(DatabaseError):
-                self.handing.ask_again(event)
-            return event
-
-    def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
-        """Say anew what event `number` said; both stay in the record."""
-        return self._replaced(number, annotator, "correction", answer, key)
-
-    def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
-        """Decide a pair alone; only an adjudicator may."""
-        record = self.record
-        if answer == "skipped":
-            raise BagwiseError("An adjudicator decides: say present, absent or unsure.")
-        refuse_bad_answer(answer)
-        with record.lock:
-            record.catch_up()
-            if record.contents.is_given(pair):
-                raise BagwiseError("This was imported as known: there is nothing to decide.")
-            if annotator not in record.contents.adjudicators:
-                raise BagwiseError(
-                    f"{annotator} is no adjudicator: make one with `bagwise annotator DIR NAME --adjudicator`."
-                )
-            before = [event for event in record.votes.said_about(pair) if event.annotator == annotator]
-            if before:
-                return self._replaced(before[-1].number, annotator, "correction", answer)
-            return or_refused(*self.answer([Said(uuid.uuid4().hex, annotator, answer, pair=pair)]))
-
-    def _replaced(self, number: int, annotator: str, kind: str, answer: str, key: str | None = None) -> Event:
-        refuse_bad_name(annotator)
-        refuse_bad_answer(answer)
-        return self._saving(
-            lambda connection: self._replacing(connection, number, annotator, kind, answer, key or uuid.uuid4().hex)
-        )
-
-    def _replacing(
-        self, connection: Connection, number: int, annotator: str, kind: str, answer: str, key: str
-    ) -> tuple[list[Event], Event]:
-        saved = store.events_with(connection, [key]).get(key)
-        if saved is not None:
-            if (saved.replaces, saved.kind, saved.answer) != (number, kind, answer):
-                raise AlreadyAnswered(f"This was saved before as something else, number {saved.number}.")
-            return [], saved
-        old = store.event_at(connection, number)
-        if old is None or old.kind == "retraction":
-            raise BagwiseError(f"There is no answer number {number} to replace.")
-        newer = store.replacement_of(connection, number)
-        if newer is not None:
-            raise AlreadyAnswered(f"Answer {number} was replaced by number {newer} before: replace that one.")
-        event = Event(
-            self._number(),
-            key,
-            kind,
-            annotator,
-            store.now(),
-            *old.pair,
-            answer,
-            audit=old.audit,
-            score=old.score,
-            belief=old.belief,
-            asked_after=old.asked_after,
-            replaces=number,
-        )
-        return [event], event
-
-    # What all of them do
-
-    def _saving(self, work: Callable[[Connection], tuple[list[Event], Result]]) -> Result:
+    def saving(self, work: Callable[[Connection], tuple[list[Event], Result]]) -> Result:
         """Let `work` make events that know everything said before, save them, and count them once they are durable."""
         record = self.record
         with record.lock:
@@ -246,7 +160,8 @@ class Saying:
                     return result
                 record.load_anew()
 
-    def _number(self, new: Sequence[Event] = ()) -> int:
+    def number(self, new: Sequence[Event] = ()) -> int:
+        """What comes after everything saved and these."""
         return len(self.record.events) + len(new) + 1
 
     def _refuse_second_answer(self, pair: Pair, annotator: str, new: Sequence[Event]) -> None:
