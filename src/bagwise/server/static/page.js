@@ -76,6 +76,10 @@ async function fetchAhead() {
 function forgetQuestions() {
   generation += 1;
   questions = [];
+  // What is no longer there must not look as if it could be answered: the key would be lost.
+  document.body.dataset.shown = "";
+  find("question").textContent = "One moment…";
+  find("bag").replaceChildren();
   fetchAhead();
 }
 
