@@ -16,7 +16,8 @@ from bagwise.model import MIMLClassifier
 from bagwise.project.events import Pair
 from bagwise.project.noise import People
 
-PATIENCE = 0.2
+PATIENCE = 0.1
+"""Seconds: what takes longer no longer feels immediate."""
 RECENT = 3
 """Where each of so many rankings took longer than anybody waits, nobody waits for the next in vain."""
 
