@@ -7,7 +7,7 @@ from playwright.sync_api import sync_playwright
 
 from bagwise import Bags, Labels, datasets
 from bagwise.formats import Source
-from bagwise.project import Project, teaching
+from bagwise.project import Project, rankings
 from tests import postgres
 
 
@@ -28,7 +28,7 @@ def small():
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A machine that stalls for a moment must not change what a test is asked."""
-    monkeypatch.setattr(teaching, "PATIENCE", 60.0)
+    monkeypatch.setattr(rankings, "PATIENCE", 60.0)
 
 
 @pytest.fixture(scope="session")

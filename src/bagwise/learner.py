@@ -268,25 +268,32 @@ class ActiveLearner(Learner):
 
         return self._questions(count) if count == 1 else self._in_turn(count, spread)
 
-    def _in_turn(self, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]) -> list[Question]:
-        """Every turn is an audit or not, whatever is chosen in the others."""
-        with single_threaded_blas():
-            return self._in_turn_from(self.pool(), count, choose)
+    def turns(self, count: int) -> list[tuple[granularity.Choice, bool]]:
+        """What `ranked` asks, each with whether it is an audit, without working out evidence and belief."""
+        return self._turns(
+            self.pool(), self._askable(count), lambda pool, wanted: self._choose(pool, self.criterion, wanted)
+        )
 
-    def _in_turn_from(
+    def _in_turn(self, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]) -> list[Question]:
+        with single_threaded_blas():
+            pool = self.pool()
+            return [self._question(pool, choice, audit) for choice, audit in self._turns(pool, count, choose)]
+
+    def _turns(
         self, pool: Pool, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]
-    ) -> list[Question]:
+    ) -> list[tuple[granularity.Choice, bool]]:
+        """Every turn is an audit or not, whatever is chosen in the others."""
         numbers = np.arange(self._told, self._told + count, dtype=np.uint64)
         audits = keyed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
         drawn = iter(self._choose(pool, "random", count) if audits.any() else [])
         chosen = iter(choose(pool, count + int(audits.sum())) if not audits.all() else [])
-        questions: dict[tuple[int, tuple[int, ...]], Question] = {}
-        for audit in audits:
+        turns: dict[tuple[int, tuple[int, ...]], tuple[granularity.Choice, bool]] = {}
+        for audit in audits.tolist():
             for choice in drawn if audit else chosen:
-                if (choice.bag, choice.classes) not in questions:
-                    questions[choice.bag, choice.classes] = self._question(pool, choice, bool(audit))
+                if (choice.bag, choice.classes) not in turns:
+                    turns[choice.bag, choice.classes] = choice, audit
                     break
-        return list(questions.values())
+        return list(turns.values())
 
     def _choose(self, pool: Pool, criterion: str, count: int) -> list[granularity.Choice]:
         if criterion == "random":

@@ -14,6 +14,7 @@ from bagwise import datasets
 from bagwise.cli._demo import make_demo
 from bagwise.project import Project
 from bagwise.server import application
+from tests import made
 
 
 def free_port():
@@ -104,3 +105,19 @@ def truth(digits):
     """Whether a class is in a strip, by their names."""
     place = {f"strip {i + 1}": i for i in range(len(digits.bags))}
     return lambda strip, name: bool(np.asarray(digits.labels.value)[place[strip], digits.classes.index(name)])
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Serves a made project of a kind; gives the server and the truth."""
+    servers = []
+
+    def start(kind, bags=20):
+        folder, truth = made.make(tmp_path, kind, bags)
+        servers.append(Running(folder))
+        return servers[0], truth
+
+    yield start
+    for server in servers:
+        with contextlib.suppress(Exception):
+            server.stop()

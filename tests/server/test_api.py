@@ -5,6 +5,7 @@ import socket
 import pytest
 from fastapi.testclient import TestClient
 
+from bagwise.cli.labelling import serve
 from bagwise.errors import BagwiseError
 from bagwise.project import Invitations
 from bagwise.server import Site, application, refuse_strangers, refuse_taken_port
@@ -97,3 +98,11 @@ def test_a_port_in_use_is_said_so():
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
 def test_this_machine_is_served(project, host):
     refuse_strangers(project, Site(host))
+
+
+def test_a_folder_that_is_not_there_is_said_before_a_port_that_is_taken(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(BagwiseError, match="no Bagwise project"):
+            serve(tmp_path / "nowhere", port=taken.getsockname()[1])

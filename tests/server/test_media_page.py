@@ -1,7 +1,5 @@
 """What a person sees and hears of a bag, in a real browser."""
 
-import contextlib
-
 import numpy as np
 import polars as pl
 import pytest
@@ -29,22 +27,6 @@ BRIGHTEST = """
 """
 
 
-@pytest.fixture
-def serve(tmp_path):
-    """Serves a made project of a kind; gives the server and the truth."""
-    servers = []
-
-    def start(kind, bags=20):
-        folder, truth = made.make(tmp_path, kind, bags)
-        servers.append(Running(folder))
-        return servers[0], truth
-
-    yield start
-    for server in servers:
-        with contextlib.suppress(Exception):
-            server.stop()
-
-
 def opened(page, server, selector):
     page.goto(server.address)
     page.wait_for_selector(selector)
@@ -65,7 +47,8 @@ def answer(page, truth):
 def places_of(server, page):
     """The places of the bag that is shown, and which of them made the model ask."""
     with server.project.database.reading() as connection:
-        lease = store.lease_with(connection, page.locator("body").get_attribute("data-shown"))
+        key = page.locator("body").get_attribute("data-shown")
+        lease = store.leases_with(connection, [key])[key]
     return server.project.medium(lease.bag).places, lease.evidence
 
 

@@ -171,6 +171,28 @@ def test_a_reload_in_the_middle_loses_nothing(open_page, running, truth):
     assert len(running.project.events) == 4
 
 
+def test_keys_of_a_character_can_be_switched_off(open_page, running):
+    open_page.get_by_role("button", name="Help with every key").click()
+    open_page.get_by_label("Letters and").uncheck()
+    open_page.keyboard.press("Escape")
+    for _ in range(2):
+        for key in "ynuszhb?":
+            open_page.keyboard.press(key)
+        assert not open_page.locator("#help").is_visible()
+        assert open_page.locator("#belief").inner_text() == ""
+        open_page.reload()
+        open_page.wait_for_selector("#bag .strip")
+    open_page.keyboard.press("ArrowDown")
+    wait_for_events(running, 1)
+    assert [event.answer for event in running.project.events] == ["absent"], "it is remembered, and arrows go on"
+    open_page.get_by_role("button", name="Help with every key").click()
+    open_page.get_by_label("Letters and").check()
+    open_page.keyboard.press("Escape")
+    open_page.keyboard.press("y")
+    wait_for_events(running, 2)
+    assert running.project.events[1].answer == "present"
+
+
 def test_highlight_belief_and_help(open_page, running, truth):
     assert open_page.locator("#bag.highlight canvas.evidence").count() == 1
     open_page.keyboard.press("h")

@@ -10,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from bagwise.project import DatabaseError, Invitations, Project
+from bagwise.project.saying import Saying
 from bagwise.server import Site, application
 from bagwise.server.safety import HEADERS, LARGEST_BODY
 
@@ -154,7 +155,7 @@ def test_a_database_that_is_away_asks_to_try_again(client, project, monkeypatch)
 
     (question,) = client.get("/api/questions/next").json()
     body = {"key": question["key"], "answer": "present"}
-    monkeypatch.setattr(Project, "answer", away)
+    monkeypatch.setattr(Saying, "answer", away)
     assert client.post("/api/answers", json=body).status_code == 503
     monkeypatch.undo()
     assert client.post("/api/answers", json=body).status_code == 200

@@ -19,7 +19,6 @@ from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught
 from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, Invitations, Project
-from bagwise.project.warming import warm
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
@@ -71,15 +70,15 @@ def serve(
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Answer questions on a page in the browser."""
-    server.refuse_taken_port(host, port)
-    with open_taught(folder) as project:
+    with Project.open(folder, apart=True) as project:
+        server.refuse_taken_port(host, port)
         _serve(project, me_or(name), server.Site(host, at), port, browser)
 
 
 def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool) -> None:
     server.refuse_strangers(project, site)
     with console.status("Making ready; the first time takes half a minute"):
-        warm(project)
+        project.make_ready()
     address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
     who = "those who were invited" if Invitations(project.database).any_invited() else me
     say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
@@ -92,7 +91,7 @@ def demo_page(folder: Path, port: int, browser: bool) -> None:
     """The digits as a project, made at the first time, and its page."""
     server.refuse_taken_port("127.0.0.1", port)
     make_demo(folder)
-    with open_taught(folder) as project:
+    with Project.open(folder, apart=True) as project:
         _serve(project, me_or(None), server.Site(), port, browser)
 
 

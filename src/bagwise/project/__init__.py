@@ -3,11 +3,13 @@
 from bagwise.project.checking import check
 from bagwise.project.database import DatabaseError
 from bagwise.project.events import ANSWERS, Event
+from bagwise.project.handing import Asked, Asker, NoQuestion
 from bagwise.project.invitations import Invitation, Invitations, NotSignedIn
 from bagwise.project.media import Kept, Media
 from bagwise.project.participation import Participation, participants
-from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
+from bagwise.project.project import Project, predict
 from bagwise.project.quality import Report, quality_of
+from bagwise.project.saying import AlreadyAnswered, Said
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
 
@@ -15,6 +17,7 @@ __all__ = [
     "ANSWERS",
     "AlreadyAnswered",
     "Asked",
+    "Asker",
     "Asking",
     "DatabaseError",
     "Display",
@@ -24,10 +27,12 @@ __all__ = [
     "Kept",
     "Learning",
     "Media",
+    "NoQuestion",
     "NotSignedIn",
     "Participation",
     "Project",
     "Report",
+    "Said",
     "Settings",
     "Status",
     "check",

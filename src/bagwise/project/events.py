@@ -70,6 +70,8 @@ class Votes:
         self._voter: dict[int, str] = {}
         self._effective: dict[int, Event] = {}
         self._skipped: dict[Pair, set[str]] = {}
+        self._half_asked: set[Pair] = set()
+        self._present: dict[int, dict[int, None]] = {}
         self._digest = hashlib.sha256()
 
     def apply(self, event: Event) -> None:
@@ -99,8 +101,14 @@ class Votes:
         decision = self._decide(event.pair)
         if decision is None:
             self.decisions.pop(event.pair, None)
+            self._half_asked.add(event.pair)
         else:
             self.decisions[event.pair] = decision
+            self._half_asked.discard(event.pair)
+        present = self._present.setdefault(event.label_class, {})
+        present.pop(event.bag, None)
+        if decision is not None and decision.present:
+            present[event.bag] = None
 
     def note(self, event: Event) -> None:
         """Only remember that it was said."""
@@ -144,7 +152,11 @@ class Votes:
     @property
     def half_asked(self) -> int:
         """Pairs that were put to somebody and are still open: the best questions may all be among them."""
-        return sum(pair not in self.decisions for pair in {*self._said, *self._skipped})
+        return len(self._half_asked)
+
+    def decided_present(self, label_class: int) -> list[int]:
+        """Bags that have the class, those decided last first."""
+        return list(self._present.get(label_class, {}))[::-1]
 
     def disagreements(self) -> list[Pair]:
         """Pairs about which people said both present and absent."""

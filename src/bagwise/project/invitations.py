@@ -6,6 +6,7 @@ Invitations that were revoked or ran out stay on record, so that a project that 
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -33,6 +34,14 @@ class Invitation:
     at: str
     until: float
     state: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What somebody has to show: a token, a session, or nothing."""
+
+    token: str | None = None
+    session: str | None = None
 
 
 class Invitations:
@@ -87,7 +96,12 @@ class Invitations:
     def any_invited(self) -> bool:
         """Whether anybody ever was: from then on everybody signs in."""
         with self.database.reading() as connection:
-            return connection.execute(select(schema.invitations.c.name).limit(1)).first() is not None
+            return _any_invited(connection)
+
+    def who(self, shown: Sequence[Shown]) -> list[str | NotSignedIn | None]:
+        """Who each of them is, or why nobody; None where nobody was ever invited."""
+        with self.database.reading() as connection:
+            return [_who(connection, one) for one in shown]
 
     def with_token(self, token: str) -> str:
         """Whose token it is."""
@@ -108,13 +122,8 @@ class Invitations:
 
     def with_session(self, session: str) -> str | None:
         """Whose session it is; None where it has ended."""
-        table, invited = schema.sessions, schema.invitations
         with self.database.reading() as connection:
-            now = store.clock(connection)
-            good = (table.c.until > now) & (invited.c.until > now) & ~invited.c.revoked
-            found = select(table.c.name).join(invited, invited.c.name == table.c.name)
-            name: str | None = connection.execute(found.where(table.c.hash == _hash(session), good)).scalar()
-        return name
+            return _in_session(connection, session)
 
     def sign_out(self, session: str) -> None:
         """End the session, if there is one."""
@@ -141,6 +150,31 @@ def _invited(connection: Connection, token: str) -> str:
     if row.until <= store.clock(connection):
         raise NotSignedIn("This token has run out: ask for a new one (`bagwise invite`).")
     return str(row.name)
+
+
+def _in_session(connection: Connection, session: str) -> str | None:
+    table, invited = schema.sessions, schema.invitations
+    now = store.clock(connection)
+    good = (table.c.until > now) & (invited.c.until > now) & ~invited.c.revoked
+    found = select(table.c.name).join(invited, invited.c.name == table.c.name)
+    name: str | None = connection.execute(found.where(table.c.hash == _hash(session), good)).scalar()
+    return name
+
+
+def _any_invited(connection: Connection) -> bool:
+    return connection.execute(select(schema.invitations.c.name).limit(1)).first() is not None
+
+
+def _who(connection: Connection, shown: Shown) -> str | NotSignedIn | None:
+    if shown.token is not None:
+        try:
+            return _invited(connection, shown.token)
+        except NotSignedIn as error:
+            return error
+    name = None if shown.session is None else _in_session(connection, shown.session)
+    if name is None and _any_invited(connection):
+        return NotSignedIn("Sign in first, with the token that `bagwise invite` printed.")
+    return name
 
 
 def _end_sessions(connection: Connection, name: str) -> None:

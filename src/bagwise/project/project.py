@@ -6,79 +6,49 @@ same events in the same order.
 
 import contextlib
 import shutil
-import threading
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from concurrent.futures import wait
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import Connection
 
-from bagwise.asking import Question, varied
 from bagwise.bags import Bags
-from bagwise.errors import BagwiseError, FileError
+from bagwise.errors import BagwiseError
 from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier, Trial, choose_settings
 from bagwise.project import cutting, instances, replay, store
 from bagwise.project import media as kept
-from bagwise.project.database import Database, DatabaseError
-from bagwise.project.events import ANSWERS, Event, Pair, Votes
+from bagwise.project.apart import Apart
+from bagwise.project.changing import Changing
+from bagwise.project.database import Database
+from bagwise.project.events import Event, Pair, Votes
+from bagwise.project.handing import Asked, Asker, Handing
 from bagwise.project.importing import Progress, import_into, quiet
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
+from bagwise.project.rankings import Ranking, Wait
+from bagwise.project.record import Record, Teacher
+from bagwise.project.saying import Said, Saying, or_refused
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
-from bagwise.project.settings import FILE as SETTINGS
+from bagwise.project.store import Contents
 from bagwise.project.teaching import Teaching
 
 TRUTH = "truth.npz"
-SPARE_CANDIDATES = 60
-IN_STORE = 8
-"""For each question that is out: while everything is fitted anew, for many seconds, no newer ranking comes."""
-SPARE_CHOICES = 4
-TRIES = 50
-
-
-class AlreadyAnswered(BagwiseError):
-    """Another answer to this question was saved before."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question handed to one person: *is the class in the bag?* `key` answers it."""
-
-    key: str
-    bag: int
-    bag_id: str
-    label_class: int
-    class_name: str
-    evidence: int
-    belief: float
-    score: float
-    audit: bool
-    until: float
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """Questions, best first, by the model after `asked_after` events; whose turn is an audit; whether these are all."""
-
-    questions: list[Question]
-    audits: list[bool]
-    asked_after: int
-    complete: bool
 
 
 class Project:
     """An open project; close it or use it in a `with` statement."""
 
-    def __init__(self, folder: Path, settings: Settings, database: Database) -> None:
+    def __init__(self, folder: Path, settings: Settings, database: Database, teacher: Teacher = Teaching) -> None:
         self.folder, self.settings, self.database = folder, settings, database
-        self._lock = threading.RLock()
-        self._load()
+        self._record = Record(folder, settings, database, teacher)
+        self._handing = Handing(self._record)
+        self._saying = Saying(self._record)
+        self._changing = Changing(self._record, self._saying, self._handing)
 
     # Making and opening
 
@@ -127,8 +97,11 @@ class Project:
         return cls.open(place)
 
     @classmethod
-    def open(cls, folder: str | Path) -> "Project":
-        """An existing project, upgraded if an older Bagwise made it (after a backup of its database)."""
+    def open(cls, folder: str | Path, apart: bool = False) -> "Project":
+        """An existing project, upgraded if an older Bagwise made it (after a backup of its database).
+
+        With `apart`, a process of its own learns what is said, so that nobody who asks or answers waits for it.
+        """
         place = Path(folder)
         settings = Settings.read(place)
         database = database_of(place, settings)
@@ -136,14 +109,14 @@ class Project:
             raise BagwiseError(f"{place} has no {DATABASE}: the answers are missing. Restore it from a backup.")
         try:
             upgraded(place, database)
-            return cls(place, settings, database)
+            return cls(place, settings, database, Apart.of(place) if apart else Teaching)
         except BaseException:
             database.close()
             raise
 
     def close(self) -> None:
         """Keep what was learned for a fast start, and let go of the database."""
-        self._teaching.close()
+        self._record.teaching.close()
         self.database.close()
 
     def __enter__(self) -> "Project":
@@ -152,24 +125,17 @@ class Project:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _load(self) -> None:
-        with self.database.reading() as connection:
-            contents = store.contents(connection)
-            events = store.events_after(connection, 0)
-        data = self.settings.data
-        if contents.shape != self.settings.shape:
-            width, dtype = contents.shape
-            what = f"[data] was changed: it must say features = {width} and dtype = {dtype!r}, as the instances are."
-            raise FileError(self.folder / SETTINGS, what)
-        features = instances.open_instances(self.folder, int(contents.offsets[-1]), data.features, data.dtype)
-        counted = replay.Replay(contents, self.settings)
-        counted.count(events)
-        self.contents, self._events, self._counted = contents, events, counted
-        self.bags = Bags.trusted(features, contents.offsets, contents.ids)
-        snapshots = replay.Snapshots(self.folder, contents, self.settings)
-        self._teaching = Teaching(counted, self.bags, events, snapshots)
-
     # What there is
+
+    @property
+    def contents(self) -> Contents:
+        """What it is made of, besides what people said."""
+        return self._record.contents
+
+    @property
+    def bags(self) -> Bags:
+        """The instances, memory-mapped."""
+        return self._record.bags
 
     @property
     def classes(self) -> list[str]:
@@ -179,12 +145,12 @@ class Project:
     @property
     def votes(self) -> Votes:
         """What was said."""
-        return self._counted.votes
+        return self._record.votes
 
     @property
     def events(self) -> list[Event]:
         """Everything ever said, in order."""
-        return self._events
+        return self._record.events
 
     @property
     def learner(self) -> ActiveLearner:
@@ -194,28 +160,34 @@ class Project:
     def memory(self) -> Memory:
         """All that the model has become, and the rates of wrong answers it goes by."""
         self.catch_up()
-        return self._teaching.memory()
+        return self._record.teaching.memory()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
         """Make the learner now, showing how far the replay is."""
         self.catch_up()
-        return self._teaching.learner(progress)
+        return self._record.teaching.learner(progress)
+
+    def study(self, count: int) -> Ranking:
+        """Learn for a while of what was said, and say what is to be asked next, `count` of it."""
+        self.catch_up()
+        return self._record.teaching.study(count)
+
+    def model(self) -> MIMLClassifier:
+        """What the learner has learned from everything said so far."""
+        self.catch_up()
+        return self._record.teaching.model()
 
     def labels(self) -> LabelTable:
         """What is known: imported, or decided by answers."""
-        with self._lock:
+        with self._record.lock:
             self.catch_up()
-            known, unsure = self._counted.known()
+            known, unsure = self._record.counted.known()
             values = np.where(known == store.UNKNOWN, np.nan, known)
             return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
 
     def examples(self, label_class: int, count: int) -> list[int]:
         """Bags that have the class, those answered last first, then those imported."""
-        answered = [
-            bag
-            for (bag, c), decision in reversed(list(self.votes.decisions.items()))
-            if c == label_class and decision.present
-        ]
+        answered = self.votes.decided_present(label_class)
         imported = np.flatnonzero(self.contents.given[:, label_class] == 1).tolist()
         return list(dict.fromkeys([*answered, *imported]))[:count]
 
@@ -229,12 +201,12 @@ class Project:
         if not bags:
             return []
         chosen = self.bags.select(bags)
-        believed = self._taught().model.predict_instance_proba(chosen)[:, label_class]
+        believed = self._record.teaching.newest().predict_instance_proba(chosen)[:, label_class]
         return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
 
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
-        return predict(self.learner.model, self.bags, self.classes)
+        return predict(self.model(), self.bags, self.classes)
 
     def trained(self, trials: list[Trial] | None = None) -> MIMLClassifier:
         """A model fitted from scratch to everything known, which knows the names of its classes.
@@ -242,10 +214,9 @@ class Project:
         With a list for the `trials`, its settings are chosen by held-out labels, and what was tried is put there.
         """
         learning = self.settings.learning
-        with self._lock:
-            self.catch_up()
-            people = replay.people_of(self.contents, self.votes, self.bags, learning)
-            known = labels_of(self.contents, self.votes, people)
+        told = self._record.told()
+        people = replay.people_of(told.contents, told.votes, self.bags, learning)
+        known = labels_of(told.contents, told.votes, people)
         if known.n_known == 0:
             raise BagwiseError("Nothing is known yet: answer some questions or import labels first.")
         model = replay.model_of(learning)
@@ -266,14 +237,12 @@ class Project:
         if self.settings.learning.noise != ESTIMATE:
             return People.before(self.settings.learning.noise)
         self.catch_up()
-        return self._teaching.people()
+        return self._record.teaching.people()
 
     def doubts(self) -> list[Doubt]:
         """Every answer with the probability that it is wrong, the most doubtful first."""
-        with self._lock:
-            self.catch_up()
-            model = replay.model_of(self.settings.learning)
-            return doubts(examine(self.contents, self.votes, self.bags, model), self.contents, self.votes)
+        told, model = self._record.told(), replay.model_of(self.settings.learning)
+        return doubts(examine(told.contents, told.votes, self.bags, model), told.contents, told.votes)
 
     # Asking and answering
 
@@ -282,20 +251,20 @@ class Project:
 
         Asking again without answering gives the same questions again. An empty list: nothing is left for this person.
         """
-        refuse_bad_name(annotator)
-        for _ in range(TRIES):
-            with self._lock:
-                leases = self.catch_up()
-                mine = [one for one in leases if one.annotator == annotator and self._wants(one.pair, annotator)]
-            mine.sort(key=lambda one: -one.asked_after)
-            if len(mine) >= count:
-                return [self._asked(one) for one in mine[:count]]
-            found = self._candidates(annotator, leases, count - len(mine))
-            ordered = _in_turn(found, [one.pair for one in leases], count + SPARE_CHOICES)
-            granted = self._grant(annotator, ordered, count - len(mine), found.asked_after)
-            if len(mine) + len(granted) >= count or found.complete:
-                break
-        return [self._asked(one) for one in mine + granted]
+        return self._handing.ask(annotator, count)
+
+    def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
+        """What to wait for, one after the other, and how long, before `hand_out`: the model may soon know more."""
+        return self._handing.waits(count, tried)
+
+    def make_ready(self) -> None:
+        """Wait until there is something to hand out."""
+        for published, seconds in self.waits(1, tried=1):
+            wait([published], seconds)
+
+    def hand_out(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
+        """`ask` for several people at once, without waiting; None for whoever has to wait for more questions."""
+        return self._handing.hand_out(asking)
 
     def answer(
         self,
@@ -310,45 +279,11 @@ class Project:
 
         The same answer sent again is the same event. `pair` saves an answer whose question is long forgotten.
         """
-        _refuse_bad_answer(answer)
-        refuse_bad_name(annotator)
-        with self._lock:
-            with self.database.writing() as connection:
-                saved = store.event_with(connection, key)
-                if saved is not None:
-                    if (saved.annotator, saved.answer) != (annotator, answer):
-                        raise AlreadyAnswered(
-                            f"This question was answered before, by {saved.annotator}: {saved.answer}."
-                        )
-                    return saved
-                lease = store.lease_with(connection, key)
-                if lease is not None and lease.annotator != annotator:
-                    raise BagwiseError(f"This question was put to {lease.annotator}, not to {annotator}.")
-                if lease is None and pair is None:
-                    raise BagwiseError("This question is not known, or was asked too long ago: ask again.")
-                about = lease.pair if lease is not None else pair
-                assert about is not None
-                self._refuse_unknown(about)
-                self._refuse_second_answer(connection, about, annotator)
-                store.ensure_annotator(connection, annotator)
-                event = store.add_event(
-                    connection,
-                    key=key,
-                    kind="answer",
-                    annotator=annotator,
-                    bag=about[0],
-                    label_class=about[1],
-                    answer=answer,
-                    seconds=seconds,
-                    audit=lease.audit if lease is not None else False,
-                    score=lease.score if lease is not None else None,
-                    belief=lease.belief if lease is not None else None,
-                    asked_after=lease.asked_after if lease is not None else None,
-                    shown=shown,
-                )
-                store.end_lease(connection, key)
-            self._after(event)
-            return event
+        return or_refused(*self._saying.answer([Said(key, annotator, answer, seconds, shown, pair)]))
+
+    def answers(self, said: Sequence[Said]) -> list[Event | BagwiseError]:
+        """`answer` for several people at once: what was saved for each, or why it was refused."""
+        return self._saying.answer(said)
 
     def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
         """Give one answer about several pairs that were not asked, all or none; with the same key, only once.
@@ -356,285 +291,32 @@ class Project:
         None of the pairs may be imported as known or answered by this person before. What the model believes of each
         is kept with it, as for a question; none is an audit, since a person chose them.
         """
-        _refuse_bad_answer(answer)
-        refuse_bad_name(annotator)
-        keys = [f"{key}:{number}" for number in range(len(pairs))]
-        with self._lock:
-            self.catch_up()
-            beliefs, asked_after = self._beliefs(pairs), len(self._events)
-            with self.database.writing() as connection:
-                saved = [event for one in keys if (event := store.event_with(connection, one)) is not None]
-                if saved:
-                    return self._same_again(saved, annotator, answer, pairs)
-                for pair in pairs:
-                    self._refuse_given(pair)
-                    self._refuse_second_answer(connection, pair, annotator)
-                store.ensure_annotator(connection, annotator)
-                events = [
-                    store.add_event(
-                        connection,
-                        key=one,
-                        kind="answer",
-                        annotator=annotator,
-                        bag=pair[0],
-                        label_class=pair[1],
-                        answer=answer,
-                        belief=belief,
-                        asked_after=asked_after,
-                        shown="list",
-                    )
-                    for one, pair, belief in zip(keys, pairs, beliefs, strict=True)
-                ]
-                store.end_leases_of(connection, annotator, pairs)
-            self._catch_up_later()
-            return events
-
-    def _beliefs(self, pairs: Sequence[Pair]) -> list[float]:
-        for pair in pairs:
-            self._refuse_unknown(pair)
-        if len(set(pairs)) != len(pairs) or not pairs:
-            raise BagwiseError("Name each pair once, and at least one.")
-        of_bags = self._taught().predict_proba(self.bags.select([bag for bag, _ in pairs]))
-        return [float(row[label_class]) for row, (_, label_class) in zip(of_bags, pairs, strict=True)]
-
-    def _same_again(self, saved: list[Event], annotator: str, answer: str, pairs: Sequence[Pair]) -> list[Event]:
-        said = [(event.annotator, event.answer, event.pair) for event in saved]
-        if said != [(annotator, answer, pair) for pair in pairs]:
-            raise AlreadyAnswered(f"This was saved before as something else, from number {saved[0].number} on.")
-        return saved
-
-    def _refuse_given(self, pair: Pair) -> None:
-        if self.contents.is_given(pair):
-            bag, name = self.contents.ids[pair[0]], self.classes[pair[1]]
-            raise BagwiseError(f"{name} in {bag} was imported as known: there is nothing to say.")
+        return self._saying.say(annotator, answer, pairs, key)
 
     def undo(self, annotator: str, key: str | None = None) -> Event:
         """Take back the last that this person said; the pair is open again. With the same key, only once."""
-        with self._lock:
-            self.catch_up()
-            last = self.votes.last_of(annotator)
-            done = next((event for event in reversed(self._events) if event.key == key), None) if key else None
-            if done is not None:
-                return done
-            if last is None:
-                raise BagwiseError(f"{annotator} has said nothing that could be taken back.")
-            event = self._replace(last.number, annotator, "retraction", last.answer, key)
-            with contextlib.suppress(DatabaseError):
-                self._ask_again(event)
-            return event
-
-    def _ask_again(self, event: Event) -> None:
-        """Whoever takes an answer back is asked that question next."""
-        (evidence,) = self.evidence([event.bag], event.label_class)
-        with self.database.writing() as connection:
-            lease = store.Lease(
-                uuid.uuid4().hex,
-                *event.pair,
-                event.annotator,
-                store.clock(connection) + self.settings.asking.lease_seconds,
-                event.audit,
-                event.score,
-                event.belief,
-                evidence,
-                self._events[-1].number,
-            )
-            store.grant(connection, lease)
+        return self._changing.undo(annotator, key)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
         """Say anew what event `number` said; both stay in the record."""
-        _refuse_bad_answer(answer)
-        with self._lock:
-            return self._replace(number, annotator, "correction", answer, key)
+        return self._changing.correct(number, annotator, answer, key)
 
     def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
         """Decide a pair alone; only an adjudicator may."""
-        if answer == "skipped":
-            raise BagwiseError("An adjudicator decides: say present, absent or unsure.")
-        _refuse_bad_answer(answer)
-        with self._lock:
-            self.catch_up()
-            if self.contents.is_given(pair):
-                raise BagwiseError("This was imported as known: there is nothing to decide.")
-            if annotator not in self.contents.adjudicators:
-                raise BagwiseError(
-                    f"{annotator} is no adjudicator: make one with `bagwise annotator DIR NAME --adjudicator`."
-                )
-            before = [event for event in self.votes.said_about(pair) if event.annotator == annotator]
-            if before:
-                return self._replace(before[-1].number, annotator, "correction", answer)
-            return self.answer(uuid.uuid4().hex, annotator, answer, pair=pair)
+        return self._changing.adjudicate(pair, annotator, answer)
 
     def set_role(self, annotator: str, role: str) -> None:
         """Make somebody an `annotator` or an `adjudicator`."""
         refuse_bad_name(annotator)
         if role not in ("annotator", "adjudicator"):
             raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
-        with self._lock, self.database.writing() as connection:
+        with self._record.lock, self.database.writing() as connection:
             store.ensure_annotator(connection, annotator, role)
         self.catch_up()
 
-    def catch_up(self) -> list[store.Lease]:
-        """Count what was said since, also in other processes, and say which questions are out.
-
-        It is learned when a question or the model is wanted.
-        """
-        with self._lock:
-            with self.database.reading() as connection:
-                current = store.contents_version(connection) == self.contents.version
-                new = store.events_after(connection, len(self._events)) if current else []
-                leases = store.leases(connection)
-            if current:
-                self._count(new)
-            else:
-                before = self._teaching
-                self._load()
-                before.close()
-            return leases
-
-    def _count(self, new: list[Event]) -> None:
-        self._counted.count(new)
-        self._events += new
-
-    def _after(self, event: Event) -> None:
-        """Count what was just saved, and what others said before it."""
-        if event.number == len(self._events) + 1:
-            self._count([event])
-        else:
-            self._catch_up_later()
-
-    def _catch_up_later(self) -> None:
-        """Count what was saved if the database can be reached, else at the next occasion."""
-        with contextlib.suppress(DatabaseError):
-            self.catch_up()
-
-    def _taught(self) -> ActiveLearner:
-        """The newest model that is ready: nobody waits for another to learn."""
-        return self._teaching.newest()
-
-    def _wants(self, pair: Pair, annotator: str) -> int:
-        return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
-
-    def _candidates(self, annotator: str, leases: Sequence[store.Lease], wanted: int) -> "_Candidates":
-        """What this person may be asked now."""
-        taken: dict[Pair, int] = {}
-        for lease in leases:
-            mine = lease.annotator == annotator
-            taken[lease.pair] = taken.get(lease.pair, 0) + (self.votes.people if mine else 1)
-        count = wanted + (1 + IN_STORE) * len(leases) + self.votes.half_asked + SPARE_CANDIDATES
-        patiently = False
-        while True:
-            said = len(self._events)
-            ranking = self._teaching.ranking(said, count, patiently)
-            with self._lock:
-                asked = ranking.questions
-                fitting = (one for one in asked if self._wants(_pair(one), annotator) > taken.get(_pair(one), 0))
-                free = list(islice(fitting, wanted + SPARE_CANDIDATES))
-            fresh = ranking.applied >= said
-            if len(free) >= wanted or (fresh and ranking.complete):
-                # Every question that was handed out, answered since or not, has had its turn.
-                turn = len(leases) + sum(event.answer != "skipped" for event in self._events[ranking.applied : said])
-                audits = [one.audit for one in asked[turn : turn + wanted]]
-                return _Candidates(free, audits, ranking.applied, ranking.complete and len(free) <= wanted)
-            # An old ranking is used up before a larger one is asked for.
-            patiently, count = True, count * 2 if fresh else count
-
-    def _grant(
-        self, annotator: str, candidates: Sequence[Question], wanted: int, asked_after: int
-    ) -> list[store.Lease]:
-        """Lease the first of these that are still free."""
-        granted: list[store.Lease] = []
-        if not candidates:
-            return granted
-        with self._lock, self.database.leasing() as connection:
-            until = store.clock(connection) + self.settings.asking.lease_seconds
-            newer = {event.pair for event in store.events_after(connection, len(self._events))}
-            taken: dict[Pair, int] = {}
-            for lease in store.leases(connection):
-                taken[lease.pair] = taken.get(lease.pair, 0) + 1
-                if lease.annotator == annotator:
-                    newer.add(lease.pair)
-            for question in candidates:
-                pair = _pair(question)
-                if len(granted) == wanted:
-                    break
-                if pair in newer or self._wants(pair, annotator) <= taken.get(pair, 0):
-                    continue
-                lease = store.Lease(
-                    uuid.uuid4().hex,
-                    *pair,
-                    annotator,
-                    until,
-                    question.audit,
-                    float(question.score),
-                    question.belief[0],
-                    question.evidence[0],
-                    asked_after,
-                )
-                store.grant(connection, lease)
-                granted.append(lease)
-        return granted
-
-    def _asked(self, lease: store.Lease) -> Asked:
-        return Asked(
-            lease.key,
-            lease.bag,
-            str(self.contents.ids[lease.bag]),
-            lease.label_class,
-            self.classes[lease.label_class],
-            lease.evidence or 0,
-            float("nan") if lease.belief is None else lease.belief,
-            float("nan") if lease.score is None else lease.score,
-            lease.audit,
-            lease.until,
-        )
-
-    def _replace(self, number: int, annotator: str, kind: str, answer: str, key: str | None = None) -> Event:
-        refuse_bad_name(annotator)
-        _refuse_bad_answer(answer)
-        with self.database.writing() as connection:
-            saved = store.event_with(connection, key) if key is not None else None
-            if saved is not None:
-                if (saved.replaces, saved.kind, saved.answer) != (number, kind, answer):
-                    raise AlreadyAnswered(f"This was saved before as something else, number {saved.number}.")
-                return saved
-            old = store.event_at(connection, number)
-            if old is None or old.kind == "retraction":
-                raise BagwiseError(f"There is no answer number {number} to replace.")
-            newer = store.replacement_of(connection, number)
-            if newer is not None:
-                raise AlreadyAnswered(f"Answer {number} was replaced by number {newer} before: replace that one.")
-            store.ensure_annotator(connection, annotator)
-            event = store.add_event(
-                connection,
-                key=key or uuid.uuid4().hex,
-                kind=kind,
-                annotator=annotator,
-                bag=old.bag,
-                label_class=old.label_class,
-                answer=answer,
-                audit=old.audit,
-                score=old.score,
-                belief=old.belief,
-                asked_after=old.asked_after,
-                replaces=number,
-            )
-        self._after(event)
-        return event
-
-    def _refuse_second_answer(self, connection: Connection, pair: Pair, annotator: str) -> None:
-        newer = store.events_after(connection, len(self._events))
-        votes = self.votes
-        if newer:
-            counted = replay.Replay(self.contents, self.settings)
-            counted.count([*self._events, *newer])
-            votes = counted.votes
-        if votes.has_spoken(pair, annotator):
-            raise AlreadyAnswered(f"{annotator} has answered this before: correct that answer instead.")
-
-    def _refuse_unknown(self, pair: Pair) -> None:
-        bags, classes = self.contents.given.shape
-        if not (0 <= pair[0] < bags and 0 <= pair[1] < classes):
-            raise BagwiseError(f"There is no pair {pair}: the project has {bags} bags and {classes} classes.")
+    def catch_up(self) -> None:
+        """Count what was said since, also in other processes; it is learned when a question or the model is wanted."""
+        self._record.catch_up()
 
     # Importing and keeping
 
@@ -647,7 +329,7 @@ class Project:
         media: kept.Media | None = None,
     ) -> None:
         """More bags, more labels, more classes, more to see of them: all of it or nothing."""
-        with self._lock:
+        with self._record.lock:
             import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media)
             self.catch_up()
 
@@ -682,22 +364,3 @@ def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> Predic
     for b in range(len(bags)):
         evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
     return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
-
-
-def _in_turn(found: _Candidates, out: Sequence[Pair], count: int) -> list[Question]:
-    """One drawn at random wherever it is an audit's turn, and nowhere else; among the others, varied ones first."""
-    questions, audits = found.questions, found.audits
-    drawn = [one for one in questions if one.audit]
-    soon = [_pair(one) for one in drawn[: sum(audits)]]
-    chosen = varied([one for one in questions if not one.audit], [*out, *soon], count)
-    ordered = [(drawn if audit and drawn else chosen or drawn).pop(0) for audit in audits[: len(questions)]]
-    return ordered + chosen + drawn
-
-
-def _pair(question: Question) -> Pair:
-    return question.bag, question.classes[0]
-
-
-def _refuse_bad_answer(answer: str) -> None:
-    if answer not in ANSWERS:
-        raise BagwiseError(f"{answer!r} is no answer: say one of {', '.join(ANSWERS)}.")

@@ -86,6 +86,11 @@ class Replay:
             flip = self.people.flip(self.votes, event.pair)
             teach(self.learner, event.pair, before, self.votes.decisions.get(event.pair), flip)
 
+    def skip_to(self, events: Sequence[Event]) -> None:
+        """Take events in of which the last is a turning point: what they teach one by one would be forgotten there."""
+        self.count(events)
+        self.begin()
+
     def known(self) -> tuple[Array, Array]:
         """1, 0 or UNKNOWN for every pair, imported or decided; and where nobody could say."""
         return known_values(self.contents, self.votes)

@@ -65,8 +65,7 @@ def beliefs(
 ) -> tuple[int, list[Believed]]:
     """How many bags this person could still decide for a class, and some of them, sorted by belief."""
     place = position_of(project, class_name)
-    learner = project.learner
-    column = learner.predict_proba(project.bags)[:, place]
+    column = project.model().predict_proba(project.bags)[:, place]
     known = ~np.isnan(project.labels().values[:, place])
     decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
     order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()

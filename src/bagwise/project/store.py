@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, tuple_, update
 
 from bagwise.formats import LabelTable
 from bagwise.kernels import Array
@@ -166,12 +166,18 @@ def _insert(connection: Connection, table: Any, rows: Iterable[dict[str, Any]]) 
 
 def last_event(connection: Connection) -> int:
     """The number of the newest event."""
-    return int(connection.execute(select(schema.changes.c.last_event)).scalar_one())
+    return changes(connection)[0]
 
 
 def contents_version(connection: Connection) -> int:
     """Grows whenever anything but the events changes."""
-    return int(connection.execute(select(schema.changes.c.contents)).scalar_one())
+    return changes(connection)[1]
+
+
+def changes(connection: Connection) -> tuple[int, int]:
+    """The number of the newest event, and the version of the contents."""
+    row = connection.execute(select(schema.changes.c.last_event, schema.changes.c.contents)).one()
+    return int(row.last_event), int(row.contents)
 
 
 def _contents_changed(connection: Connection) -> None:
@@ -186,10 +192,10 @@ def events_after(connection: Connection, number: int) -> list[Event]:
     return [Event(*row) for row in rows]
 
 
-def event_with(connection: Connection, key: str) -> Event | None:
-    """The event with this key, if it was saved."""
-    row = connection.execute(select(schema.events).where(schema.events.c.key == key)).first()
-    return None if row is None else Event(*row)
+def events_with(connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
+    """The events with these keys that were saved."""
+    rows = connection.execute(select(schema.events).where(schema.events.c.key.in_(keys)))
+    return {event.key: event for event in (Event(*row) for row in rows)}
 
 
 def event_at(connection: Connection, number: int) -> Event | None:
@@ -205,14 +211,13 @@ def replacement_of(connection: Connection, number: int) -> int | None:
     return found
 
 
-def add_event(connection: Connection, **said: Any) -> Event:
-    """Number the event and save it."""
-    event = Event(number=last_event(connection) + 1, at=now(), **said)
-    row = {**vars(event), "class": event.label_class}
-    del row["label_class"]
-    connection.execute(insert(schema.events), [row])
-    connection.execute(update(schema.changes).values(last_event=event.number))
-    return event
+def add_events(connection: Connection, events: Sequence[Event]) -> None:
+    """Save events that are numbered on from the last."""
+    rows = [{**vars(event), "class": event.label_class} for event in events]
+    for row in rows:
+        del row["label_class"]
+    connection.execute(insert(schema.events), rows)
+    connection.execute(update(schema.changes).values(last_event=events[-1].number))
 
 
 def ensure_annotator(connection: Connection, name: str, role: str | None = None) -> None:
@@ -225,6 +230,14 @@ def ensure_annotator(connection: Connection, name: str, role: str | None = None)
         connection.execute(update(table).where(table.c.name == name).values(role=role))
     if role is not None and role != (there or "annotator"):
         _contents_changed(connection)
+
+
+def ensure_annotators(connection: Connection, names: set[str]) -> None:
+    """Note these people at the first sight."""
+    table = schema.annotators
+    there = set(connection.execute(select(table.c.name).where(table.c.name.in_(sorted(names)))).scalars())
+    for name in sorted(names - there):
+        ensure_annotator(connection, name)
 
 
 def annotators(connection: Connection) -> dict[str, str]:
@@ -246,25 +259,28 @@ def leases(connection: Connection) -> list[Lease]:
     return [Lease(*row) for row in connection.execute(select(table).where(table.c.until > clock(connection)))]
 
 
-def lease_with(connection: Connection, key: str) -> Lease | None:
-    """The lease with this key, run out or not."""
-    row = connection.execute(select(schema.leases).where(schema.leases.c.key == key)).first()
-    return None if row is None else Lease(*row)
+def leases_with(connection: Connection, keys: Sequence[str]) -> dict[str, Lease]:
+    """The leases with these keys, run out or not."""
+    rows = connection.execute(select(schema.leases).where(schema.leases.c.key.in_(keys)))
+    return {lease.key: lease for lease in (Lease(*row) for row in rows)}
 
 
-def grant(connection: Connection, lease: Lease) -> None:
-    """Hand a question out; an older one of the same person about the same pair ends."""
+def grant(connection: Connection, leases: Sequence[Lease]) -> None:
+    """Hand questions out; an older one of the same person about the same pair ends."""
     table = schema.leases
-    same = (table.c.bag == lease.bag) & (table.c["class"] == lease.label_class) & (table.c.annotator == lease.annotator)
+    same = tuple_(table.c.bag, table.c["class"], table.c.annotator).in_(
+        [(*lease.pair, lease.annotator) for lease in leases]
+    )
     connection.execute(delete(table).where(same | (table.c.until < clock(connection) - KEEP_LATE_LEASES)))
-    row = {**vars(lease), "class": lease.label_class}
-    del row["label_class"]
-    connection.execute(insert(table), [row])
+    rows = [{**vars(lease), "class": lease.label_class} for lease in leases]
+    for row in rows:
+        del row["label_class"]
+    connection.execute(insert(table), rows)
 
 
-def end_lease(connection: Connection, key: str) -> None:
-    """The question was answered or given back."""
-    connection.execute(delete(schema.leases).where(schema.leases.c.key == key))
+def end_leases(connection: Connection, keys: Sequence[str]) -> None:
+    """The questions were answered or given back."""
+    connection.execute(delete(schema.leases).where(schema.leases.c.key.in_(keys)))
 
 
 def end_leases_of(connection: Connection, annotator: str, pairs: Sequence[Pair]) -> None:

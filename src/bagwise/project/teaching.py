@@ -1,39 +1,27 @@
 """Teaching: the learner of an open project, taught every event in order, and what it would ask next.
 
 Learning one answer takes milliseconds, but now and then everything is fitted anew, which takes seconds. So it happens
-in a thread of its own. Whoever asks waits a moment for the newest model (`PATIENCE`), all who wait share one ranking,
-and after that moment the ranking before it is good enough. What is learned does not depend on who waited for what.
+in a thread of its own, which goes on until it knows all that was said and publishes a ranking every now and then. What
+is learned does not depend on who waited for what.
 """
 
+import copy
 import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 
-from bagwise.asking import NothingToAsk, Question
+from bagwise.asking import NothingToAsk
 from bagwise.bags import Bags
 from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.learner import ActiveLearner, Memory
+from bagwise.model import MIMLClassifier
 from bagwise.project import replay
 from bagwise.project.events import Event
 from bagwise.project.importing import Progress, quiet
 from bagwise.project.noise import People
+from bagwise.project.rankings import Ranking, Rankings, Turn
 
-PATIENCE = 0.2
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Questions, best first, by a model that knew `applied` events; `complete` if these are all that are open."""
-
-    questions: Sequence[Question]
-    complete: bool
-    applied: int
-
-    def has(self, count: int) -> bool:
-        """Whether there are so many, or no more at all."""
-        return self.complete or len(self.questions) >= count
+PUBLISH_EVERY = 0.5
 
 
 class Teaching:
@@ -45,10 +33,10 @@ class Teaching:
         self.replay: replay.Replay | None = None
         self._saved = -1
         self._learning = threading.RLock()
-        self._mutex = threading.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-teaching")
-        self._running: Future[None] | None = None
-        self._ranking: Ranking | None = None
+        self.rankings = Rankings(self._begin)
+
+    # What was learned
 
     def learner(self, progress: Progress = quiet) -> ActiveLearner:
         """Taught everything; made at the first time."""
@@ -72,31 +60,52 @@ class Teaching:
             assert self.replay is not None
             return self.replay.people
 
-    def newest(self) -> ActiveLearner:
-        """The learner as it is, perhaps in the middle of something new."""
-        taught = self.replay
-        return taught.learner if taught is not None and taught.learner is not None else self.learner()
+    def model(self) -> MIMLClassifier:
+        """Taught everything."""
+        return self.learner().model
 
-    def ranking(self, after: int, count: int, patiently: bool = False) -> Ranking:
-        """At least `count` questions by a model that knows the first `after` events, or the newest there is by now."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            with self._mutex:
-                found = self._ranking
-                if found is not None and found.applied >= after and found.has(count):
-                    return found
-                if self._running is None or self._running.done():
-                    self._running = self._thread.submit(self._study, count)
-                running = self._running
-            impatient = found is not None and not patiently
+    def newest(self) -> MIMLClassifier:
+        """As it is, perhaps in the middle of something new."""
+        taught = self.replay
+        return (taught.learner if taught is not None and taught.learner is not None else self.learner()).model
+
+    # What to ask
+
+    def _begin(self) -> None:
+        """Set the learning going."""
+        self._thread.submit(self._catch_up)
+
+    def _catch_up(self) -> None:
+        try:
+            while True:
+                ranking = self.study(self.rankings.wanted)
+                if self.rankings.publish(ranking, done=ranking.applied >= len(self._events)):
+                    return
+        except BaseException as error:
+            self.rankings.fail(error)
+
+    def study(self, count: int) -> Ranking:
+        """Learn for a while, and rank."""
+        with self._learning, single_threaded_blas():
+            self._learn(quiet, time.monotonic() + PUBLISH_EVERY)
+            assert self.replay is not None
+            assert self.replay.learner is not None
             try:
-                running.result(max(0.0, until - time.monotonic()) if impatient else None)
-            except TimeoutError:
-                assert found is not None
-                return self._ranking or found
+                chosen = self.replay.learner.turns(count)
+            except NothingToAsk:
+                chosen = []
+            return Ranking(
+                [Turn(choice.bag, (choice.classes[0],), choice.score, audit) for choice, audit in chosen],
+                len(chosen) < count,
+                self.replay.applied,
+                self.replay.contents.version,
+                copy.copy(self.replay.learner.model),
+                self.replay.people,
+            )
 
     def close(self) -> None:
         """Keep what was learned for a fast start."""
+        self.rankings.close()
         self._thread.shutdown(cancel_futures=True)
         with self._learning:
             if self.replay is None:
@@ -105,25 +114,16 @@ class Teaching:
             if self.replay.applied != self._saved:
                 self._keep(self.replay)
 
-    def _study(self, count: int) -> None:
-        with self._learning, single_threaded_blas():
-            learner = self.learner()
-            assert self.replay is not None
-            try:
-                questions = learner.ranked(count)
-            except NothingToAsk:
-                questions = []
-            self._ranking = Ranking(questions, len(questions) < count, self.replay.applied)
+    # Learning
 
-    def _learn(self, progress: Progress) -> None:
+    def _learn(self, progress: Progress, until: float = float("inf")) -> None:
         if self.replay is None:
             taught = replay.full(*self._start, list(self._events), self._snapshots, progress)
             self._keep(taught)
         else:
             taught = self.replay
             try:
-                for event in self._events[taught.applied :]:
-                    taught.apply(event)
+                self._teach(taught, until)
             except BaseException:
                 # Interrupted in the middle of learning: what is half learned is thrown away and learned again.
                 self.replay = None
@@ -131,6 +131,16 @@ class Teaching:
             if taught.applied >= self._saved + replay.SNAPSHOT_EVERY:
                 self._keep(taught)
         self.replay = taught
+
+    def _teach(self, taught: replay.Replay, until: float) -> None:
+        events = self._events
+        point = replay.turning_point(taught.contents, len(events))
+        if point > taught.applied:
+            taught.skip_to(events[taught.applied : point])
+        for event in events[taught.applied :]:
+            if time.monotonic() > until:
+                break
+            taught.apply(event)
 
     def _keep(self, taught: replay.Replay) -> None:
         self._snapshots.save(taught)

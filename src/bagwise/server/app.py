@@ -12,6 +12,7 @@ from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project
 from bagwise.project.progress import ProgressOf
 from bagwise.server import downloads, live, media, people, progress, quality, questions, review
+from bagwise.server.desk import Desk
 from bagwise.server.parts import REFUSED, cookie_of
 from bagwise.server.patience import Patience, TooManyTries
 from bagwise.server.safety import Guard, Site
@@ -25,6 +26,7 @@ CODES = {AlreadyAnswered: 409, NotSignedIn: 401, TooManyTries: 429, DatabaseErro
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     app.state.progress.close()
+    app.state.desk.close()
 
 
 def application(project: Project, annotator: str, site: Site | None = None) -> FastAPI:
@@ -39,7 +41,7 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
         lifespan=_lifespan,
     )
     app.state.project, app.state.annotator = project, annotator
-    app.state.progress = ProgressOf(project)
+    app.state.progress, app.state.desk = ProgressOf(project), Desk(project)
     app.state.site, app.state.patience = site, Patience()
     app.add_middleware(Guard, site=site)
     for module in MODULES:

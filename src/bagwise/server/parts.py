@@ -9,8 +9,10 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, Field
 
-from bagwise.project import Invitations, NotSignedIn, Project
+from bagwise.project import NotSignedIn, Project
+from bagwise.project.invitations import Shown
 from bagwise.project.progress import ProgressOf
+from bagwise.server.desk import Desk
 from bagwise.server.patience import Patience
 
 
@@ -56,7 +58,14 @@ async def watched(request: Request) -> ProgressOf:
     return found
 
 
+async def desk(request: Request) -> Desk:
+    """Where people are served."""
+    found: Desk = request.app.state.desk
+    return found
+
+
 Served = Annotated[Project, Depends(served)]
+AtDesk = Annotated[Desk, Depends(desk)]
 Watched = Annotated[ProgressOf, Depends(watched)]
 
 
@@ -65,32 +74,27 @@ def cookie_of(project: Project) -> str:
     return f"bagwise-{project.contents.project[:8]}"
 
 
-def known_by(request: Request, people: Invitations, token: str) -> str:
-    """Whose token it is; whoever tries too many wrong ones has to wait."""
+async def known_by(request: Request, shown: Shown) -> str | None:
+    """Who shows this, None where nobody has to; whoever tries too many wrong tokens has to wait."""
+    desk: Desk = request.app.state.desk
     patience: Patience = request.app.state.patience
     address = request.client.host if request.client else ""
-    patience.refuse(address)
+    if shown.token is not None:
+        patience.refuse(address)
     try:
-        return people.with_token(token)
+        return await desk.who(shown)
     except NotSignedIn:
-        patience.failed(address)
+        if shown.token is not None:
+            patience.failed(address)
         raise
 
 
-def person(request: Request, project: Served, bearer: Bearer) -> str:
+async def person(request: Request, bearer: Bearer) -> str:
     """Who calls: by a token, by a session, or, where nobody was ever invited, the one who serves."""
-    people = Invitations(project.database)
-    if bearer is not None:
-        return known_by(request, people, bearer.credentials)
-    session = request.cookies.get(cookie_of(project))
-    if session is not None:
-        name = people.with_session(session)
-        if name is not None:
-            return name
-    if people.any_invited():
-        raise NotSignedIn("Sign in first, with the token that `bagwise invite` printed.")
-    annotator: str = request.app.state.annotator
-    return annotator
+    state = request.app.state
+    token = bearer.credentials if bearer is not None else None
+    annotator: str = state.annotator
+    return await known_by(request, Shown(token, request.cookies.get(cookie_of(state.project)))) or annotator
 
 
 Person = Annotated[str, Depends(person)]

@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from bagwise.project import Invitations, participants
-from bagwise.project.invitations import DAY, SESSION_DAYS
+from bagwise.project.invitations import DAY, SESSION_DAYS, Shown
 from bagwise.server.parts import Person, Served, cookie_of, known_by
 
 router = APIRouter(prefix="/api", tags=["people"])
@@ -42,13 +43,13 @@ class PersonOut(BaseModel):
 
 
 @router.post("/sign-in")
-def sign_in(request: Request, response: Response, project: Served, said: TokenIn) -> MeOut:
+async def sign_in(request: Request, response: Response, project: Served, said: TokenIn) -> MeOut:
     """Begin a session: the answer sets a cookie that no script can read and no other site can send."""
-    people = Invitations(project.database)
-    name = known_by(request, people, said.token)
+    name = await known_by(request, Shown(said.token)) or ""
+    session = await run_in_threadpool(Invitations(project.database).sign_in, said.token)
     response.set_cookie(
         cookie_of(project),
-        people.sign_in(said.token),
+        session,
         max_age=int(SESSION_DAYS * DAY),
         secure=request.url.scheme == "https" or request.app.state.site.is_secure,
         httponly=True,

@@ -3,11 +3,12 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from bagwise.project import Event, Project
+from bagwise.project import Asked, Event, Project, Said
 from bagwise.server.media import Medium, medium_of
-from bagwise.server.parts import Key, Person, Served
+from bagwise.server.parts import AtDesk, Key, Person, Served
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
@@ -81,30 +82,19 @@ class EventOut(BaseModel):
 
 
 @router.get("/questions/next")
-def next_questions(
-    project: Served, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
+async def next_questions(
+    desk: AtDesk, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
 ) -> list[QuestionOut]:
     """Up to `count` questions; asking again without answering gives the same."""
-    return [
-        QuestionOut(
-            key=one.key,
-            bag=bag_of(project, one.bag),
-            bag_word=project.settings.display.bag,
-            class_name=one.class_name,
-            evidence=one.evidence,
-            audit=one.audit,
-            belief=one.belief,
-            examples=examples_of(project, one.label_class),
-        )
-        for one in project.ask(person, count)
-    ]
+    asked = await desk.ask(person, count)
+    return await run_in_threadpool(lambda: [question_out(desk.project, one) for one in asked])
 
 
 @router.post("/answers")
-def save_answer(project: Served, person: Person, said: AnswerIn) -> EventOut:
+async def save_answer(desk: AtDesk, person: Person, said: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
     shown = "highlighted" if said.highlighted else "not highlighted"
-    return event_out(project, project.answer(said.key, person, said.answer, said.seconds, shown))
+    return event_out(desk.project, await desk.save(Said(said.key, person, said.answer, said.seconds, shown)))
 
 
 @router.post("/undo")
@@ -124,6 +114,20 @@ def answers(project: Served, _: Person, count: Annotated[int, Query(ge=1, le=500
     """The newest answers that stand, newest first."""
     project.catch_up()
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
+
+
+def question_out(project: Project, asked: Asked) -> QuestionOut:
+    """A question with all that is shown of it."""
+    return QuestionOut(
+        key=asked.key,
+        bag=bag_of(project, asked.bag),
+        bag_word=project.settings.display.bag,
+        class_name=asked.class_name,
+        evidence=asked.evidence,
+        audit=asked.audit,
+        belief=asked.belief,
+        examples=examples_of(project, asked.label_class),
+    )
 
 
 def bag_of(project: Project, position: int) -> Bag:

@@ -6,6 +6,7 @@ import sys
 import uvicorn
 
 from bagwise.errors import BagwiseError
+from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.project import Invitations, Project
 from bagwise.server.app import application
 from bagwise.server.safety import Site
@@ -40,4 +41,6 @@ def serve(project: Project, annotator: str, site: Site | None = None, port: int 
     site = site or Site()
     refuse_strangers(project, site)
     sys.setswitchinterval(SWITCH_SECONDS)
-    uvicorn.run(application(project, annotator, site), host=site.host, port=port, log_level="warning")
+    # Holding BLAS to one thread for all of the time spares every question the effort of doing it for a moment.
+    with single_threaded_blas():
+        uvicorn.run(application(project, annotator, site), host=site.host, port=port, log_level="warning")

@@ -8,6 +8,7 @@ import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
 import { showPredictions, startPredictions } from "/static/predictions.js";
 import { showHistory, startHistory } from "/static/review.js";
+import { isOff, startShortcuts } from "/static/shortcuts.js";
 import { enter } from "/static/signin.js";
 import { shownView, startViews } from "/static/views.js";
 
@@ -75,6 +76,10 @@ async function fetchAhead() {
 function forgetQuestions() {
   generation += 1;
   questions = [];
+  // What is no longer there must not look as if it could be answered: the key would be lost.
+  document.body.dataset.shown = "";
+  find("question").textContent = "One moment…";
+  find("bag").replaceChildren();
   fetchAhead();
 }
 
@@ -152,7 +157,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
   const writing = event.target.closest("input, select, textarea");
   const operates = event.target.closest("a, button, summary") && [" ", "Enter"].includes(event.key);
-  if (writing || operates) return;
+  if (writing || operates || isOff(event.key)) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (key === "?") find("help").showModal();
   else if (shownView() !== "label" || !press(key)) return;
@@ -184,6 +189,7 @@ function showLabel() {
   refresh();
 }
 
+startShortcuts();
 await enter();
 outbox.resume();
 fetchAhead();

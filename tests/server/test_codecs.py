@@ -1,0 +1,28 @@
+"""Sound that is not WAV, decoded and drawn by a real browser."""
+
+import pytest
+import soundfile
+
+from tests import made
+from tests.server.test_media_page import BRIGHTEST, opened
+
+RATE, TONE = 22050, 5000
+
+
+@pytest.mark.parametrize(("suffix", "drawn_at"), [("flac", RATE), ("ogg", RATE), ("mp3", 48000)])
+def test_a_spectrogram_is_drawn_of_every_codec(page, serve, suffix, drawn_at):
+    """At the rate of the file where its header is read, else at the usual one: the tone is where it is either way."""
+    server, _ = serve("sound", 4)
+    for bag in range(4):
+        path = server.folder / "media" / f"{bag}.wav"
+        path.unlink()
+        soundfile.write(path.with_suffix(f".{suffix}"), made.tone(TONE, 0.0, 1.0, 1.0, RATE), RATE)
+    opened(page, server, "#bag .sound canvas")
+    columns = page.evaluate(BRIGHTEST)
+    for place in (400, 600, 800):
+        height, light = columns[place]
+        assert height * drawn_at / 2 == pytest.approx(TONE, abs=drawn_at / 256)
+        assert light > 300
+    last = float(page.locator(".frequencies .tick").last.inner_text())
+    assert drawn_at / 2000 * 0.75 < last <= drawn_at / 2000
+    assert page.faults == []
