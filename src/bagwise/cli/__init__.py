@@ -5,11 +5,11 @@ from importlib.util import find_spec
 
 from rich.markup import escape
 
-from bagwise.cli import experiments, without_projects
+from bagwise.cli import bench, compare, experiments, without_projects
 from bagwise.cli._app import app, errors
 from bagwise.errors import BagwiseError
 
-__all__ = ["app", "experiments", "main"]
+__all__ = ["app", "bench", "compare", "experiments", "main"]
 
 if all(find_spec(module) for module in ("sqlalchemy", "alembic", "fastapi", "uvicorn")):
     from bagwise.cli import doubtful, labelling, people, projects, results  # noqa: F401

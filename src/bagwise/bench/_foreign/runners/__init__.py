@@ -1,0 +1,1 @@
+"""ONE FILE = ONE COMPARED SYSTEM, run as `python -m runners.NAME TASK.npz RESULT.npz [WORD]`."""

@@ -1,0 +1,53 @@
+"""Timing side by side: in every round each job is run once, next to the floor, so that a busy machine hits both."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bagwise.bench._figures import Figure
+
+REST = 0.15
+"""After a product idle BLAS threads spin for about 0.1 s and would slow down whatever comes next."""
+
+BUSY = 1.5
+"""Upper over lower quartile of a floor's times from which on others are using the machine."""
+
+Job = Callable[[], object]
+Say = Callable[[str], None]
+Times = dict[str, list[float]]
+
+
+def seconds(job: Job) -> float:
+    """Seconds of one call, after a rest."""
+    time.sleep(REST)
+    start = time.perf_counter()
+    job()
+    return time.perf_counter() - start
+
+
+def side_by_side(jobs: Mapping[str, Job], rounds: int) -> Times:
+    """Seconds of every job in every round; one call before them is not counted, it compiles and fills caches."""
+    for job in jobs.values():
+        job()
+    times: Times = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            times[name].append(seconds(job))
+    return times
+
+
+def figure_of(name: str, floor: str, times: list[float], floor_times: list[float], **rest: Any) -> Figure:
+    """The ratio of two jobs, round by round."""
+    ratios = [time / floor_time for time, floor_time in zip(times, floor_times, strict=True)]
+    medians = {"seconds": float(np.median(times)), "floor_seconds": float(np.median(floor_times))}
+    return Figure.of(name, floor, ratios, **medians, **rest)
+
+
+def busy(floor_times: list[float]) -> tuple[str, ...]:
+    """A note where the floor itself was not steady."""
+    low, high = np.quantile(floor_times, (0.25, 0.75))
+    if high <= BUSY * low:
+        return ()
+    return (f"The machine was busy: the floor itself took from {1000 * low:.1f} to {1000 * high:.1f} ms.",)
