@@ -11,12 +11,16 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+EDGE = 1e-12
+"""Probabilities are kept this far from 0 and 1: the formulas as they read divide by both."""
+
 
 def probabilities(x: Array, weights: Array) -> tuple[Array, Array]:
     """P(class) of every instance, and P(absent) of every class."""
     z = x @ weights.T
     p = np.exp(z - z.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
+    p = np.clip(p, EDGE, 1 - EDGE)
     return p, np.prod(1 - p, axis=0)
 
 
