@@ -16,9 +16,14 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
 
 FOREIGN = Path(__file__).with_name("_foreign")
+COMPLETE = "complete"
 LAST_CHARACTERS = 300
 ONE_THREAD = dict.fromkeys(("BAGWISE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """On problems this small, threads that wait by spinning would slow the compared systems down."""
+
+
+class Missing(BagwiseError):
+    """Something that a suite compares with is not here and cannot be had."""
 
 
 def cache_folder() -> Path:
@@ -28,22 +33,31 @@ def cache_folder() -> Path:
 
 def python_with(requirements: tuple[str, ...], say: Say) -> Path:
     """The interpreter of an environment that has exactly these requirements, made if it is not there yet."""
-    name = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:12]
-    folder = cache_folder() / name
+    folder = _folder_of(requirements)
     python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
+    if not is_made(requirements):
         say(f"installs {', '.join(requirements)} from your package index into {folder}, this once")
         venv.create(folder, clear=True, with_pip=True)
         _install(python, requirements)
-        (folder / "complete").touch()
+        (folder / COMPLETE).touch()
     return python
+
+
+def is_made(requirements: tuple[str, ...]) -> bool:
+    """Whether nothing would have to be installed."""
+    return (_folder_of(requirements) / COMPLETE).exists()
+
+
+def _folder_of(requirements: tuple[str, ...]) -> Path:
+    name = hashlib.sha256("\n".join((sys.version, *requirements)).encode()).hexdigest()[:12]
+    return cache_folder() / name
 
 
 def _install(python: Path, requirements: tuple[str, ...]) -> None:
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
-        raise BagwiseError(
+        raise Missing(
             f"{', '.join(requirements)} could not be installed from your package index (is there a network?): "
             f"{done.stderr.strip()[-LAST_CHARACTERS:]}"
         )

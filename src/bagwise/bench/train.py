@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bagwise import datasets, metrics
-from bagwise.bench._environment import python_with, run_elsewhere
+from bagwise.bench._environment import Missing, python_with, run_elsewhere
 from bagwise.bench._figures import Figure, Report
 from bagwise.bench._measuring import Say
 from bagwise.errors import BagwiseError
@@ -58,10 +58,10 @@ def measure(size: Size, say: Say) -> Report:
     for part in (_against_torch, _against_mimllearning):
         try:
             figures += part(size, say)
-        except BagwiseError as missing:
+        except Missing as missing:
             notes.append(str(missing))
     if not figures:
-        raise BagwiseError(" ".join(notes))
+        raise Missing(" ".join(notes))
     what = f"all labels of {', '.join(size.data)}; birds in {size.runs} of {size.folds} folds"
     return Report("train", what, tuple(figures), "times as long as Bagwise", tuple(notes))
 
@@ -70,7 +70,7 @@ def _against_torch(size: Size, say: Say) -> list[Figure]:
     if not size.data:
         return []
     if not find_spec("torch"):
-        raise BagwiseError("L-BFGS of torch was left out: torch is not installed.")
+        raise Missing("L-BFGS of torch was left out: torch is not installed.")
     found = []
     for name in size.data:
         say(f"{name}: L-BFGS, ours and torch's")

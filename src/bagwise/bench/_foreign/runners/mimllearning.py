@@ -35,12 +35,23 @@ class Wrapped(MIWrapperClassifier):
         super().fit(x_train, np.ravel(y_train), weight)
 
 
+class Rectangles(APRClassifier):
+    """With an empty rectangle for a class of which no training bag has an instance: its own fit breaks off there."""
+
+    def fit(self, x_train: Array, y_train: Array) -> None:
+        """As its own."""
+        if np.any(y_train == 1):
+            super().fit(x_train, y_train)
+        else:
+            self.apr = [np.array(np.inf), np.array(-np.inf)]
+
+
 def _scaled(classifier: Any) -> Any:
     return make_pipeline(StandardScaler(), classifier)
 
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "apr": lambda: MIMLtoMIBRClassifier(APRClassifier()),
+    "apr": lambda: MIMLtoMIBRClassifier(Rectangles()),
     "wrapped_tree": lambda: MIMLtoMILPClassifier(Wrapped(DecisionTreeClassifier(random_state=0))),
     "neighbours": lambda: MIMLtoMLClassifier(_scaled(KNeighborsClassifier(3)), GeometricTransformation()),
     "tree": lambda: MIMLtoMLClassifier(DecisionTreeClassifier(random_state=0), ArithmeticTransformation()),

@@ -12,6 +12,7 @@ import torch
 from .loop import Array
 
 ITERATIONS, MEMORY, FIRST_PENALTY, FIRST_TOLERANCE, TOLERANCE = 1000, 20, 10.0, 1e-4, 1e-6
+WARM = 20
 
 
 class Objective:
@@ -39,7 +40,7 @@ class Objective:
         return -torch.where(self.truth > 0, present, absent).mean()
 
 
-def minimise(objective: Objective) -> Array:
+def minimise(objective: Objective, most: int = ITERATIONS) -> Array:
     """(seconds, F) at every evaluation: roughly with ten times the penalty first, then as it is."""
     weights = objective.start.requires_grad_()
     trace: list[tuple[float, float]] = []
@@ -76,6 +77,7 @@ def main() -> None:
         objective = Objective(task["x"], task["offsets"], task["truth"])
         probe, rounds = torch.from_numpy(task["probe"]), int(task["rounds"])
     at_probe = objective.loss(probe) + objective.penalty / 2 * (probe**2).sum()
+    minimise(objective, most=WARM)
     traces = {f"trace{number}": minimise(objective) for number in range(rounds)}
     np.savez(sys.argv[2], at_probe=at_probe.numpy(), **traces)  # type: ignore[arg-type]
 
