@@ -105,4 +105,4 @@ def _seconds(job: Job, device: str) -> float:
 def _device_name(device: str) -> str:
     import torch
 
-    return torch.cuda.get_device_name() if device == "cuda" else device
+    return str(torch.cuda.get_device_name()) if device == "cuda" else device

@@ -1,8 +1,7 @@
 """The criteria in eager torch on bags of one size, as one would write them at first: what a fused kernel must beat."""
 
 import torch
-
-Tensor = torch.Tensor
+from torch import Tensor
 
 
 def probabilities(x: Tensor, weights: Tensor, instances: int) -> tuple[Tensor, Tensor]:

@@ -45,10 +45,7 @@ def minimise(objective: Objective, most: int = ITERATIONS) -> Array:
     weights = objective.start.requires_grad_()
     trace: list[tuple[float, float]] = []
     start = time.perf_counter()
-    for factor, tolerance, iterations in (
-        (FIRST_PENALTY, FIRST_TOLERANCE, ITERATIONS // 2),
-        (1, TOLERANCE, ITERATIONS),
-    ):
+    for factor, tolerance, iterations in ((FIRST_PENALTY, FIRST_TOLERANCE, most // 2), (1.0, TOLERANCE, most)):
         optimiser = torch.optim.LBFGS(
             [weights],
             max_iter=iterations,
