@@ -62,7 +62,7 @@ def test_scale_measures_growth_in_every_dimension():
 
 
 def test_growth_is_the_slope_of_what_was_timed(monkeypatch):
-    monkeypatch.setattr(scale, "side_by_side", lambda jobs, rounds: {n: [float(n) ** 2] * rounds for n in jobs})
+    monkeypatch.setattr(scale, "side_by_side", lambda jobs, rounds, clock: {n: [float(n) ** 2] * rounds for n in jobs})
     report = scale.measure(scale.Size(PoolSize(60, 2, 4, 3), (1, 2), rounds=2), lambda _: None)
     assert [figure.ratio for figure in report.figures] == pytest.approx([2.0] * 8)
 

@@ -2,7 +2,8 @@
 
 Libraries run in an environment of their own on the mean of each bag with one binary problem per class, re-learning only
 the class that was answered. The paper's formulas written down in NumPy, and left to torch's autograd, ask what Bagwise
-asks with the same settings, from the same start. Each system runs alone, in a process of its own.
+asks with the same settings, from the same start. Each system has one thread and a process of its
+own, and its clock is CPU time.
 """
 
 import sys

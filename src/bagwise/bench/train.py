@@ -2,7 +2,8 @@
 
 Both L-BFGS minimise the same F from the same start in the same two stages; the figure is the ratio of the times until
 each first reaches the worse of their two final values. mimllearning runs in an environment of its own, on the folds of
-the data set that comes with it. Everything has one thread and a process of its own.
+the data set that comes with it. Everything has one thread and a process of its own,
+and its clock is CPU time.
 """
 
 import sys

@@ -81,10 +81,10 @@ def converse(make: Callable[[Task], Peer]) -> None:
     peer = make(task)
     seconds, asked = [], []
     for _ in range(int(task.answers)):
-        start = time.perf_counter()
+        start = time.process_time()
         bag, label_class = peer.ask()
         peer.tell(bag, label_class, bool(task.truth[bag, label_class]))
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
         asked.append((bag, label_class))
     np.savez(sys.argv[2], seconds=np.array(seconds), asked=np.array(asked), predicted=peer.predict())
 

@@ -23,12 +23,12 @@ def main() -> None:
     found: dict[str, Array] = {"at_probe": np.array(objective(probe)[0])}
     for number in range(rounds):
         trace: list[tuple[float, float]] = []
-        start = time.perf_counter()
+        start = time.process_time()
 
         def record(
             _: Array, value: float | None, trace: list[tuple[float, float]] = trace, start: float = start
         ) -> None:
-            trace.append((time.perf_counter() - start, float(value or 0)))
+            trace.append((time.process_time() - start, float(value or 0)))
 
         with single_threaded_blas():
             lbfgs.fit(objective, objective.start, model.settings(), record)

@@ -44,7 +44,7 @@ def minimise(objective: Objective, most: int = ITERATIONS) -> Array:
     """(seconds, F) at every evaluation: roughly with ten times the penalty first, then as it is."""
     weights = objective.start.requires_grad_()
     trace: list[tuple[float, float]] = []
-    start = time.perf_counter()
+    start = time.process_time()
     for factor, tolerance, iterations in ((FIRST_PENALTY, FIRST_TOLERANCE, most // 2), (1.0, TOLERANCE, most)):
         optimiser = torch.optim.LBFGS(
             [weights],
@@ -61,7 +61,7 @@ def minimise(objective: Objective, most: int = ITERATIONS) -> Array:
             squares = objective.penalty / 2 * (weights**2).sum()
             value = loss + factor * squares
             weights.grad = torch.autograd.grad(value, weights)[0]
-            trace.append((time.perf_counter() - start, float((loss + squares).detach())))
+            trace.append((time.process_time() - start, float((loss + squares).detach())))
             return value
 
         optimiser.step(closure)
