@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagwise import bench, criteria, datasets
-from bagwise.bench import _environment, _measuring, gpu, kernels, learner, peers, scale, train
+from bagwise.bench import _environment, _measuring, _race, gpu, kernels, learner, peers, scale, train
 from bagwise.bench._foreign.runners import formulas, loop
 from bagwise.bench._pools import PoolSize, RandomPool
 from bagwise.errors import BagwiseError
@@ -70,7 +70,7 @@ def test_growth_is_the_slope_of_what_was_timed(monkeypatch):
 @needs_torch
 def test_train_reaches_the_same_objective_as_torch(monkeypatch):
     small = datasets.load("synthetic", bags=40, features=4)
-    monkeypatch.setattr(train.datasets, "load", lambda _: small)
+    monkeypatch.setattr(_race.datasets, "load", lambda _: small)
     report = measured(train, train.Size(("synthetic",), folds=5, runs=1, rounds=1, classifiers=()))
     (figure,) = report.figures
     assert figure.details["our F"] == pytest.approx(figure.details["its F"], rel=1e-3)
@@ -94,7 +94,7 @@ def test_train_holds_fit_against_classifiers_on_the_same_folds(monkeypatch):
 
 
 def test_train_says_what_is_missing(monkeypatch):
-    monkeypatch.setattr(train, "find_spec", lambda _: None)
+    monkeypatch.setattr(_race, "find_spec", lambda _: None)
     with pytest.raises(BagwiseError, match="torch is not installed"):
         train.measure(train.Size(("frost",), 5, 1, 1, classifiers=()), lambda _: None)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.bench._figures import Figure
+from bagwise.kernels import Array
 
 REST = 0.15
 """After a product idle BLAS threads spin for about 0.1 s and would slow down whatever comes next."""
@@ -44,6 +45,13 @@ def figure_of(name: str, floor: str, times: list[float], floor_times: list[float
     ratios = [time / floor_time for time, floor_time in zip(times, floor_times, strict=True)]
     medians = {"seconds": float(np.median(times)), "floor_seconds": float(np.median(floor_times))}
     return Figure.of(name, floor, ratios, **medians, **rest)
+
+
+def peer_figure(name: str, floor: str, times: Array, floor_times: Array, details: Mapping[str, Any]) -> Figure:
+    """How many times as long as ours something else takes, each of its times over our median."""
+    ours = float(np.median(floor_times))
+    medians = {"seconds": float(np.median(times)), "floor_seconds": ours}
+    return Figure.of(name, floor, list(times / ours), **medians, larger_is_better=True, details=details)
 
 
 def busy(floor_times: list[float]) -> tuple[str, ...]:

@@ -17,10 +17,14 @@ def run(suites: dict[str, Suite], quick: bool, say: Say) -> tuple[Document, list
     failures = []
     for name, suite in suites.items():
         try:
-            reports[name] = run_one(suite, quick, lambda what, name=name: say(f"{name}: {what}"))  # type: ignore[misc]
+            reports[name] = run_one(suite, quick, _named(name, say))
         except BagwiseError as error:
             failures.append(f"{name}: {error}")
     return Document(describe(), reports), failures
+
+
+def _named(name: str, say: Say) -> Say:
+    return lambda what: say(f"{name}: {what}")
 
 
 def run_one(suite: Suite, quick: bool, say: Say) -> Report:

@@ -17,7 +17,7 @@ import numpy as np
 from bagwise import datasets, metrics
 from bagwise.bench._environment import python_with, run_elsewhere
 from bagwise.bench._figures import Figure, Report
-from bagwise.bench._measuring import Say
+from bagwise.bench._measuring import Say, peer_figure
 from bagwise.datasets import Dataset
 from bagwise.experiments.simulation import first_labelled, split
 from bagwise.kernels import Array
@@ -109,15 +109,7 @@ def _figure(name: str, system: System, runs: list[Run], floor: list[Run]) -> Fig
     details: dict[str, float | str] = {"bag accuracy": float(np.mean([run.accuracy for run in runs]))}
     if system in FORMULAS:
         details["same questions"] = f"{np.mean([_same(a, b) for a, b in zip(runs, floor, strict=True)]):.0%}"
-    return Figure.of(
-        f"{name}: {system.title}",
-        system.floor,
-        list(seconds / np.median(floor_seconds)),
-        seconds=float(np.median(seconds)),
-        floor_seconds=float(np.median(floor_seconds)),
-        larger_is_better=True,
-        details=details,
-    )
+    return peer_figure(f"{name}: {system.title}", system.floor, seconds, floor_seconds, details)
 
 
 def _same(run: Run, floor: Run) -> float:

@@ -8,7 +8,6 @@ and its clock is CPU time.
 
 import sys
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,8 @@ import numpy as np
 from bagwise import datasets, metrics
 from bagwise.bench._environment import Missing, python_with, run_elsewhere
 from bagwise.bench._figures import Figure, Report
-from bagwise.bench._measuring import Say
-from bagwise.errors import BagwiseError
+from bagwise.bench._measuring import Say, peer_figure
+from bagwise.bench._race import race
 from bagwise.experiments.simulation import split
 from bagwise.kernels import Array
 
@@ -34,7 +33,6 @@ CLASSIFIERS = {
     "forest": "random forest, bag means",
     "svc": "support vectors, bag means",
 }
-CLOSE_ENOUGH = 1e-6
 
 
 @dataclass(frozen=True)
@@ -68,47 +66,11 @@ def measure(size: Size, say: Say) -> Report:
 
 
 def _against_torch(size: Size, say: Say) -> list[Figure]:
-    if not size.data:
-        return []
-    if not find_spec("torch"):
-        raise Missing("L-BFGS of torch was left out: torch is not installed.")
     found = []
     for name in size.data:
         say(f"{name}: L-BFGS, ours and torch's")
-        found.append(_lbfgs(name, size.rounds))
+        found.append(race(name, size.rounds))
     return found
-
-
-def _lbfgs(name: str, rounds: int) -> Figure:
-    data = datasets.load(name)
-    outputs, width = len(data.classes) + 1, data.bags.n_features + 1
-    task = {
-        "x": data.bags.instances.astype(float),
-        "offsets": data.bags.offsets,
-        "truth": data.labels.value,
-        "rounds": np.array(rounds),
-        "probe": 0.03 * np.random.default_rng(0).standard_normal((outputs, width)),
-    }
-    ours, theirs = (run_elsewhere(Path(sys.executable), runner, task) for runner in ("ours_lbfgs", "torch_lbfgs"))
-    if abs(ours["at_probe"] / theirs["at_probe"] - 1) > CLOSE_ENOUGH:
-        raise BagwiseError(f"{name}: torch was given another objective than ours; their times cannot be compared.")
-    traces = [[found[f"trace{number}"] for number in range(rounds)] for found in (ours, theirs)]
-    target = max(float(trace[0][:, 1].min()) for trace in traces)
-    fast, slow = ([_seconds_until(target, trace) for trace in some] for some in traces)
-    return Figure.of(
-        f"{name}: torch autograd and its L-BFGS",
-        f"our L-BFGS to F = {target:.4f}",
-        list(np.array(slow) / np.array(fast)),
-        seconds=float(np.median(slow)),
-        floor_seconds=float(np.median(fast)),
-        larger_is_better=True,
-        details={"our F": float(traces[0][0][:, 1].min()), "its F": float(traces[1][0][:, 1].min())},
-    )
-
-
-def _seconds_until(target: float, trace: Array) -> float:
-    """When the value was first within a millionth of the target."""
-    return float(trace[np.argmax(trace[:, 1] <= target * (1 + CLOSE_ENOUGH)), 0])
 
 
 def _against_mimllearning(size: Size, say: Say) -> list[Figure]:
@@ -145,15 +107,8 @@ def _fit_figure(
     seconds, floor_seconds = (np.concatenate([run["seconds"] for run in some]) for some in (runs, floor))
     truth = np.concatenate([task["held_out_truth"] for task in tasks])
     predicted = np.concatenate([run["predicted"] for run in runs])
-    return Figure.of(
-        f"birds: {title}",
-        OURS,
-        list(seconds / np.median(floor_seconds)),
-        seconds=float(np.median(seconds)),
-        floor_seconds=float(np.median(floor_seconds)),
-        larger_is_better=True,
-        details={
-            "bag accuracy": metrics.bag_accuracy(truth, predicted),
-            "Hamming loss": metrics.hamming_loss(truth, predicted),
-        },
-    )
+    details = {
+        "bag accuracy": metrics.bag_accuracy(truth, predicted),
+        "Hamming loss": metrics.hamming_loss(truth, predicted),
+    }
+    return peer_figure(f"birds: {title}", OURS, seconds, floor_seconds, details)
