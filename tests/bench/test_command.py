@@ -26,6 +26,7 @@ FIGURE = {
         "rounds": {"type": "integer", "minimum": 1},
         "seconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
         "floor_seconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
+        "one_thread": {"type": ["number", "null"]},
         "larger_is_better": {"type": "boolean"},
         "goal": {"type": ["number", "null"]},
         "details": {"type": "object"},
@@ -143,6 +144,12 @@ def test_what_looks_worse_once_is_measured_again_and_the_better_counts(run, tmp_
     assert Document.read(tmp_path / "made_up.json").reports["made_up"].figures[0].ratio == 2.1
 
 
+def test_runs_are_held_against_each_other_by_what_others_on_the_machine_do_not_change():
+    quiet, busy = (Figure.of("x", "floor", [ratio], one_thread=2.0) for ratio in (2.0, 9.0))
+    assert busy.times_worse_than(quiet) == 1
+    assert _comparing.Change("suite", quiet, busy).moved == "as before"
+
+
 def test_another_size_is_not_held_against_the_reference(run):
     run([2.0], "--keep")
     result = run([100.0], "--quick")
@@ -170,6 +177,12 @@ def test_compare_shows_what_moved(run, tmp_path, now, moved):
     (line,) = [line for line in result.said.splitlines() if "made_up" in line and "slow thing" in line]
     assert moved in line
     assert f"{now / 2:.2f}" in line
+
+
+def test_compare_says_when_the_sizes_differ(run, tmp_path):
+    run([2.0], "--quick")
+    (tmp_path / "made_up.json").rename(tmp_path / "old.json")
+    assert "the other run is of another size (quick size)" in run([2.0], "--compare", tmp_path / "old.json").said
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 1, "machine": {}, "suites": {"a": {"x": 1}}}'])

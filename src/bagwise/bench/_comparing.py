@@ -10,6 +10,9 @@ REFERENCE = Path(__file__).with_name("reference.json")
 MOST_TIMES_WORSE = 1.5
 """A ratio that is this many times worse than the reference's is a regression."""
 
+STEADY = 1.15
+"""CPU times on one thread differ by less than this from run to run."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -26,13 +29,19 @@ class Change:
 
     @property
     def moved(self) -> str:
-        """In a word; as before where the quartiles overlap."""
-        if self.before.low <= self.now.high and self.now.low <= self.before.high:
+        """In a word; as before where the difference may be chance."""
+        if self._by_chance:
             return "as before"
         return "worse" if self.times_worse > 1 else "better"
 
+    @property
+    def _by_chance(self) -> bool:
+        if self.now.one_thread is not None:
+            return 1 / STEADY <= self.times_worse <= STEADY
+        return self.before.low <= self.now.high and self.now.low <= self.before.high
+
     def __str__(self) -> str:
-        return f"{self.suite}: {self.now.name} ({self.now.ratio:.2f} instead of {self.before.ratio:.2f})"
+        return f"{self.suite}: {self.now.name} ({self.now.judged:.2f} instead of {self.before.judged:.2f})"
 
 
 def changes(before: Report, now: Report) -> Iterator[Change]:

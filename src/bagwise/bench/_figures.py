@@ -17,7 +17,9 @@ FORMAT = 1
 class Figure:
     """A ratio to `floor`: the median over `rounds` and its quartiles; `seconds` of either side where it is of times.
 
-    `goal` is what the project set itself, `details` what belongs beside the ratio (an accuracy, a size).
+    `one_thread` is the same ratio of CPU times on one thread: what others do on the machine does not change it, so that
+    runs are held against each other by it where it is there. `goal` is what the project set itself, `details` what
+    belongs beside the ratio (an accuracy, a size).
     """
 
     name: str
@@ -28,6 +30,7 @@ class Figure:
     rounds: int
     seconds: float | None = None
     floor_seconds: float | None = None
+    one_thread: float | None = None
     larger_is_better: bool = False
     goal: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -45,9 +48,14 @@ class Figure:
             return None
         return self.ratio >= self.goal if self.larger_is_better else self.ratio <= self.goal
 
+    @property
+    def judged(self) -> float:
+        """The ratio by which runs are compared."""
+        return self.ratio if self.one_thread is None else self.one_thread
+
     def times_worse_than(self, other: "Figure") -> float:
         """How many times worse this is than the same figure measured elsewhere; below 1 where it is better."""
-        return other.ratio / self.ratio if self.larger_is_better else self.ratio / other.ratio
+        return other.judged / self.judged if self.larger_is_better else self.judged / other.judged
 
 
 @dataclass(frozen=True)

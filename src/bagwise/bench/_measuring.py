@@ -1,17 +1,21 @@
 """Timing side by side: in every round each job is run once, next to the floor, so that a busy machine hits both."""
 
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from bagwise.bench._figures import Figure
 from bagwise.kernels import Array
+from bagwise.kernels.blocks import single_threaded_blas
 
 REST = 0.15
 """After a product idle BLAS threads spin for about 0.1 s and would slow down whatever comes next."""
 
+THREADS = "BAGWISE_THREADS"
 BUSY = 1.5
 """Upper over lower quartile of a floor's times from which on others are using the machine."""
 
@@ -22,8 +26,9 @@ Times = dict[str, list[float]]
 
 
 def seconds(job: Job, clock: Clock = time.perf_counter) -> float:
-    """Seconds of one call, after a rest."""
-    time.sleep(REST)
+    """Seconds of one call, after a rest where that matters."""
+    if clock is time.perf_counter:
+        time.sleep(REST)
     start = clock()
     job()
     return clock() - start
@@ -38,6 +43,39 @@ def side_by_side(jobs: Mapping[str, Job], rounds: int, clock: Clock = time.perf_
         for name, job in jobs.items():
             times[name].append(seconds(job, clock))
     return times
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold kernels and BLAS to one thread."""
+    before = os.environ.get(THREADS)
+    os.environ[THREADS] = "1"
+    try:
+        with single_threaded_blas():
+            yield
+    finally:
+        if before is None:
+            del os.environ[THREADS]
+        else:
+            os.environ[THREADS] = before
+
+
+def against(floor: str, jobs: Mapping[str, Job], rounds: int) -> tuple[dict[str, Figure], tuple[str, ...]]:
+    """Every job against the one called `floor`: by the clock on all cores, and by CPU time on one thread."""
+    times = side_by_side(jobs, rounds)
+    with one_thread():
+        alone = side_by_side(jobs, rounds, time.process_time)
+    figures = {
+        name: figure_of(name, floor, times[name], times[floor], one_thread=median_ratio(alone[name], alone[floor]))
+        for name in jobs
+        if name != floor
+    }
+    return figures, busy(times[floor])
+
+
+def median_ratio(times: list[float], floor_times: list[float]) -> float:
+    """The ratio of the medians."""
+    return float(np.median(times) / np.median(floor_times))
 
 
 def figure_of(name: str, floor: str, times: list[float], floor_times: list[float], **rest: Any) -> Figure:

@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from bagwise.bench._comparing import Change
 from bagwise.bench._figures import Document, Figure, Report
 
-HEAD = ("figure", "ratio", "quartiles", "time", "floor", "its time", "goal")
+HEAD = ("figure", "ratio", "quartiles", "one thread", "time", "floor", "its time", "goal")
 DIGITS = 3
 
 
@@ -43,7 +43,8 @@ def cells(figure: Figure, details: Sequence[str]) -> list[str]:
     spread = f"{_number(figure.low)} to {_number(figure.high)}" if figure.rounds > 1 else ""
     times = [_time(figure.seconds), figure.floor, _time(figure.floor_seconds)]
     beside = [_text(figure.details.get(name, "")) for name in details]
-    return [figure.name, _number(figure.ratio), spread, *times, goal, *beside]
+    one_thread = "" if figure.one_thread is None else _number(figure.one_thread)
+    return [figure.name, _number(figure.ratio), spread, one_thread, *times, goal, *beside]
 
 
 def change_table(found: Sequence[Change]) -> Table:
@@ -51,7 +52,7 @@ def change_table(found: Sequence[Change]) -> Table:
     shown = Table("suite", "figure", "before", "now", "times worse", "")
     for one in sorted(found, key=lambda change: -change.times_worse):
         style = {"worse": "red", "better": "green"}.get(one.moved)
-        ratios = (_number(one.before.ratio), _number(one.now.ratio), f"{one.times_worse:.2f}")
+        ratios = (_number(one.before.judged), _number(one.now.judged), f"{one.times_worse:.2f}")
         shown.add_row(one.suite, one.now.name, *ratios, one.moved, style=style)
     return shown
 

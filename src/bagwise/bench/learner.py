@@ -5,12 +5,13 @@ runs. The median tells what a labeller usually waits; `replay` and `lbfgs` refit
 over a whole interval between two refits, the refit included, stands beside it.
 """
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bagwise.bench._figures import Figure, Report
-from bagwise.bench._measuring import Say, busy, figure_of, seconds, side_by_side
+from bagwise.bench._measuring import Say, against, one_thread, seconds
 from bagwise.bench._pools import CRITERIA, SMALL, STANDARD, Conversation, PoolSize, RandomPool
 from bagwise.model import solvers
 from bagwise.model.solvers.replay import REFIT_EVERY
@@ -42,22 +43,23 @@ def measure(size: Size, say: Say) -> Report:
         talks[name] = Conversation(pool, criterion, update)
         for _ in range(size.warm):
             talks[name]()
-    say(f"{size.rounds} rounds side by side")
-    times = side_by_side({FLOOR: pool.product, **talks}, size.rounds)
-    figures = [
-        figure_of(name, FLOOR, times[name], times[FLOOR], goal=GOALS.get(which)) for which, name in names.items()
-    ]
+    say(f"{size.rounds} rounds side by side, on all cores and on one")
+    found, notes = against(FLOOR, {FLOOR: pool.product, **talks}, size.rounds)
+    figures = [replace(found[name], goal=GOALS.get(which)) for which, name in names.items()]
     say("a refit of replay and the answers before it")
-    figures.append(_between_refits(talks[_name("replay", "uncertainty")], times[FLOOR]))
-    return Report("learner", str(size.pool), tuple(figures), notes=busy(times[FLOOR]))
+    figures.append(_between_refits(talks[_name("replay", "uncertainty")], pool))
+    return Report("learner", str(size.pool), tuple(figures), notes=notes)
 
 
 def _name(update: str, criterion: str) -> str:
     return f"tell + ask, {update}, {CRITERIA[criterion]}"
 
 
-def _between_refits(talk: Conversation, floor_times: list[float]) -> Figure:
-    """The mean over REFIT_EVERY answers in a row, one of which refits."""
-    mean = float(np.mean([seconds(talk) for _ in range(REFIT_EVERY)]))
-    times = [mean] * len(floor_times)
-    return figure_of(f"{_name('replay', 'uncertainty')}, mean with a refit", FLOOR, times, floor_times)
+def _between_refits(talk: Conversation, pool: RandomPool) -> Figure:
+    """The mean over REFIT_EVERY answers in a row, one of which refits, on one thread."""
+    with one_thread():
+        times = [seconds(talk, time.process_time) for _ in range(REFIT_EVERY)]
+        floor_times = [seconds(pool.product, time.process_time) for _ in range(REFIT_EVERY)]
+    mean, floor = float(np.mean(times)), float(np.median(floor_times))
+    name = f"{_name('replay', 'uncertainty')}, mean with a refit"
+    return Figure.of(name, FLOOR, [mean / floor], seconds=mean, floor_seconds=floor, one_thread=mean / floor)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bagwise import bench as suites
-from bagwise.bench import Document
+from bagwise.bench import Document, Report
 from bagwise.bench._comparing import changes, keep
 from bagwise.bench._running import fallen_behind, run
 from bagwise.bench._showing import change_table, chart, table
@@ -65,6 +65,13 @@ def _show(document: Document, before: Document | None) -> None:
         for note in report.notes:
             say(note)
         if before and name in before.reports:
-            console.print(change_table(list(changes(before.reports[name], report))))
+            _show_changes(before.reports[name], report)
     machine = document.machine
     say(f"{machine['processor']}, {machine['cores']} cores, {machine['system']}")
+
+
+def _show_changes(before: Report, now: Report) -> None:
+    if before.size == now.size:
+        console.print(change_table(list(changes(before, now))))
+    else:
+        say(f"{now.suite}: nothing to compare, the other run is of another size ({before.size}).")
