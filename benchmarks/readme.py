@@ -49,7 +49,7 @@ def bench():
         ]
         for n, title in names.items()
     ]
-    explicit = figures["EGL by forming every gradient"].ratio * figures["EGL of all pairs"].one_thread
+    explicit = figures["EGL by forming every gradient"].one_thread * figures["EGL of all pairs"].one_thread
     rows.append(["expected gradient length by forming the gradients", "", f"{explicit:.0f}", ""])
     memory = figures["peak memory while scoring"]
     text = f"Peak memory while scoring: {memory.ratio:.2f} of ({memory.floor})."

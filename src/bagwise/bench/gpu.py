@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from bagwise.bench._figures import Report
-from bagwise.bench._measuring import Job, Say, busy, figure_of
+from bagwise.bench._measuring import Job, Say, figure_of
 from bagwise.bench._pools import PoolSize
 from bagwise.errors import BagwiseError
 
@@ -46,7 +46,7 @@ def measure(size: Size, say: Say) -> Report:
     # A copy reads and writes: reading alone is half of it.
     floor = [seconds / 2 for seconds in times.pop(FLOOR)]
     figures = tuple(figure_of(name, FLOOR, found, floor) for name, found in times.items())
-    return Report("gpu", f"{size.pool}, on {_device_name(size.device)}", figures, notes=busy(floor))
+    return Report("gpu", f"{size.pool}, on {_device_name(size.device)}", figures)
 
 
 def _refuse_without(device: str) -> None:
