@@ -11,7 +11,7 @@ from bagwise.bench import Document
 from bagwise.bench._showing import markdown
 
 PAGE = ROOT / "docs" / "performance.md"
-FILES = ("kernels-learner", "scale", "train")
+FILES = ("kernels-learner", "scale", "train", "peers")
 
 
 def tables():

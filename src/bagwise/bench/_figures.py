@@ -46,7 +46,7 @@ class Figure:
         """Whether the project's goal is met; None where there is none."""
         if self.goal is None:
             return None
-        return self.ratio >= self.goal if self.larger_is_better else self.ratio <= self.goal
+        return self.judged >= self.goal if self.larger_is_better else self.judged <= self.goal
 
     @property
     def judged(self) -> float:
