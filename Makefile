@@ -19,7 +19,7 @@ test: $(VENV)/installed-for-tests
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/installed-for-tests
-	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/bagwise bench kernels learner --out benchmarks/results
 
 accuracy: $(VENV)/installed-for-tests
 	$(BIN)/python benchmarks/accuracy.py

@@ -10,7 +10,6 @@ resumes where it was interrupted.
 
 import argparse
 import json
-import re
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import tried
+from marked import rewrite, table
 from rich.progress import Progress
 from scipy.stats import t as student
 from tried._bandit import BanditLearner
@@ -179,31 +179,23 @@ def verdict(found):
     return f"{told}: {'; '.join(reasons) or 'no clear difference'}"
 
 
-def table(report):
+def compared_table(report):
     head = ["criterion", "what it is", "ms", *DATASETS, "mean", "verdict"]
     areas = [gap["baseline_area"] for gap in next(iter(report.values()))["differences"]]
     first = [f"`{BASELINE}`", "its areas", f"{seconds(BASELINE) * 1000:.1f}", *(f"{area:.3f}" for area in areas)]
-    lines = [head, ["---"] * len(head), [*first, f"{np.mean(areas):.3f}", ""]]
+    rows = [[*first, f"{np.mean(areas):.3f}", ""]]
     for name, one in report.items():
         mean = f"{np.mean([gap['mean'] for gap in one['differences']]):+.3f}"
         cost = "" if one["seconds"] is None else f"{one['seconds'] * 1000:.1f}"
         cells = [cell(gap) for gap in one["differences"]]
-        lines.append([f"`{name}`", FORMULAS[name], cost, *cells, mean, one["verdict"]])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        rows.append([f"`{name}`", FORMULAS[name], cost, *cells, mean, one["verdict"]])
+    return table(head, rows)
 
 
 def cell(gap):
     """The difference and half its interval; bold where that excludes 0."""
     text = f"{gap['mean']:+.3f} ± {(gap['high'] - gap['low']) / 2:.3f}"
     return f"**{text}**" if gap["low"] > 0 or gap["high"] < 0 else text
-
-
-def write_page(tables):
-    page = ROOT / "docs" / "criteria.md"
-    text = page.read_text()
-    for name, content in tables.items():
-        text = re.sub(rf"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{content}\n\g<2>", text, flags=re.DOTALL)
-    page.write_text(text)
 
 
 def main():
@@ -217,7 +209,7 @@ def main():
     report = {name: {arm: summary(rows, arm, stage) for arm in stage.arms} for name, stage in STAGES.items()}
     baseline = {"baseline": BASELINE, "baseline_seconds": seconds(BASELINE)}
     options.out.write_text(json.dumps({"seed": SEED, **baseline, **report}, indent=1) + "\n")
-    write_page({name: table(found) for name, found in report.items()})
+    rewrite(ROOT / "docs" / "criteria.md", {name: compared_table(found) for name, found in report.items()})
 
 
 if __name__ == "__main__":

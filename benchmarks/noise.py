@@ -9,7 +9,6 @@ the figures to --out, and the picture and the tables of docs/noise.md. About ten
 
 import argparse
 import json
-import re
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 import polars as pl
+from marked import rewrite
 from rich.progress import Progress, track
 from sklearn.base import clone
 
@@ -174,10 +174,7 @@ def write_page(found, again, whole):
         "everything": in_words(whole, "plain", ARMS[1:3]),
         "rates": rates_in_words(whole),
     }
-    text = page.read_text()
-    for name, content in tables.items():
-        text = re.sub(rf"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{content}\n\g<2>", text, flags=re.DOTALL)
-    page.write_text(text)
+    rewrite(page, tables)
 
 
 def main():

@@ -4,9 +4,9 @@ python benchmarks/quality_figures.py
 """
 
 import json
-import re
 
-from readme import RESULTS, ROOT, table
+from marked import table, with_tables
+from readme import RESULTS, ROOT
 
 ALL = "all"
 PAGES = ("quality", "stopping", "decisions")
@@ -60,10 +60,7 @@ def decisions():
 
 
 def with_figures(text):
-    for name, make in {"coverage": coverage, "stopping": stopping, "decisions": decisions}.items():
-        marked = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-        text = re.sub(marked, lambda found, make=make: found[1] + make() + found[2], text, flags=re.DOTALL)
-    return text
+    return with_tables(text, {"coverage": coverage, "stopping": stopping, "decisions": decisions})
 
 
 if __name__ == "__main__":

@@ -4,22 +4,18 @@ python benchmarks/readme.py
 """
 
 import json
-import re
 from pathlib import Path
 
 import polars as pl
+from marked import table, with_tables
 
+from bagwise.bench import Document
 from bagwise.experiments.curves import mean_curves
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 DEMO_ROWS = ROOT / "results" / "demo" / "rows.parquet"
 SHOWN = (0, 100, 200, 300, 400, 500)
-
-
-def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def accuracy():
@@ -34,20 +30,21 @@ def accuracy():
 
 
 def bench():
-    report = json.loads((RESULTS / "kernels.json").read_text())
-    ratios, milliseconds = report["ratios"], report["milliseconds"]
+    reports = Document.read(RESULTS / "kernels-learner.json").reports
+    figures = {figure.name: figure for report in reports.values() for figure in report.figures}
     names = {
-        "uncertainty": "uncertainty of all 500,000 pairs",
-        "uncertainty, standardised with background": "the same, standardised, with background class",
-        "EGL": "expected gradient length of all pairs",
-        "tell + ask, bag_sgd": "one `tell` + `ask` with `bag_sgd`",
-        "explicit gradients": "expected gradient length by forming the gradients",
+        "uncertainty of all pairs": "uncertainty of all 500,000 pairs",
+        "uncertainty, standardised, with background": "the same, standardised, with background class",
+        "EGL of all pairs": "expected gradient length of all pairs",
+        "tell + ask, bag_sgd, uncertainty": "one `tell` + `ask` with `bag_sgd`",
+        "tell + ask, replay, uncertainty": "one `tell` + `ask` with `replay`, the default",
     }
-    rows = [["bare product", "1", f"{milliseconds['product']:.0f}"]]
-    rows += [[title, f"{ratios[f'{n} / product']:.2f}", f"{milliseconds[n]:.0f}"] for n, title in names.items()]
-    memory = ratios["memory / (1.3 data + 2 score matrices)"]
-    text = f"Peak memory while scoring: {memory:.2f} of (1.3 times the data plus two score matrices)."
-    return table(["", "times the product", "milliseconds"], rows) + "\n\n" + text
+    rows = [["bare product", "1"], *([title, f"{figures[name].one_thread:.2f}"] for name, title in names.items())]
+    explicit = figures["EGL by forming every gradient"].one_thread * figures["EGL of all pairs"].one_thread
+    rows.append(["expected gradient length by forming the gradients", f"{explicit:.0f}"])
+    memory = figures["peak memory while scoring"]
+    text = f"Peak memory while scoring: {memory.ratio:.2f} of ({memory.floor})."
+    return table(["", "times the product"], rows) + "\n\n" + text
 
 
 def demo():
@@ -100,10 +97,7 @@ def claims():
 
 def with_figures(text):
     makers = {"accuracy": accuracy, "bench": bench, "demo": demo, "projects": projects, "claims": claims}
-    for name, make in makers.items():
-        marked = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-        text = re.sub(marked, lambda found, make=make: found[1] + make() + found[2], text, flags=re.DOTALL)
-    return text
+    return with_tables(text, makers)
 
 
 if __name__ == "__main__":

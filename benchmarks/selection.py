@@ -17,9 +17,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bagwise import ActiveLearner, Labels, MIMLClassifier, criteria, granularity
-from benchmarks.kernels import CLASSES, FEATURES, INSTANCES, data
+from bagwise import ActiveLearner, MIMLClassifier, criteria, granularity
+from bagwise.bench._pools import STANDARD, PoolSize, RandomPool
 
+INSTANCES, FEATURES, CLASSES = STANDARD.instances, STANDARD.features, STANDARD.classes
 REST = 0.12
 FIRST = 50
 LIMITS = {("uncertainty", "bag_sgd"): 0.5, ("expected_gradient_length", "bag_sgd"): 1.5}
@@ -34,13 +35,10 @@ CASES = [
 
 
 def a_learner(count, criterion, update):
-    bags, _ = data(count)
-    truth = np.random.default_rng(1).random((count, CLASSES)) < 0.1
-    labels = Labels.unknown(count, CLASSES)
-    labels.value[:50], labels.known[:50] = truth[:50], True
+    pool = RandomPool(PoolSize(count))
     model = MIMLClassifier(max_iter=3)
-    names = [str(c) for c in range(CLASSES)]
-    return ActiveLearner(bags, names, labels, model, criterion, update=update, audit=0), truth
+    learner = ActiveLearner(pool.bags, pool.classes, pool.labels(), model, criterion, update=update, audit=0)
+    return learner, pool.truth
 
 
 def timed(work):

@@ -153,6 +153,15 @@ def test_the_readme_tells_what_was_measured(monkeypatch):
     assert "| hja | with background (default) |" in text
 
 
+def test_the_page_about_performance_tells_what_was_measured(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import performance
+
+    text = performance.PAGE.read_text()
+    assert all(f"<!-- {suite} -->" in text for suite in performance.tables())
+    assert performance.with_figures(text) == text
+
+
 def test_the_pages_about_quality_tell_what_was_measured(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     import quality_figures

@@ -3,11 +3,11 @@
 import sys
 from importlib.util import find_spec
 
-from bagwise.cli import experiments, without_projects
+from bagwise.cli import bench, compare, experiments, without_projects
 from bagwise.cli._app import app, errors, printable
 from bagwise.errors import BagwiseError
 
-__all__ = ["app", "experiments", "main"]
+__all__ = ["app", "bench", "compare", "experiments", "main"]
 
 if all(find_spec(module) for module in ("sqlalchemy", "alembic", "fastapi", "uvicorn")):
     from bagwise.cli import doubtful, labelling, people, projects, results  # noqa: F401

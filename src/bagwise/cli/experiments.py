@@ -1,40 +1,32 @@
 """Commands about data sets and experiments. They are thin: read options, call the library, show what came back."""
 
-import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import polars as pl
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from bagwise import criteria, datasets, granularity
-from bagwise.cli._app import app, console, progress_bar
+from bagwise.cli._app import app, console
+from bagwise.cli._runs import run
 from bagwise.discovery import choose
 from bagwise.errors import BagwiseError
 from bagwise.experiments import (
     claims,
     curves,
-    efficiency,
-    efficiency_report,
     report,
     reproduction,
     statistics,
-    systems,
     tables,
     timing,
 )
-from bagwise.experiments.runner import Specification, finished, run_all
 from bagwise.experiments.simulation import REPORTED, Simulation
 from bagwise.model import solvers
 
-DEFAULT_COMPARISON = ("widening_uncertainty", "uncertainty", "expected_gradient_length")
 DEMO_FOLDS = 4
 DEMO_INITIAL = 3
 DEMO_LEVEL = 0.92
@@ -115,7 +107,7 @@ def simulate(
         for fold in range(folds if runs is None else min(runs, folds))
     ]  # fmt: skip
     folder = out or Path("results") / dataset
-    rows = _run(simulations, folder, quiet=as_json)
+    rows = run(simulations, folder, quiet=as_json)
     figures = [
         curves.save_figure(curves.figure(rows, metric.__name__, dataset), folder / metric.__name__)
         for metric in REPORTED
@@ -125,127 +117,6 @@ def simulate(
         return
     console.print(tables.final_table(rows))
     console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figures[0][1]} (and .svg, .html; one for each metric)")
-
-
-@app.command()
-def compare(
-    dataset: Annotated[
-        str | None,
-        typer.Argument(
-            help=f"The folder of a project, a file with labels, or one of {', '.join(datasets.available())}."
-        ),
-    ] = None,
-    strategies: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="CRITERION, CRITERION:GRANULARITY or CRITERION:GRANULARITY:UPDATE, or miml_al, mimlsvm_al "
-            f"(default: {', '.join(DEFAULT_COMPARISON)}); random is always drawn beside them."
-        ),
-    ] = None,
-    background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
-    tuned: Annotated[
-        bool, typer.Option(help="Choose each system's settings by cross validation in the first labelled bags.")
-    ] = False,
-    queries: Annotated[int, typer.Option(min=1, help="Pair queries to make.")] = 500,
-    initial: Annotated[
-        float, typer.Option(min=0, help="Bags labelled at the start: a share below 1, or a number.")
-    ] = 0.05,
-    every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results (default: results/compare-DATASET).")] = None,
-    suite: Annotated[
-        str | None, typer.Option(help="efficiency: the defaults on all data sets, as in docs/label-efficiency.md.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version of the suite.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
-) -> None:
-    """Compare strategies run by run: who is better than random, by how much, and how sure that is.
-
-    Of a project or a file, the bags with every label known are used.
-    """
-    if suite is not None:
-        choose("suite", suite, SUITES)(out or Path("results") / suite, quick)
-        return
-    if dataset is None:
-        raise BagwiseError("Say what to compare on: a data set, a file, a project, or --suite efficiency.")
-    folder = out or Path("results") / f"compare-{Path(dataset).stem}"
-    title = dataset
-    if (Path(dataset) / "bagwise.toml").exists():
-        dataset = str(_arrays_of_project(Path(dataset), folder))
-    datasets.load(dataset, seed)
-    chosen = [_strategy(text) for text in strategies or DEFAULT_COMPARISON]
-    if _strategy("random") not in chosen:
-        chosen.append(_strategy("random"))
-    simulations = [
-        Simulation(
-            dataset,
-            background=background,
-            queries=queries,
-            initial=initial,
-            evaluate_every=every,
-            folds=folds,
-            fold=fold,
-            seed=seed,
-            tuned=tuned,
-            **strategy,
-        )
-        for strategy in chosen
-        for fold in range(folds)
-    ]
-    rows = _run(simulations, folder, quiet=as_json)
-    figure = curves.save_figure(curves.figure(rows, "bag_accuracy", title), folder / "bag_accuracy")
-    baseline = Simulation(dataset, **_strategy("random")).strategy
-    found = [
-        one
-        for metric in ("bag_accuracy", "average_precision")
-        for one in statistics.differences(rows, metric, baseline)
-    ]
-    if as_json:
-        print(json.dumps([asdict(one) for one in found], indent=2))
-        return
-    console.print(tables.final_table(rows))
-    console.print(tables.difference_table(found, title))
-    console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figure[1]}")
-
-
-def _efficiency(folder: Path, quick: bool) -> None:
-    size = efficiency.QUICK if quick else efficiency.FULL
-    names = efficiency.available_datasets()
-    left_out = [name for name in efficiency.SETS if name not in names]
-    if left_out:
-        console.print(f"Not here (see `bagwise datasets`), so left out: {', '.join(left_out)}.")
-    ceilings = _run(efficiency.ceilings(names, size), folder, "ceilings.parquet")
-    rows = _run(efficiency.plan(names, size), folder)
-    console.print(f"Report: {efficiency_report.write(rows, ceilings, folder, size)}")
-
-
-SUITES = {"efficiency": _efficiency}
-
-
-def _arrays_of_project(project: Path, folder: Path) -> Path:
-    """What the project knows, as one file whose name changes with its content, so that no old run is taken for new."""
-    if not find_spec("sqlalchemy"):
-        raise BagwiseError("Projects need a database: install it with `pip install 'bagwise[app]'`.")
-    from bagwise.project import Project
-
-    with Project.open(project) as opened:
-        labels, bags = opened.labels(), opened.bags
-        arrays = {"labels": labels.values, "ids": bags.ids, "classes": np.array(labels.classes, str)}
-        name = hashlib.sha256(labels.values.tobytes() + opened.contents.digest().encode()).hexdigest()[:12]
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{project.resolve().name}-{name}.npz"
-        np.savez(path, instances=bags.instances, offsets=bags.offsets, **arrays)  # type: ignore[arg-type]
-    return path
-
-
-def _strategy(text: str) -> dict[str, Any]:
-    """The fields of a simulation that a word on the command line stands for."""
-    if text in systems.SYSTEMS and text != "bagwise":
-        return {"system": text}
-    names = dict(zip(("criterion", "granularity", "update"), text.split(":"), strict=False))
-    criteria.get(names["criterion"])
-    return names | ({"audit": 0.0} if names["criterion"] == "random" else {})
 
 
 @app.command()
@@ -274,7 +145,7 @@ def reproduce(
         for one in filter(variant.runs, experiments):
             console.print(f"{one}, {variant.title}")
             plan = reproduction.plan(one, chosen, size, variant)
-            rows[variant][one] = _run(plan, out, f"rows-{one.replace(' ', '-')}-{variant.name}.parquet")
+            rows[variant][one] = run(plan, out, f"rows-{one.replace(' ', '-')}-{variant.name}.parquet")
     console.print("Timing selection and both likelihoods")
     backgrounds = sorted({variant.background for variant in variants})
     results = reproduction.Results(size, rows, timing.selection_growth(), timing.likelihood_times(chosen, backgrounds))
@@ -319,7 +190,7 @@ def demo(
         for criterion in ("widening_uncertainty", "random")
         for seed in range(seeds)
     ]
-    rows = _run(simulations, out)
+    rows = run(simulations, out)
     figures = curves.save_figure(curves.figure(rows, title="Strips of digits, held-out bags"), out / "learning-curve")
     console.print(tables.curve_table(rows, max(25, simulate // 10 // 25 * 25)))
     for strategy, asked in statistics.queries_to(rows, "bag_accuracy", DEMO_LEVEL).items():
@@ -336,18 +207,3 @@ def _demo_page(folder: Path, port: int, browser: bool) -> None:
     from bagwise.cli.labelling import demo_page
 
     demo_page(folder, port, browser)
-
-
-def _run(
-    simulations: Sequence[Specification], folder: Path, name: str = "rows.parquet", quiet: bool = False
-) -> pl.DataFrame:
-    """All runs behind one progress bar, those finished before left out; all rows go to FOLDER/NAME."""
-    runs = folder / "runs"
-    runs.mkdir(parents=True, exist_ok=True)
-    before = [one for one in simulations if finished(one, runs)]
-    description = f"{len(simulations)} runs" + (f", {len(before)} finished before" if before else "")
-    total, done = sum(one.steps for one in simulations), sum(one.steps for one in before)
-    with progress_bar(description, total, "steps", done, quiet) as progress:
-        rows = run_all(simulations, runs, progress)
-    rows.write_parquet(folder / name)
-    return rows

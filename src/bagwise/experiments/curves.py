@@ -55,7 +55,7 @@ def panels(rows: pl.DataFrame, metric: str, title: str, x_title: str, hover: boo
     return alt.hconcat(*charts, title=title)
 
 
-Chart = alt.LayerChart | alt.HConcatChart
+Chart = alt.LayerChart | alt.HConcatChart | alt.VConcatChart
 
 
 def _panel(

@@ -1,6 +1,6 @@
 """A pool of a million bags in a file, scored and selected from: time against the product alone, and peak memory.
 
-    python benchmarks/scale.py [--bags 1000000] [--half] [--quick] [--out benchmarks/results/scale.json] [--folder /tmp]
+    python benchmarks/large_pool.py [--bags 1000000] [--half] [--quick] [--out benchmarks/results/large_pool.json] [--folder /tmp]
 
 The features are 5.1 GB in single precision, 2.6 GB with --half. Limits: twice the product over the same blocks (read
 from the same file, in the same threads), memory 1.2 times the features. The file is removed in the end.
@@ -20,13 +20,15 @@ from rich.console import Console
 from rich.table import Table
 
 from bagwise import Bags, Labels, MIMLClassifier
+from bagwise.bench._memory import peak
+from bagwise.bench._pools import STANDARD
 from bagwise.kernels.blocks import ahead, each_block
 from bagwise.kernels.product import precise
 from bagwise.selection import PAIRS_AT_A_TIME, scan
-from benchmarks.kernels import CLASSES, FEATURES, INSTANCES, resident
 
 LIMITS = {"uncertainty / product": 2.0, "memory / features": 1.2}
 ROWS_AT_A_TIME = 1 << 18
+INSTANCES, FEATURES, CLASSES = STANDARD.instances, STANDARD.features, STANDARD.classes
 
 
 def write(path, rows, dtype):
@@ -70,7 +72,7 @@ def measure(count=1_000_000, half=False, rounds=3, folder=None):
         x = np.load(path, mmap_mode="r")
         few = Bags.trusted(np.array(x[:1000]), np.arange(0, 1001, INSTANCES), np.arange(100))
         scan(MIMLClassifier.from_weights(np.zeros((CLASSES, FEATURES))).pool(few), "balanced_uncertainty", 1)
-        before = resident()
+        before = peak()
         bags = Bags.trusted(np.asarray(x), np.arange(0, len(x) + 1, INSTANCES), np.arange(count))
         weights = np.random.default_rng(1).standard_normal((CLASSES, FEATURES)) / np.sqrt(FEATURES)
         model = MIMLClassifier.from_weights(weights)
@@ -89,7 +91,7 @@ def measure(count=1_000_000, half=False, rounds=3, folder=None):
             "seconds": {name: round(value, 3) for name, value in best.items()},
             "uncertainty / product": round(best["uncertainty"] / best["product"], 3),
             "balanced_uncertainty / product": round(best["balanced_uncertainty"] / best["product"], 3),
-            "memory / features": round((resident() - before) / features, 3),
+            "memory / features": round((peak() - before) / features, 3),
         }
 
 
@@ -99,7 +101,7 @@ def main():
     parser.add_argument("--half", action="store_true")
     parser.add_argument("--quick", action="store_true", help="100,000 bags, once")
     parser.add_argument("--folder", help="where the file is made, which is removed in the end")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/scale.json"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/large_pool.json"))
     options = parser.parse_args()
     found = measure(100_000 if options.quick else options.bags, options.half, 1 if options.quick else 3, options.folder)
     found["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"

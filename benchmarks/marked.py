@@ -1,0 +1,20 @@
+"""Tables between <!-- name --> and <!-- end --> in a page, written anew from what was measured."""
+
+import re
+
+
+def with_tables(text, tables):
+    """The page with each named table replaced; `tables` gives the text or a function that makes it."""
+    for name, table in tables.items():
+        content = table() if callable(table) else table
+        marked = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
+        text = re.sub(marked, lambda found, content=content: found[1] + content + found[2], text, flags=re.DOTALL)
+    return text
+
+
+def rewrite(page, tables):
+    page.write_text(with_tables(page.read_text(), tables))
+
+
+def table(head, rows):
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))

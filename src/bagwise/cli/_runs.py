@@ -1,0 +1,24 @@
+"""Runs of a command that simulates: one progress bar, resumed where they were interrupted."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from bagwise.cli._app import progress_bar
+from bagwise.experiments.runner import Specification, finished, run_all
+
+
+def run(
+    simulations: Sequence[Specification], folder: Path, name: str = "rows.parquet", quiet: bool = False
+) -> pl.DataFrame:
+    """All runs behind one progress bar, those finished before left out; all rows go to FOLDER/NAME."""
+    runs = folder / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    before = [one for one in simulations if finished(one, runs)]
+    description = f"{len(simulations)} runs" + (f", {len(before)} finished before" if before else "")
+    total, done = sum(one.steps for one in simulations), sum(one.steps for one in before)
+    with progress_bar(description, total, "steps", done, quiet) as progress:
+        rows = run_all(simulations, runs, progress)
+    rows.write_parquet(folder / name)
+    return rows

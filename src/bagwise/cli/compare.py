@@ -1,0 +1,138 @@
+"""`bagwise compare`: strategies side by side, run by run."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+import typer
+
+from bagwise import criteria, datasets
+from bagwise.cli._app import app, console
+from bagwise.cli._runs import run
+from bagwise.discovery import choose
+from bagwise.errors import BagwiseError
+from bagwise.experiments import curves, efficiency, efficiency_report, statistics, systems, tables
+from bagwise.experiments.simulation import Simulation
+
+DEFAULT_COMPARISON = ("widening_uncertainty", "uncertainty", "expected_gradient_length")
+BASELINE = "random"
+
+
+@app.command()
+def compare(
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            help=f"The folder of a project, a file with labels, or one of {', '.join(datasets.available())}."
+        ),
+    ] = None,
+    strategies: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="CRITERION, CRITERION:GRANULARITY or CRITERION:GRANULARITY:UPDATE, or miml_al, mimlsvm_al "
+            f"(default: {', '.join(DEFAULT_COMPARISON)}); random is always drawn beside them."
+        ),
+    ] = None,
+    background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
+    tuned: Annotated[
+        bool, typer.Option(help="Choose each system's settings by cross validation in the first labelled bags.")
+    ] = False,
+    queries: Annotated[int, typer.Option(min=1, help="Pair queries to make.")] = 500,
+    initial: Annotated[
+        float, typer.Option(min=0, help="Bags labelled at the start: a share below 1, or a number.")
+    ] = 0.05,
+    every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results (default: results/compare-DATASET).")] = None,
+    suite: Annotated[
+        str | None, typer.Option(help="efficiency: the defaults on all data sets, as in docs/label-efficiency.md.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version of the suite.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
+) -> None:
+    """Compare strategies run by run: who is better than random, by how much, and how sure that is.
+
+    Of a project or a file, the bags with every label known are used.
+    """
+    if suite is not None:
+        choose("suite", suite, SUITES)(out or Path("results") / suite, quick)
+        return
+    if dataset is None:
+        raise BagwiseError("Say what to compare on: a data set, a file, a project, or --suite efficiency.")
+    folder = out or Path("results") / f"compare-{Path(dataset).stem}"
+    title = dataset
+    if (Path(dataset) / "bagwise.toml").exists():
+        dataset = str(_arrays_of_project(Path(dataset), folder))
+    datasets.load(dataset, seed)
+    plan = _plan(
+        [_strategy(text) for text in strategies or DEFAULT_COMPARISON],
+        folds,
+        {"dataset": dataset, "background": background, "tuned": tuned, "seed": seed}
+        | {"queries": queries, "initial": initial, "evaluate_every": every},
+    )
+    rows = run(plan, folder, quiet=as_json)
+    found = _differences(rows, Simulation(dataset, **_strategy(BASELINE)).strategy)
+    figure = curves.save_figure(curves.figure(rows, "bag_accuracy", title), folder / "bag_accuracy")
+    if as_json:
+        print(json.dumps([asdict(one) for one in found], indent=2))
+        return
+    console.print(tables.final_table(rows))
+    console.print(tables.difference_table(found, title))
+    console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figure[1]}")
+
+
+def _plan(strategies: list[dict[str, Any]], folds: int, alike: dict[str, Any]) -> list[Simulation]:
+    """Every strategy on every fold, the baseline among them."""
+    if _strategy(BASELINE) not in strategies:
+        strategies = [*strategies, _strategy(BASELINE)]
+    return [Simulation(folds=folds, fold=fold, **alike, **strategy) for strategy in strategies for fold in range(folds)]
+
+
+def _differences(rows: pl.DataFrame, baseline: str) -> list[statistics.Difference]:
+    metrics = ("bag_accuracy", "average_precision")
+    return [one for metric in metrics for one in statistics.differences(rows, metric, baseline)]
+
+
+def _efficiency(folder: Path, quick: bool) -> None:
+    size = efficiency.QUICK if quick else efficiency.FULL
+    names = efficiency.available_datasets()
+    left_out = [name for name in efficiency.SETS if name not in names]
+    if left_out:
+        console.print(f"Not here (see `bagwise datasets`), so left out: {', '.join(left_out)}.")
+    ceilings = run(efficiency.ceilings(names, size), folder, "ceilings.parquet")
+    rows = run(efficiency.plan(names, size), folder)
+    console.print(f"Report: {efficiency_report.write(rows, ceilings, folder, size)}")
+
+
+SUITES = {"efficiency": _efficiency}
+
+
+def _arrays_of_project(project: Path, folder: Path) -> Path:
+    """What the project knows, as one file whose name changes with its content, so that no old run is taken for new."""
+    if not find_spec("sqlalchemy"):
+        raise BagwiseError("Projects need a database: install it with `pip install 'bagwise[app]'`.")
+    from bagwise.project import Project
+
+    with Project.open(project) as opened:
+        labels, bags = opened.labels(), opened.bags
+        arrays = {"labels": labels.values, "ids": bags.ids, "classes": np.array(labels.classes, str)}
+        name = hashlib.sha256(labels.values.tobytes() + opened.contents.digest().encode()).hexdigest()[:12]
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{project.resolve().name}-{name}.npz"
+        np.savez(path, instances=bags.instances, offsets=bags.offsets, **arrays)  # type: ignore[arg-type]
+    return path
+
+
+def _strategy(text: str) -> dict[str, Any]:
+    """The fields of a simulation that a word on the command line stands for."""
+    if text in systems.SYSTEMS and text != "bagwise":
+        return {"system": text}
+    names = dict(zip(("criterion", "granularity", "update"), text.split(":"), strict=False))
+    criteria.get(names["criterion"])
+    return names | ({"audit": 0.0} if names["criterion"] == "random" else {})
