@@ -1,6 +1,6 @@
 """A pool of a million bags in a file, scored and selected from: time against the product alone, and peak memory.
 
-    python benchmarks/large_pool.py [--bags 1000000] [--half] [--quick] [--out benchmarks/results/large_pool.json] [--folder /tmp]
+    python benchmarks/large_pool.py [--bags 1000000] [--half] [--quick] [--out FILE] [--folder /tmp]
 
 The features are 5.1 GB in single precision, 2.6 GB with --half. Limits: twice the product over the same blocks (read
 from the same file, in the same threads), memory 1.2 times the features. The file is removed in the end.
