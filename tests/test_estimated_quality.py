@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bagwise import BagwiseError, Labels, MIMLClassifier, datasets, quality
+from bagwise.model.held_out import fold_of
 from bagwise.quality import Interval, decisions
-from bagwise.quality.crossfit import fold_of
 from bagwise.quality.decisions import Decisions
 from bagwise.quality.forecast import Point, forecast
 from bagwise.quality.jaccard import expected_jaccard
