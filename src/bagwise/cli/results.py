@@ -61,7 +61,7 @@ def train(
         known = int((~np.isnan(project.labels().values)).sum())
         model.save(target)
     if choose:
-        _show_trials(trials)
+        show_trials(trials)
     per_label = model.log_likelihood_[-1] / known
     say(f"{escape(str(target))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
 
@@ -103,7 +103,8 @@ def predict(
     console.print(shown)
 
 
-def _show_trials(trials: Sequence[Trial]) -> None:
+def show_trials(trials: Sequence[Trial]) -> None:
+    """What was tried for each setting, and what was taken."""
     if not trials:
         say("There are too few labels to choose settings by: they stay as they are.")
         return

@@ -10,6 +10,7 @@ from bagwise.project.project import AlreadyAnswered, Asked, Project, predict
 from bagwise.project.quality import Report, quality_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
+from bagwise.project.tuning import Tuned, tune
 
 __all__ = [
     "ANSWERS",
@@ -30,9 +31,11 @@ __all__ = [
     "Report",
     "Settings",
     "Status",
+    "Tuned",
     "check",
     "participants",
     "predict",
     "quality_of",
     "status_of",
+    "tune",
 ]

@@ -35,6 +35,7 @@ from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.teaching import Teaching
 
 TRUTH = "truth.npz"
+TUNED = "tuned.jsonl"
 SPARE_CANDIDATES = 60
 IN_STORE = 8
 """For each question that is out: while everything is fitted anew, for many seconds, no newer ranking comes."""
@@ -659,8 +660,9 @@ class Project:
             unfinished.mkdir(parents=True)
             self.database.copy_to(unfinished / DATABASE)
             shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(self.folder / TRUTH, unfinished / TRUTH)
+            for extra in (TRUTH, TUNED):
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(self.folder / extra, unfinished / extra)
             with contextlib.suppress(FileNotFoundError):
                 shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
             kept.copy(self.folder, unfinished)

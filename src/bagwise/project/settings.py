@@ -13,7 +13,8 @@ from bagwise.stopping import Goal
 
 FILE = "bagwise.toml"
 ESTIMATE = "estimate"
-SCALINGS = ("standardise", "centre", "none")
+CURVED_SCALING = "curved"
+SCALINGS = ("standardise", "centre", "none", CURVED_SCALING)
 
 
 ALLOWED: dict[Any, Any] = {bool: bool, int: int, float: (int, float), str: str, float | str: (int, float, str)}

@@ -1,0 +1,47 @@
+"""A project chooses its own settings when told to: written down, noted, and the same for every replay from then on."""
+
+import json
+
+import numpy as np
+import polars as pl
+
+from bagwise.project import Learning, Project, Settings, check, tune
+from tests.project.test_commands import bagwise
+from tests.test_choosing import rings
+
+
+def made(folder, count):
+    """A project of rings, which no plane separates, with every label known."""
+    bags, labels = rings(np.random.default_rng(3), count)
+    names = np.repeat([f"b{b}" for b in range(count)], bags.sizes)
+    pl.DataFrame({"bag": names}).hstack(pl.DataFrame(bags.instances, schema=["x", "y"])).write_csv(folder / "in.csv")
+    known = [(f"b{b}", name, int(labels.value[b, c])) for b in range(count) for c, name in enumerate(["in", "out"])]
+    pl.DataFrame(known, schema=["bag", "class", "label"], orient="row").write_csv(folder / "labels.csv")
+    code, _, err = bagwise("init", folder / "p", "--from", folder / "in.csv", "--labels", folder / "labels.csv")
+    assert code == 0, err
+    return folder / "p"
+
+
+def test_what_is_chosen_becomes_the_settings_and_is_noted(tmp_path):
+    place = made(tmp_path, 100)
+    code, out, err = bagwise("tune", place)
+    assert code == 0, err
+    assert "scaling: standardise becomes curved" in out
+    (noted,) = [json.loads(line) for line in (place / "tuned.jsonl").read_text().splitlines()]
+    assert noted["after"] == 0
+    assert noted["changed"]["scaling"] == ["standardise", "curved"]
+    assert Settings.read(place).learning.scaling == "curved"
+    with Project.open(place) as project:
+        assert not any(found.wrong for found in check(project))
+        assert tune(project).changed == {}, "what was chosen is not chosen against"
+        project.backup(tmp_path / "copy")
+    assert (tmp_path / "copy" / "tuned.jsonl").exists()
+
+
+def test_few_labels_change_nothing(tmp_path):
+    place = made(tmp_path, 20)
+    code, out, _ = bagwise("tune", place)
+    assert code == 0
+    assert "too few labels" in out
+    assert Settings.read(place).learning == Learning()
+    assert not (place / "tuned.jsonl").exists()
