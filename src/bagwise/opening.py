@@ -18,7 +18,7 @@ from bagwise.model import Pool
 from bagwise.scouting import Scout
 
 SCOUTED, SCOUTED_OF_BAGS = 8, 0.2
-COMPLETED, PRESENT = 24, 3
+COMPLETED, COMPLETED_OF_BAGS, PRESENT = 24, 1.0, 3
 LIKELY = 0.1
 LOTS = 0x1075
 
@@ -30,7 +30,8 @@ def opening(pool: Pool, scout: Callable[[], Scout]) -> Array | None:
     looking = known < min(SCOUTED * classes, SCOUTED_OF_BAGS * bags)
     if looking and Scout.unfound(pool.labels, pool.askable).any():
         return scout().scores(pool.labels, pool.askable)
-    return completing(pool) if known < COMPLETED * classes and present < PRESENT * classes else None
+    few = known < min(COMPLETED * classes, COMPLETED_OF_BAGS * bags) and present < PRESENT * classes
+    return completing(pool) if few else None
 
 
 def completing(pool: Pool) -> Array:

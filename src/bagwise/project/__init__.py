@@ -11,6 +11,7 @@ from bagwise.project.quality import Report, quality_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
 from bagwise.project.tuning import Tuned, tune
+from bagwise.project.whole import WholeBag, answer_whole, seconds_of, undo_whole, whole_bags
 
 __all__ = [
     "ANSWERS",
@@ -32,10 +33,15 @@ __all__ = [
     "Settings",
     "Status",
     "Tuned",
+    "WholeBag",
+    "answer_whole",
     "check",
     "participants",
     "predict",
     "quality_of",
+    "seconds_of",
     "status_of",
     "tune",
+    "undo_whole",
+    "whole_bags",
 ]

@@ -233,6 +233,10 @@ class Project:
         believed = self._taught().model.predict_instance_proba(chosen)[:, label_class]
         return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
 
+    def beliefs(self, bag: int) -> np.ndarray:
+        """P(class in bag) of every class, by the newest model that is ready."""
+        return np.asarray(self._taught().predict_proba(self.bags.select([bag]))[0], float)
+
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
         return predict(self.learner.model, self.bags, self.classes)

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from bagwise.project import Event, Project
+from bagwise.project import Event, Project, WholeBag, answer_whole, undo_whole, whole_bags
+from bagwise.project.reviewing import position_of
 from bagwise.server.media import Medium, medium_of
 from bagwise.server.parts import Key, Person, Served
 
@@ -32,7 +33,10 @@ class Example(Bag):
 
 
 class QuestionOut(BaseModel):
-    """*Is the class in the bag?* `belief` is for those who ask for it."""
+    """*Is the class in the bag?* `belief` is for those who ask for it.
+
+    Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` are theirs.
+    """
 
     key: str
     bag: Bag
@@ -42,6 +46,8 @@ class QuestionOut(BaseModel):
     audit: bool
     belief: float
     examples: list[Example]
+    classes: list[str]
+    beliefs: list[float]
 
 
 class AnswerIn(BaseModel):
@@ -51,6 +57,17 @@ class AnswerIn(BaseModel):
     answer: Literal["present", "absent", "unsure", "skipped"]
     seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
     highlighted: bool = True
+
+
+class WholeAnswerIn(BaseModel):
+    """Which of the classes of a question about several are in the bag, which nobody can tell; the others are not."""
+
+    key: Key
+    classes: Annotated[list[str], Field(min_length=1)]
+    present: list[str]
+    unsure: list[str] = []
+    skip: bool = False
+    seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
 
 
 class UndoIn(BaseModel):
@@ -85,19 +102,8 @@ def next_questions(
     project: Served, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
 ) -> list[QuestionOut]:
     """Up to `count` questions; asking again without answering gives the same."""
-    return [
-        QuestionOut(
-            key=one.key,
-            bag=bag_of(project, one.bag),
-            bag_word=project.settings.display.bag,
-            class_name=one.class_name,
-            evidence=one.evidence,
-            audit=one.audit,
-            belief=one.belief,
-            examples=examples_of(project, one.label_class),
-        )
-        for one in project.ask(person, count)
-    ]
+    asked = project.ask(person, count)
+    return [question_out(project, one) for one in whole_bags(project, asked, person)]
 
 
 @router.post("/answers")
@@ -107,10 +113,20 @@ def save_answer(project: Served, person: Person, said: AnswerIn) -> EventOut:
     return event_out(project, project.answer(said.key, person, said.answer, said.seconds, shown))
 
 
+@router.post("/answers/whole")
+def save_whole_answer(project: Served, person: Person, said: WholeAnswerIn) -> list[EventOut]:
+    """Save what was said about several classes of a bag; sent twice it is saved once."""
+    asked, present, unsure = (
+        [position_of(project, name) for name in names] for names in (said.classes, said.present, said.unsure)
+    )
+    events = answer_whole(project, said.key, person, asked, present, unsure, said.skip, said.seconds)
+    return [event_out(project, event) for event in events]
+
+
 @router.post("/undo")
 def undo(project: Served, person: Person, said: UndoIn) -> EventOut:
-    """Take back the last answer."""
-    return event_out(project, project.undo(person, said.key))
+    """Take back the last answer, or all that was said in the last go about a whole bag."""
+    return event_out(project, undo_whole(project, person, said.key)[-1])
 
 
 @router.post("/corrections")
@@ -124,6 +140,23 @@ def answers(project: Served, _: Person, count: Annotated[int, Query(ge=1, le=500
     """The newest answers that stand, newest first."""
     project.catch_up()
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
+
+
+def question_out(project: Project, question: WholeBag) -> QuestionOut:
+    """A question with all that is shown of it."""
+    asked = question.asked
+    return QuestionOut(
+        key=asked.key,
+        bag=bag_of(project, asked.bag),
+        bag_word=project.settings.display.bag,
+        class_name=asked.class_name,
+        evidence=asked.evidence,
+        audit=asked.audit,
+        belief=asked.belief,
+        examples=examples_of(project, asked.label_class),
+        classes=[project.classes[c] for c in question.classes],
+        beliefs=list(question.beliefs),
+    )
 
 
 def bag_of(project: Project, position: int) -> Bag:
