@@ -6,7 +6,7 @@ import pytest
 from bagwise import ActiveLearner, datasets
 from bagwise.labels import Labels
 from bagwise.model import Pool
-from bagwise.opening import COMPLETED, LIKELY, PRESENT, SCOUTED, completing, opening
+from bagwise.opening import BAGS_PER_CLASS, COMPLETED, LIKELY, PRESENT, SCOUTED, completing, opening
 from bagwise.scouting import MOST_DENIALS, Scout
 
 
@@ -99,11 +99,16 @@ def test_a_bag_that_was_begun_is_completed_but_for_what_is_unlikely(rng):
 
 
 def test_the_opening_ends_when_enough_is_known(rng, scout):
-    every, most = 40 * 4, COMPLETED * 4
-    assert opening(known_pool(rng, 40, 4, most - 1, PRESENT * 4 - 1), lambda: scout) is not None
-    assert opening(known_pool(rng, 40, 4, most - 1, PRESENT * 4), lambda: scout) is None
-    assert opening(known_pool(rng, 40, 4, most, 0), lambda: scout) is None
-    assert most < every
+    most = COMPLETED * 4
+    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda: scout) is not None
+    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda: scout) is None
+    assert opening(known_pool(rng, 300, 4, most, 0), lambda: scout) is None
+
+
+def test_few_bags_are_not_completed(rng, scout):
+    known = 40
+    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4), lambda: scout) is not None
+    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda: scout) is None
 
 
 def test_labelled_bags_make_an_opening_needless():

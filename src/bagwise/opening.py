@@ -3,7 +3,8 @@
 1. *Scouting* (`scouting.py`), until every class is found in some bag, or 8 labels per class or one for five bags are
    known. What is unfound then is left to chance: where bags are few, complete ones show their classes as soon.
 2. *Completing*, until 3 labels per class are *present* (or 24 known): one bag after the other is asked about every
-   class that may be in it (P >= 0.1), first those that scouting has begun, then others in a random order.
+   class that may be in it (P >= 0.1), first those that scouting has begun, then others in a random order. Where there
+   are hardly more than five bags for a class there is none of it: of so few, variety teaches more.
 
 A few bags that are known completely teach more than as many answers about bags here and there: what is left over in
 them is background, and all their instances are explained. After that the criterion has the word.
@@ -18,7 +19,7 @@ from bagwise.model import Pool
 from bagwise.scouting import Scout
 
 SCOUTED, SCOUTED_OF_BAGS = 8, 0.2
-COMPLETED, COMPLETED_OF_BAGS, PRESENT = 24, 1.0, 3
+COMPLETED, BAGS_PER_CLASS, PRESENT = 24, 5, 3
 LIKELY = 0.1
 LOTS = 0x1075
 
@@ -30,7 +31,7 @@ def opening(pool: Pool, scout: Callable[[], Scout]) -> Array | None:
     looking = known < min(SCOUTED * classes, SCOUTED_OF_BAGS * bags)
     if looking and Scout.unfound(pool.labels, pool.askable).any():
         return scout().scores(pool.labels, pool.askable)
-    few = known < min(COMPLETED * classes, COMPLETED_OF_BAGS * bags) and present < PRESENT * classes
+    few = known < min(COMPLETED * classes, bags - BAGS_PER_CLASS * classes) and present < PRESENT * classes
     return completing(pool) if few else None
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import polars as pl
 
+from bagwise import MIMLClassifier
 from bagwise.project import Learning, Project, Settings, check, tune
 from tests.project.test_commands import bagwise
 from tests.test_choosing import rings
@@ -45,3 +46,25 @@ def test_few_labels_change_nothing(tmp_path):
     assert "too few labels" in out
     assert Settings.read(place).learning == Learning()
     assert not (place / "tuned.jsonl").exists()
+
+
+def test_a_model_is_kept_with_its_thresholds(make_project, tmp_path, synthetic):
+    project = make_project()
+    for _ in range(120):
+        (asked,) = project.ask("ann")
+        project.answer(
+            asked.key, "ann", "present" if synthetic.labels.value[asked.bag, asked.label_class] else "absent"
+        )
+    folder = project.folder
+    project.close()
+    code, out, err = bagwise("train", folder, "--to", tmp_path / "m.npz", "--decide", "f1")
+    assert code == 0, err
+    assert "predicted above" in out
+    model = MIMLClassifier.load(tmp_path / "m.npz")
+    assert ((model.thresholds_ > 0) & (model.thresholds_ < 1)).all()
+    assert (model.thresholds_ != 0.5).any()
+    probability = model.predict_proba(synthetic.bags)
+    np.testing.assert_array_equal(model.predict(synthetic.bags), probability > model.thresholds_)
+    code, _, err = bagwise("train", folder, "--decide", "beauty")
+    assert code == 1
+    assert "bag_accuracy" in err

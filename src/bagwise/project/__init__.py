@@ -2,6 +2,7 @@
 
 from bagwise.project.checking import check
 from bagwise.project.database import DatabaseError
+from bagwise.project.deciding import decide
 from bagwise.project.events import ANSWERS, Event
 from bagwise.project.invitations import Invitation, Invitations, NotSignedIn
 from bagwise.project.media import Kept, Media
@@ -36,6 +37,7 @@ __all__ = [
     "WholeBag",
     "answer_whole",
     "check",
+    "decide",
     "participants",
     "predict",
     "quality_of",

@@ -685,7 +685,8 @@ def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> Predic
     evidence = np.empty((len(bags), len(classes)), np.int64)
     for b in range(len(bags)):
         evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
-    return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
+    ids, thresholds = [str(name) for name in bags.ids], model.thresholds_
+    return PredictionTable(ids, classes, model.predict_proba(bags), evidence, thresholds)
 
 
 def _in_turn(found: _Candidates, out: Sequence[Pair], count: int) -> list[Question]:
