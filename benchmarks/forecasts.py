@@ -79,15 +79,14 @@ def main():
     of_source = options.projects // len(SOURCES)
     plan = [(source, seed) for seed in range(of_source) for source in SOURCES]
     rows = [row for source, seed in track(plan, "Projects") for row in simulate(source, seed)]
-    options.out.write_text(json.dumps(rows, indent=1) + "\n")
+    kept = [{key: None if value == np.inf else value for key, value in row.items()} for row in rows]
+    options.out.write_text(json.dumps(kept, indent=1) + "\n")
     table = Table("what", "source", "forecasts", "held", "truth above", "truth below")
     for what in dict.fromkeys(row["what"] for row in rows):
         for source in ("all", *SOURCES):
             here = [row for row in rows if row["what"] == what and source in ("all", row["source"])]
-            above, below = (
-                np.array([row["truth"] > row["high"] for row in here]),
-                [row["truth"] < row["low"] for row in here],
-            )
+            above = [row["truth"] > row["high"] for row in here]
+            below = [row["truth"] < row["low"] for row in here]
             shares = (1 - np.mean(above) - np.mean(below), np.mean(above), np.mean(below)) if here else (np.nan,) * 3
             table.add_row(what, source, str(len(here)), *(f"{share:.0%}" for share in shares))
     Console(width=100).print(table)
