@@ -6,6 +6,7 @@ import pytest
 from bagwise import BagwiseError, datasets
 from bagwise.formats import Source
 from bagwise.project import Asking, Project, answer_whole, check, seconds_of, undo_whole, whole_bags
+from bagwise.project.replay import Replay
 from bagwise.project.whole import FEWEST_TIMED
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
@@ -44,6 +45,18 @@ def test_a_whole_bag_is_asked_answered_and_learned(whole):
     (following,) = ask(project)
     assert following.asked.bag != bag
     assert not any(found.wrong for found in check(project))
+    project.close()
+
+
+def test_a_bag_that_was_answered_completely_does_not_end_the_opening(whole):
+    project = whole(granularity="bag")
+    (question,) = ask(project)
+    answer_whole(project, question.asked.key, "ann", question.classes, [])
+    anew = Replay(project.contents, project.settings, project.bags)
+    anew.count(project.events)
+    anew.begin()
+    assert anew.learner.labels.known.all(axis=1).any()
+    assert anew.learner.scouting, "what was answered is no labelled start, also where the model is fitted anew"
     project.close()
 
 
