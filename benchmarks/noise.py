@@ -24,7 +24,7 @@ from bagwise import Labels, MIMLClassifier, datasets, metrics
 from bagwise.experiments.runner import run_all
 from bagwise.experiments.simulation import Simulation, split
 from bagwise.kernels.blocks import use_one_thread
-from bagwise.noise import PRIOR_RATE, Answers, estimate, out_of_fold
+from bagwise.noise import PRIOR_RATE, Answers, beliefs, estimate
 
 ROOT = Path(__file__).parents[1]
 DATASETS = ("frost", "hja", "digits")
@@ -100,7 +100,7 @@ def of_everything(dataset, wrong, fold, folds):
     mistaken = np.random.default_rng([FIRST_SEED, fold]).random(shape) < wrong
     said = Labels(training.labels.value ^ mistaken, np.ones(shape, bool))
     model = MIMLClassifier(transformer=training.transformer)
-    belief = out_of_fold(model, training.bags, said.doubted(PRIOR_RATE)).ravel()
+    belief = beliefs(model, training.bags, said.doubted(PRIOR_RATE), list(np.ndindex(shape)))
     answers = Answers(np.arange(belief.size), np.zeros(belief.size, np.int64), said.value.ravel())
     (estimated,) = estimate(answers, belief, belief.size, 1).rates
     rates = {"plain": 0.0, "given": wrong or ASSUMED_ON_CLEAN, "estimate": estimated.rate}

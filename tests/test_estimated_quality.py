@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bagwise import BagwiseError, Labels, MIMLClassifier, datasets, quality
+from bagwise.model.held_out import fold_of
 from bagwise.quality import Interval, decisions
-from bagwise.quality.crossfit import fold_of
 from bagwise.quality.decisions import Decisions
 from bagwise.quality.forecast import Point, forecast
 from bagwise.quality.jaccard import expected_jaccard
@@ -182,3 +182,34 @@ def test_a_forecast_is_never_negative_and_in_order(values, target):
 
 def test_two_points_are_too_few_for_a_forecast():
     assert forecast(on_curve(0.9, 1.0, 1.0, (50, 100)), 0.8) is None
+
+
+def skewed(rng, bags):
+    """Two classes of which the model is rightly sure of one, and never says more than a third of the other."""
+    logits = rng.normal(size=(bags, 2)) * 3
+    truth = rng.random((bags, 2)) < 1 / (1 + np.exp(-logits))
+    return 1 / (1 + np.exp(-(logits - [0, 4]))), truth
+
+
+def test_a_class_has_its_own_threshold_where_its_labels_suffice(rng):
+    said, truth = skewed(rng, 400)
+    labels = Labels(truth, rng.random((400, 2)) < 0.6)
+    made = decisions.learn(said, said, labels, labels.known, "f1")
+    honest, shy = made.thresholds(2)
+    assert shy < 0.15 < 0.2 < honest
+    fresh, so = skewed(rng, 4000)
+    f1 = [
+        2 * (said & so[:, 1]).sum() / (said.sum() + so[:, 1].sum())
+        for said in (made.predict(fresh)[:, 1], fresh[:, 1] > 0.5)
+    ]
+    assert f1[0] > f1[1] + 0.1
+
+
+def test_a_class_with_few_labels_has_the_threshold_of_all(rng):
+    said, truth = skewed(rng, 400)
+    known = rng.random((400, 2)) < 0.6
+    known[20:, 1] = False
+    labels = Labels(truth, known)
+    made = decisions.learn(said, said, labels, labels.known, "f1")
+    assert made.thresholds(2)[1] == Decisions(made.intercept, made.slope, made.threshold).thresholds(2)[1]
+    assert Decisions().thresholds(2).tolist() == [0.5, 0.5]

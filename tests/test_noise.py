@@ -9,6 +9,7 @@ from scipy.optimize import check_grad
 from bagwise import ActiveLearner, BagwiseError, Labels, MIMLClassifier, datasets
 from bagwise.experiments.careful import RECONSIDER_EVERY, CarefulLearner
 from bagwise.experiments.simulation import Simulation
+from bagwise.model import out_of_fold
 from bagwise.noise import (
     PRIOR_RATE,
     Answers,
@@ -16,7 +17,6 @@ from bagwise.noise import (
     after_answer,
     estimate,
     flip_of,
-    out_of_fold,
     worth_asking,
 )
 from bagwise.noise.rates import _Posterior

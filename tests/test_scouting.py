@@ -1,11 +1,13 @@
-"""Scouting: the first questions find a bag of every class, sooner than chance, and then stop."""
+"""The opening: the first questions find a bag of every class, sooner than chance, then complete bags, then end."""
 
 import numpy as np
 import pytest
 
 from bagwise import ActiveLearner, datasets
 from bagwise.labels import Labels
-from bagwise.scouting import LABELS_PER_CLASS, Scout
+from bagwise.model import Pool
+from bagwise.opening import BAGS_PER_CLASS, COMPLETED, LIKELY, PRESENT, SCOUTED, completing, opening
+from bagwise.scouting import MOST_DENIALS, Scout
 
 
 def answers_until_all_found(data, scouting, seed):
@@ -33,8 +35,7 @@ def test_every_class_is_found_sooner_than_by_chance():
 
 @pytest.fixture
 def scout():
-    clusters = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], bool)
-    return Scout(clusters)
+    return Scout(np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], np.float32))
 
 
 def test_a_class_is_looked_for_where_it_was_not_denied(scout):
@@ -42,14 +43,23 @@ def test_a_class_is_looked_for_where_it_was_not_denied(scout):
     labels.record(0, 0, False)
     scores = scout.scores(labels, ~labels.known)
     assert scores[2, 0] > scores[1, 0]
-    assert scores[:, 1].min() > scores[:, 0].max(), "the class asked about least comes first"
+
+
+def test_what_was_denied_to_the_others_is_likely_of_the_class_that_is_left(scout):
+    labels = Labels.unknown(4, 3)
+    labels.record(1, 0, False)
+    labels.record(1, 1, False)
+    scores = np.where(labels.known, -1, scout.scores(labels, ~labels.known))
+    assert np.unravel_index(scores.argmax(), scores.shape) == (1, 2)
 
 
 def test_found_classes_are_not_looked_for(scout):
     labels = Labels.unknown(4, 2)
     labels.record(3, 1, True)
     assert Scout.unfound(labels, ~labels.known).tolist() == [True, False]
-    assert (scout.scores(labels, ~labels.known)[:, 1] < 0).all()
+    scores = scout.scores(labels, ~labels.known)
+    assert scores[:, 0].min() > 0
+    assert (scores[:, 1] == 0).all()
 
 
 def test_a_class_that_no_bag_has_does_not_take_every_question():
@@ -57,20 +67,56 @@ def test_a_class_that_no_bag_has_does_not_take_every_question():
     learner = ActiveLearner(data.bags, [*data.classes, "no such digit"], audit=0, update="bag_sgd")
     truth = np.column_stack([data.labels.value, np.zeros(len(data.bags), bool)])
     asked = []
-    for _ in range(2 * LABELS_PER_CLASS * 11):
+    for _ in range(2 * SCOUTED * 11):
         question = learner.ask()
         asked.append(question.classes[0])
         learner.tell(question, bool(truth[question.bag, question.classes[0]]))
-    early, late = np.split(np.array(asked), [LABELS_PER_CLASS * 11])
-    assert np.mean(early == 10) < 0.6
+    early, late = np.split(np.array(asked), [SCOUTED * 11])
+    assert np.count_nonzero(early == 10) <= MOST_DENIALS
     assert np.mean(late == 10) < 0.3
 
 
-def test_labelled_bags_make_scouting_needless():
-    labels = Labels.unknown(4, 2)
-    for label_class in range(2):
-        labels.record(3, label_class, False)
-    assert not Scout.unfound(labels, ~labels.known).any()
+def known_pool(rng, bags, classes, known, present):
+    """A pool with so many known pairs, of which so many are present."""
+    said = np.zeros(bags * classes, bool)
+    said[rng.choice(bags * classes, known, replace=False)] = True
+    value = np.zeros_like(said)
+    value[np.flatnonzero(said)[:present]] = True
+    labels = Labels(value.reshape(bags, classes), said.reshape(bags, classes))
+    return Pool(rng.random((bags, classes)), labels=labels)
+
+
+def test_a_bag_that_was_begun_is_completed_but_for_what_is_unlikely(rng):
+    pool = known_pool(rng, 30, 6, 20, 8)
+    scores = np.where(pool.askable, completing(pool), -1)
+    order = np.argsort(-scores, axis=None)[: int(pool.askable.sum())]
+    likely = (pool.present >= LIKELY).ravel()[order]
+    assert likely[: likely.sum()].all()
+    begun = pool.known.sum(axis=1)[order // 6][: likely.sum()]
+    assert (np.diff(begun) <= 0).all(), "bags of which more is known come first"
+    bags = order[: likely.sum()] // 6
+    assert np.count_nonzero(np.diff(bags)) == len(set(bags)) - 1, "one bag after the other"
+
+
+def test_the_opening_ends_when_enough_is_known(rng, scout):
+    most = COMPLETED * 4
+    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda: scout) is not None
+    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda: scout) is None
+    assert opening(known_pool(rng, 300, 4, most, 0), lambda: scout) is None
+
+
+def test_few_bags_are_not_completed(rng, scout):
+    known = 40
+    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4), lambda: scout) is not None
+    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda: scout) is None
+
+
+def test_labelled_bags_make_an_opening_needless():
+    data = datasets.load("synthetic")
+    labels = data.labels.hide(np.arange(1, len(data.bags)))
+    assert not ActiveLearner(data.bags, data.classes, labels).scouting
+    assert ActiveLearner(data.bags, data.classes).scouting
+    assert ActiveLearner(data.bags, data.classes, labels, scouting=True).scouting
 
 
 def test_more_instances_than_are_clustered_and_fewer_than_clusters(monkeypatch):
@@ -79,7 +125,7 @@ def test_more_instances_than_are_clustered_and_fewer_than_clusters(monkeypatch):
     monkeypatch.setattr("bagwise.scouting.ROWS_AT_A_TIME", 300)
     learner = ActiveLearner(data.bags, data.classes)
     clusters = learner._scout.clusters
-    assert clusters.shape == (300, 9)
+    assert clusters.shape == (300, 36)
     assert clusters.any(axis=1).all()
     tiny = ActiveLearner([[[0.0]], [[1.0]]], ["a", "b", "c", "d"])
     assert tiny._scout.clusters.shape[1] == 2

@@ -22,7 +22,8 @@ from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State
-from bagwise.scouting import EVERY, Scout
+from bagwise.opening import opening
+from bagwise.scouting import Scout
 from bagwise.selection import Selection, Statistics
 
 AUDIT = 0xA0D1
@@ -39,9 +40,10 @@ class ActiveLearner(Learner):
     """Asks the question that teaches most, learns from the answer, asks the next.
 
     `model` gives the parameters; the learner fits a copy of it to `labels`, so that its state is a function of labels
-    and answers alone. Weights that `model` may have are not used. While hardly anything is known, `scouting` looks for
-    a bag of every class; `update` learns every answer, refitting every `refit_every` answers (None: as it thinks best).
-    `device` ("cpu", "cuda", or "auto": a card where there is one) finds the same questions, sooner in large pools.
+    and answers alone. Weights that `model` may have are not used. With `scouting` (None: where no bag of `labels` is
+    known completely) a bag of every class is looked for and a few bags are completed before the criterion has the word;
+    `update` learns every answer, refitting every `refit_every` answers (None: as it thinks best). `device` ("cpu",
+    "cuda", or "auto": a card where there is one) finds the same questions, sooner in large pools.
 
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
     >>> learner = ActiveLearner(bags, ["low", "high"], labels=[[1, 0], [0, 1]] + [[np.nan] * 2] * 2, audit=0)
@@ -66,14 +68,15 @@ class ActiveLearner(Learner):
         audit: float = 0.1,
         random_state: int = 0,
         refit_every: int | None = None,
-        scouting: bool = True,
+        scouting: bool | None = None,
         seconds: granularity.Seconds | None = None,
         device: str = "cpu",
         memory: Memory | None = None,
     ) -> None:
         super().__init__(bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
-        self.audit, self.refit_every, self.scouting, self.seconds = audit, refit_every, scouting, seconds
+        self.audit, self.refit_every, self.seconds = audit, refit_every, seconds
+        self.scouting = not self.labels.known.all(axis=1).any() if scouting is None else scouting
         if model is not None and not isinstance(model, MIMLClassifier):
             raise BagwiseError(f"model={model!r} must be a MIMLClassifier.")
         self._template = MIMLClassifier() if model is None else model
@@ -298,13 +301,10 @@ class ActiveLearner(Learner):
     def _choose(self, pool: Pool, criterion: str, count: int) -> list[granularity.Choice]:
         if criterion == "random":
             return granularity.random_choice(self.granularity, pool, count)
-        turn = self.scouting and self._told % EVERY == 0
-        if turn and Scout.unfound(pool.labels, pool.askable).any():
-            scores = self._scout.scores(pool.labels, pool.askable)
-        elif self.granularity == "pair":
+        first = opening(pool, lambda: self._scout) if self.scouting else None
+        if first is None and self.granularity == "pair":
             return self._selection.best(pool, criterion, count)
-        else:
-            scores = criteria.get(criterion)(pool)
+        scores = criteria.get(criterion)(pool) if first is None else first
         if self.granularity == "best_value":
             last = next(reversed(self._answers.values())).bag if self._answers else None
             return granularity.best_value(pool, scores, count, self.seconds, last)

@@ -244,13 +244,18 @@ def test_predictions_are_written(name, tmp_path):
     assert path.stat().st_size > 0
     if name == "jsonl":
         first = json.loads(path.read_text().splitlines()[0])
-        assert first == {"bag": "a", "probabilities": {"wren": 0.9, "robin": 0.2}, "evidence": {"wren": 0, "robin": 1}}
+        assert first == {
+            "bag": "a",
+            "probabilities": {"wren": 0.9, "robin": 0.2},
+            "predicted": ["wren"],
+            "evidence": {"wren": 0, "robin": 1},
+        }
     elif name == "label_studio":
         tasks = json.loads(path.read_text())
         assert tasks[1]["predictions"][0]["result"][0]["value"]["choices"] == ["robin"]
     else:
         frame = pl.read_csv(path) if name == "csv" else pl.read_parquet(path)
-        assert frame.row(3) == ("b", "robin", 0.7, 0)
+        assert frame.row(3) == ("b", "robin", 0.7, 0, 1)
 
 
 def test_perch_and_raven_say_what_they_can(tmp_path):

@@ -10,7 +10,7 @@ from bagwise.errors import BagwiseError
 __all__ = ["app", "bench", "compare", "experiments", "main"]
 
 if all(find_spec(module) for module in ("sqlalchemy", "alembic", "fastapi", "uvicorn")):
-    from bagwise.cli import doubtful, labelling, people, projects, results  # noqa: F401
+    from bagwise.cli import doubtful, labelling, people, projects, results, tuning  # noqa: F401
 else:
     without_projects.register(app)
 

@@ -3,7 +3,9 @@
 import json
 import threading
 import time
+import uuid
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +19,9 @@ from bagwise.cli._app import app, console, say
 from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught
+from bagwise.cli._whole import checked, show_whole, with_keys
 from bagwise.errors import BagwiseError
-from bagwise.project import AlreadyAnswered, Invitations, Project
+from bagwise.project import AlreadyAnswered, Invitations, Project, WholeBag, answer_whole, undo_whole, whole_bags
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
@@ -36,26 +39,44 @@ def answer(
         say(f"You are {escape(me)}. \\[y]es  \\[n]o  \\[u]nsure  \\[s]kip  \\[z] undo  \\[q]uit")
         given = 0
         while count is None or given < count:
-            questions = project.ask(me)
+            questions = whole_bags(project, project.ask(me), me)
             if not questions:
                 console.print("Nothing is left to ask you.")
                 break
-            question, start = questions[0], time.monotonic()
-            _show(project, question)
-            key = next((key for key in pressed if key in KEYS or key in "zq"), "q")
-            if key == "q":
-                break
-            if key == "z":
-                _undo(project, me)
-                continue
             try:
-                event = project.answer(question.key, me, KEYS[key], time.monotonic() - start)
+                events = _answered(project, with_keys(questions[0]), me, pressed)
             except AlreadyAnswered as error:
                 say(f"  {escape(str(error))}")
                 continue
-            given += 1
-            say(f"  {event.answer}, saved as number {event.number}")
+            if events is None:
+                break
+            given += len(events)
         say(f"{given} answers given; the project has {len(project.events)} events.")
+
+
+def _answered(project: Project, question: WholeBag, me: str, pressed: Iterator[str]) -> list[projects.Event] | None:
+    """Show a question and save the answer; nothing where an answer was taken back, None to quit."""
+    start, asked = time.monotonic(), question.asked
+    if len(question.classes) > 1:
+        show_whole(project, question)
+        key, present = checked(question, pressed)
+    else:
+        _show(project, asked)
+        key = next((key for key in pressed if key in KEYS or key in "zq"), "q")
+    if key == "q":
+        return None
+    if key == "z":
+        _undo(project, me)
+        return []
+    seconds = time.monotonic() - start
+    if len(question.classes) > 1:
+        skip = key == "s"
+        events = answer_whole(project, asked.key, me, question.classes, present, skip=skip, seconds=seconds)
+        say(f"  {len(events)} answers, saved up to number {events[-1].number}")
+    else:
+        events = [project.answer(asked.key, me, KEYS[key], seconds)]
+        say(f"  {events[0].answer}, saved as number {events[0].number}")
+    return events
 
 
 @app.command()
@@ -105,7 +126,7 @@ def _show(project: Project, question: projects.Asked) -> None:
 
 def _undo(project: Project, me: str) -> None:
     try:
-        event = project.undo(me)
+        event = undo_whole(project, me, uuid.uuid4().hex)[-1]
     except BagwiseError as error:
         say(f"  {escape(str(error))}")
     else:

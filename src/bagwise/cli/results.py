@@ -27,6 +27,7 @@ from bagwise.formats import Source
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import Project
 from bagwise.project.exporting import EXPORTS, exporter
+from bagwise.quality.decisions import EXPECTED
 
 
 @app.command()
@@ -54,6 +55,9 @@ def train(
     choose: Annotated[
         bool, typer.Option("--choose", help="Choose prior, background and instance map by held-out labels.")
     ] = False,
+    decide: Annotated[
+        str | None, typer.Option(metavar="METRIC", help=f"Learn thresholds for one of {', '.join(EXPECTED)}.")
+    ] = None,
 ) -> None:
     """Fit a model from scratch to everything known and keep it."""
     target = to if to is not None else folder / "model.npz"
@@ -61,10 +65,14 @@ def train(
     with Project.open(folder) as project:
         with console.status("Fitting"):
             model = project.trained(trials if choose else None)
+            if decide is not None:
+                projects.decide(project, model, decide)
         known = int((~np.isnan(project.labels().values)).sum())
         model.save(target)
     if choose:
-        _show_trials(trials)
+        show_trials(trials)
+    if decide is not None:
+        _show_thresholds(model)
     per_label = model.log_likelihood_[-1] / known
     say(f"{escape(str(target))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
 
@@ -99,7 +107,7 @@ def predict(
         return
     shown = Table("bag", "classes, likeliest first (instance that carries it)")
     for b, name in enumerate(table.ids):
-        order = [c for c in np.argsort(-table.probability[b]) if table.probability[b, c] > 0.5]
+        order = [c for c in np.argsort(-table.probability[b]) if table.predicted[b, c]]
         words = ", ".join(f"{classes[c]} {table.probability[b, c]:.2f} ({table.evidence[b, c]})" for c in order)
         shown.add_row(escape(name), escape(words) or "none")
     console.print(shown)
@@ -111,7 +119,15 @@ def _bags_for(model: MIMLClassifier, read: Source) -> Bags:
     return read.with_features(model.feature_names_).to_bags()
 
 
-def _show_trials(trials: Sequence[Trial]) -> None:
+def _show_thresholds(model: MIMLClassifier) -> None:
+    table = Table("class", "predicted above")
+    for name, threshold in zip(model.class_names_, model.thresholds_, strict=True):
+        table.add_row(escape(name), f"{threshold:.2f}")
+    console.print(table)
+
+
+def show_trials(trials: Sequence[Trial]) -> None:
+    """What was tried for each setting, and what was taken."""
     if not trials:
         say("There are too few labels to choose settings by: they stay as they are.")
         return

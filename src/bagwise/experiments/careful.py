@@ -11,7 +11,7 @@ import numpy as np
 
 from bagwise.asking import Answer, Question
 from bagwise.learner import ActiveLearner
-from bagwise.noise import PRIOR_RATE, Answers, after_answer, estimate, flip_of, out_of_fold, worth_asking
+from bagwise.noise import PRIOR_RATE, Answers, after_answer, beliefs, estimate, flip_of, worth_asking
 
 ESTIMATE = "estimate"
 RECONSIDER_EVERY = 250
@@ -53,7 +53,7 @@ class CarefulLearner(ActiveLearner):
     def _reconsider(self) -> None:
         """Hold all answers against what the model believes without them."""
         pairs = list(self._said)
-        belief = out_of_fold(self._template, self.bags, self.labels)[tuple(np.transpose(pairs))]
+        belief = beliefs(self._template, self.bags, self.labels, pairs)
         answers = Answers.of([(number, 0, said) for number, pair in enumerate(pairs) for said in self._said[pair]])
         found = estimate(answers, belief, len(pairs), 1)
         self._believed = dict(zip(pairs, found.present.tolist(), strict=True))

@@ -45,9 +45,10 @@ def _head(size: efficiency.Size) -> str:
 
 Written by `bagwise compare --suite efficiency`. {size.fold_count} folds of {size.folds}, with a seed that no pilot used
 ({efficiency.SEED}); every arm on the same folds from the same start. *Bagwise* is the default of `ActiveLearner` and of
-projects: background class, prior 1, `widening_uncertainty` with 10 % audit questions, scouting, `update="replay"`.
-*Random pairs* has the same model and update. *The paper's system* has no background class, penalty 1e-4, `bag_sgd` and
-EGL or uncertainty. Area: mean bag accuracy over the questions; intervals: 95 %, paired by fold, bootstrap.
+projects: background class, prior 1, `widening_uncertainty` with 10 % audit questions, `update="replay"`, and from
+nothing an opening of scouting and completing (*without scouting*: without it). *Random pairs* has the same model and
+update. *The paper's system* has no background class, penalty 1e-4, `bag_sgd` and EGL or uncertainty. Area: mean bag
+accuracy over the questions; intervals: 95 %, paired by fold, bootstrap.
 
 ![Learning curves from a twentieth of the bags labelled](images/label-efficiency-labelled.png)"""
 
@@ -130,17 +131,20 @@ def _from_nothing(rows: pl.DataFrame) -> str:
     areas = statistics.run_values(rows, METRIC).group_by("dataset", "strategy").agg(pl.col("value").mean())
     area = {(name, arm): value for name, arm, value in areas.iter_rows()}
     arms = rows["strategy"].unique(maintain_order=True).to_list()
+    gained = {one.dataset: one for one in statistics.differences(rows, METRIC, RANDOM) if one.first == OURS}
     lines = []
     for name in rows["dataset"].unique(maintain_order=True):
         after = [_median(last.filter((pl.col("dataset") == name) & (pl.col("strategy") == arm)), most) for arm in arms]
-        lines.append([name, *after, *(f"{area[name, arm]:.3f}" for arm in arms)])
-    head = ["data set", *(f"found: {arm}" for arm in arms), *(f"area: {arm}" for arm in arms)]
+        lines.append([name, *after, *(f"{area[name, arm]:.3f}" for arm in arms), _short(gained[name])])
+    head = ["data set", *(f"found: {arm}" for arm in arms), *(f"area: {arm}" for arm in arms), "gained on random"]
+    below = [name for name, one in gained.items() if one.mean < 0]
+    verdict = f"Below random on average: {', '.join(below)}." if below else "Bagwise is on no data set below random."
     text = (
         f"No label at the start, {most} questions. *Found*: answers until every class that a training bag has was "
         f"answered yes once, median over folds (goal for hja: {FOUND_WITHIN}). The paper starts from fully labelled "
         "bags: a twentieth of them is "
         + ", ".join(f"{count} labels on {name}" for name, count in _labels_at_start(rows).items())
-        + "."
+        + f". {verdict}"
     )
     figure = "![Learning curves from nothing](images/label-efficiency-nothing.png)"
     return f"## From nothing\n\n{text}\n\n{table(head, lines)}\n\n{figure}"

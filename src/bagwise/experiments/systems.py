@@ -67,7 +67,7 @@ def _of_the_paper(data: Dataset, labels: Labels, model: Any, how: Strategy, seed
     given = (data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed)
     if how.noise:
         return CarefulLearner(*given, noise=how.noise, again=how.again)
-    return ActiveLearner(*given, refit_every=how.refit_every, scouting=how.scouting)
+    return ActiveLearner(*given, refit_every=how.refit_every, scouting=None if how.scouting else False)
 
 
 SYSTEMS = {

@@ -186,7 +186,7 @@ def labels_as_frame(table: LabelTable) -> pl.DataFrame:
 
 
 def predictions_as_frame(table: PredictionTable) -> pl.DataFrame:
-    """Long: bag, class, probability, evidence (the instance, counted from 0)."""
+    """Long: bag, class, probability, evidence (the instance, counted from 0), predicted (1 or 0)."""
     bags, classes = len(table.ids), len(table.classes)
     return pl.DataFrame(
         {
@@ -194,5 +194,6 @@ def predictions_as_frame(table: PredictionTable) -> pl.DataFrame:
             "class": list(table.classes) * bags,
             "probability": table.probability.ravel(),
             "evidence": table.evidence.ravel().astype(np.int64),
+            "predicted": table.predicted.ravel().astype(np.int8),
         }
     )

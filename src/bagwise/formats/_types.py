@@ -85,12 +85,21 @@ class LabelTable:
 
 @dataclass(frozen=True)
 class PredictionTable:
-    """P(class is in bag) and, for every pair, the instance of the bag that carries most of it."""
+    """P(class is in bag) and, for every pair, the instance of the bag that carries most of it.
+
+    Above its threshold a class is predicted; without thresholds, above a half.
+    """
 
     ids: Sequence[str]
     classes: Sequence[str]
     probability: Array
     evidence: Array
+    thresholds: Array | None = None
+
+    @property
+    def predicted(self) -> Array:
+        """Which classes are predicted in which bags."""
+        return np.asarray(self.probability > (0.5 if self.thresholds is None else self.thresholds))
 
     def rows(self) -> Iterator[tuple[str, str, float, int]]:
         """(bag, class, probability, evidence)."""

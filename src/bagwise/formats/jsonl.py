@@ -64,13 +64,14 @@ def write_labels(table: LabelTable, path: Path) -> None:
 
 
 def write_predictions(table: PredictionTable, path: Path) -> None:
-    """One line for every bag: probabilities and evidence by class."""
+    """One line for every bag: what is predicted, and probabilities and evidence by class."""
     _write(
         path,
         (
             {
                 "bag": bag,
                 "probabilities": dict(zip(table.classes, map(float, table.probability[b]), strict=True)),
+                "predicted": [name for name, said in zip(table.classes, table.predicted[b], strict=True) if said],
                 "evidence": dict(zip(table.classes, map(int, table.evidence[b]), strict=True)),
             }
             for b, bag in enumerate(table.ids)

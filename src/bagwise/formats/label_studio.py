@@ -88,10 +88,10 @@ def write_labels(table: LabelTable, path: Path) -> None:
 
 
 def write_predictions(table: PredictionTable, path: Path) -> None:
-    """One task for every bag, with what is likelier than not as its prediction."""
+    """One task for every bag, with what is predicted."""
     tasks = []
     for number, (bag, row) in enumerate(zip(table.ids, table.probability, strict=True), start=1):
-        likely = [name for name, p in zip(table.classes, row, strict=True) if p > 0.5]
+        likely = [name for name, said in zip(table.classes, table.predicted[number - 1], strict=True) if said]
         score = float(min((max(p, 1 - p) for p in row), default=0.0))
         prediction = {"model_version": "bagwise", "score": score, "result": [_result("present", likely)]}
         tasks.append(_task(number, bag, predictions=[prediction]))

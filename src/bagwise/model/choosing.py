@@ -17,14 +17,15 @@ from sklearn.base import clone
 from bagwise.bags import Bags
 from bagwise.kernels import Array
 from bagwise.labels import Labels
+from bagwise.metrics import THRESHOLD
 from bagwise.model.classifier import DEFAULT_PRIOR, MIMLClassifier
 from bagwise.model.features import CURVED
+from bagwise.model.held_out import out_of_fold
 
 FOLDS = 3
 FEWEST_LABELS = 100
 PRIORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 RESAMPLES = 200
-MOST_ITERATIONS = 200
 
 
 @dataclass(frozen=True)
@@ -100,16 +101,8 @@ def _clearly_better(found: Array, before: Array) -> bool:
 def _held_out(model: MIMLClassifier, bags: Bags, labels: Labels) -> Array:
     """True positives and wrong predictions in every labelled bag, by a model that did not see the bag's labels."""
     labelled = np.flatnonzero(labels.known.any(axis=1))
-    own, known = bags.select(labelled), labels.select(labelled)
-    part = np.random.default_rng(0).permutation(len(labelled)) % FOLDS
-    predicted = np.empty(known.known.shape, bool)
-    for fold in range(FOLDS):
-        test = np.flatnonzero(part == fold)
-        learned: MIMLClassifier = clone(model)
-        if learned.max_iter is None:
-            learned.set_params(max_iter=MOST_ITERATIONS)
-        learned.fit(own, known.hide(test))
-        predicted[test] = learned.predict(own.select(test))
+    known = labels.select(labelled)
+    predicted = out_of_fold(model, bags.select(labelled), known, FOLDS) > THRESHOLD
     hits = predicted & known.value & known.known
     wrong = (predicted != known.value) & known.known
     return np.column_stack([hits.sum(axis=1), wrong.sum(axis=1)])

@@ -15,7 +15,7 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances
 from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
-from bagwise.metrics import bag_accuracy
+from bagwise.metrics import THRESHOLD, bag_accuracy
 from bagwise.model import persistence, solvers
 from bagwise.model.features import STANDARDISE, fit_transformer, instances_of
 from bagwise.model.objective import Objective
@@ -50,6 +50,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     ----------
     coef_ : (classes [+ 1], features) weights on transformed features; the last row is the background's.
     intercept_ : (classes [+ 1],).
+    thresholds_ : (classes,) above which probability a class is predicted; `quality.decisions` can learn them.
     log_likelihood_ : sum of log P over the known labels, at the start and after every iteration or epoch.
 
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-2.1], [1.9]]])
@@ -132,6 +133,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.transformer_ = fit_transformer(self.transformer, bags)
         width = self.instances(bags.select([0])).width
         self.log_likelihood_: Array = np.empty(0)
+        self.thresholds_: Array = np.full(n_classes, THRESHOLD)
         self.class_names_: list[str] = []
         self.feature_names_: list[str] = []
         self.recipe_: dict[str, Any] | None = None  # How the instances were made; the model does not look at it.
@@ -200,8 +202,8 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return self._scorer(bags).probabilities()[0]
 
     def predict(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """1 where a class is more likely in the bag than not, (bags x classes)."""
-        return (self.predict_proba(bags) > 0.5).astype(int)
+        """1 where P(class is in bag) is above the class's threshold, (bags x classes)."""
+        return (self.predict_proba(bags) > self.thresholds_).astype(int)
 
     def predict_instance_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """P(instance has class), (instances x classes); with a background class rows sum to less than 1."""
@@ -212,7 +214,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         bags, labels = self._checked(bags, labels)
         if not labels.known.all():
             raise BagwiseError("Scoring needs every label: some are unknown.")
-        return bag_accuracy(labels.value, self.predict_proba(bags))
+        return bag_accuracy(labels.value, self.predict(bags))
 
     def pool(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any = None) -> Pool:
         """What a criterion sees of these bags."""
@@ -252,6 +254,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         """Read a model that `save` wrote."""
         content = persistence.read(path)
         model = cls(**content["parameters"])
+        model.thresholds_ = np.full(content["fitted"]["n_classes_"], THRESHOLD)  # older files have none
         model.__dict__.update(content["fitted"])
         return model
 

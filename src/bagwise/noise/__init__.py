@@ -1,7 +1,7 @@
 """Wrong answers: how often each person gives one, which they probably are, and when it pays to ask again."""
 
 from bagwise.noise.asking_again import after_answer, worth_asking
-from bagwise.noise.beliefs import out_of_fold
+from bagwise.noise.beliefs import beliefs
 from bagwise.noise.rates import PRIOR_RATE, Answers, Estimate, Rate, estimate
 from bagwise.noise.together import flip_of
 
@@ -11,8 +11,8 @@ __all__ = [
     "Estimate",
     "Rate",
     "after_answer",
+    "beliefs",
     "estimate",
     "flip_of",
-    "out_of_fold",
     "worth_asking",
 ]

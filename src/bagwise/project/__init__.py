@@ -2,6 +2,7 @@
 
 from bagwise.project.checking import check
 from bagwise.project.database import DatabaseError
+from bagwise.project.deciding import decide
 from bagwise.project.events import ANSWERS, Event
 from bagwise.project.handing import Asked, Asker, NoQuestion
 from bagwise.project.invitations import Invitation, Invitations, NotSignedIn
@@ -12,6 +13,8 @@ from bagwise.project.quality import Report, quality_of
 from bagwise.project.saying import AlreadyAnswered, Said
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
+from bagwise.project.tuning import Tuned, tune
+from bagwise.project.whole import WholeBag, answer_whole, seconds_of, undo_whole, whole_bags
 
 __all__ = [
     "ANSWERS",
@@ -35,9 +38,17 @@ __all__ = [
     "Said",
     "Settings",
     "Status",
+    "Tuned",
+    "WholeBag",
+    "answer_whole",
     "check",
+    "decide",
     "participants",
     "predict",
     "quality_of",
+    "seconds_of",
     "status_of",
+    "tune",
+    "undo_whole",
+    "whole_bags",
 ]

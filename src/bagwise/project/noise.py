@@ -12,7 +12,7 @@ from bagwise.bags import Bags
 from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.model import MIMLClassifier
-from bagwise.noise import PRIOR_RATE, Answers, Estimate, Rate, estimate, flip_of, out_of_fold
+from bagwise.noise import PRIOR_RATE, Answers, Estimate, Rate, beliefs, estimate, flip_of
 from bagwise.project.events import VALUE, Event, Pair, Votes
 from bagwise.project.known import known_values
 from bagwise.project.settings import ESTIMATE
@@ -94,10 +94,8 @@ def examine(contents: Contents, votes: Votes, bags: Bags, model: MIMLClassifier)
     pairs = {pair: number for number, pair in enumerate(dict.fromkeys(event.pair for event in events))}
     names = sorted({event.annotator for event in events})
     rows = [(pairs[event.pair], names.index(event.annotator), event.answer == "present") for event in events]
-    belief = np.full(len(pairs), 0.5)
-    if pairs:
-        of_all = out_of_fold(model, bags, labels_of(contents, votes, People(PRIOR_RATE)))
-        belief = np.nan_to_num(of_all[tuple(np.transpose(list(pairs)))], nan=0.5)
+    labels = labels_of(contents, votes, People(PRIOR_RATE))
+    belief = beliefs(model, bags, labels, list(pairs)) if pairs else np.empty(0)
     answers = Answers.of(rows)
     return Examination(events, answers, belief, estimate(answers, belief, len(pairs), len(names)), names)
 

@@ -38,6 +38,7 @@ from bagwise.project.store import Contents
 from bagwise.project.teaching import Teaching
 
 TRUTH = "truth.npz"
+TUNED = "tuned.jsonl"
 
 
 class Project:
@@ -204,6 +205,10 @@ class Project:
         believed = self._record.teaching.newest().predict_instance_proba(chosen)[:, label_class]
         return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
 
+    def beliefs(self, bag: int) -> np.ndarray:
+        """P(class in bag) of every class, by the newest model that is ready."""
+        return np.asarray(self._record.teaching.newest().predict_proba(self.bags.select([bag]))[0], float)
+
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair."""
         return predict(self.model(), self.bags, self.classes)
@@ -343,8 +348,9 @@ class Project:
             unfinished.mkdir(parents=True)
             self.database.copy_to(unfinished / DATABASE)
             shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(self.folder / TRUTH, unfinished / TRUTH)
+            for extra in (TRUTH, TUNED):
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(self.folder / extra, unfinished / extra)
             with contextlib.suppress(FileNotFoundError):
                 shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
             kept.copy(self.folder, unfinished)
@@ -363,4 +369,5 @@ def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> Predic
     evidence = np.empty((len(bags), len(classes)), np.int64)
     for b in range(len(bags)):
         evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
-    return PredictionTable([str(name) for name in bags.ids], classes, model.predict_proba(bags), evidence)
+    ids, thresholds = [str(name) for name in bags.ids], model.thresholds_
+    return PredictionTable(ids, classes, model.predict_proba(bags), evidence, thresholds)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bagwise import quality
+from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.project import replay
 from bagwise.project.events import Event
@@ -165,14 +166,19 @@ def _fewer(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
     return {place: one for place, one in sorted(found.items()) if place in needed or place in others}
 
 
-def _estimate(project: Project, events: Sequence[Event]) -> Quality:
+def labels_and_audits(project: Project, events: Sequence[Event]) -> tuple[Labels, Array]:
+    """What was known after these events, and which of it was drawn at random."""
     counted = replay.Replay(project.contents, project.settings)
     counted.count(events)
     values, _ = counted.known()
-    labels = Labels.from_array(values, missing=UNKNOWN)
     audit = np.zeros(values.shape, bool)
     for pair, decision in counted.votes.decisions.items():
         audit[pair] = decision.audit and not project.contents.is_given(pair)
+    return Labels.from_array(values, missing=UNKNOWN), audit
+
+
+def _estimate(project: Project, events: Sequence[Event]) -> Quality:
+    labels, audit = labels_and_audits(project, events)
     model = replay.model_of(project.settings.learning)
     if labels.n_known == 0:
         model.prepare(project.bags, labels.n_classes)

@@ -27,12 +27,12 @@ from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier
-from bagwise.model.features import STANDARDISE
+from bagwise.model.features import CURVED, STANDARDISE
 from bagwise.project.events import Decision, Event, Pair, Votes
 from bagwise.project.known import known_values
 from bagwise.project.noise import People, examine, labels_of
-from bagwise.project.settings import ESTIMATE, Learning, Settings
-from bagwise.project.store import Contents
+from bagwise.project.settings import CURVED_SCALING, ESTIMATE, Learning, Settings
+from bagwise.project.store import UNKNOWN, Contents
 
 FOLDER = "snapshots"
 SNAPSHOT_EVERY = 100
@@ -42,6 +42,7 @@ SCALERS: dict[str, Callable[[], Any]] = {
     "standardise": lambda: STANDARDISE,
     "centre": lambda: StandardScaler(with_std=False),
     "none": lambda: None,
+    CURVED_SCALING: lambda: CURVED,
 }
 
 
@@ -70,7 +71,8 @@ class Replay:
         else:
             self.people = People.remembered(learning.noise, memory)
         labels = labels_of(self.contents, self.votes, self.people)
-        self.learner = learner_of(self.bags, self.contents.classes, labels, learning, memory)
+        from_nothing = not (self.contents.given != UNKNOWN).all(axis=1).any()
+        self.learner = learner_of(self.bags, self.contents.classes, labels, learning, memory, from_nothing)
         if memory is None:
             self.learner.take_up(self.known()[1], len(self.votes.decisions))
 
@@ -131,7 +133,7 @@ def teach(
 
 
 def learner_of(
-    bags: Bags, classes: Sequence[str], labels: Labels, learning: Learning, memory: Memory | None
+    bags: Bags, classes: Sequence[str], labels: Labels, learning: Learning, memory: Memory | None, from_nothing: bool
 ) -> ActiveLearner:
     """A learner with the project's settings."""
     return ActiveLearner(
@@ -139,6 +141,7 @@ def learner_of(
         list(classes),
         labels,
         model_of(learning),
+        scouting=from_nothing,
         criterion=learning.criterion,
         update=learning.update,
         audit=learning.audit,

@@ -8,12 +8,15 @@ from typing import Any
 
 from bagwise import criteria
 from bagwise.errors import BagwiseError, FileError
+from bagwise.granularity import Seconds
 from bagwise.model import solvers
 from bagwise.stopping import Goal
 
 FILE = "bagwise.toml"
 ESTIMATE = "estimate"
-SCALINGS = ("standardise", "centre", "none")
+CURVED_SCALING = "curved"
+GRANULARITIES = ("pair", "bag", "best_value")
+SCALINGS = ("standardise", "centre", "none", CURVED_SCALING)
 
 
 ALLOWED: dict[Any, Any] = {bool: bool, int: int, float: (int, float), str: str, float | str: (int, float, str)}
@@ -44,11 +47,19 @@ class Learning:
 
 @dataclass(frozen=True)
 class Asking:
-    """Who is asked what: seconds a question stays with one person; people asked about each pair of a share of them."""
+    """Who is asked what: seconds a question stays with one person; people asked about each pair of a share of them.
+
+    `granularity` says whether a question is about a pair, about a whole bag, or about what is worth more per second;
+    the three times are what an answer takes until enough are measured.
+    """
 
     lease_seconds: float = 300.0
     people: int = 1
     share: float = 1.0
+    granularity: str = "pair"
+    pair_seconds: float = 4.0
+    again_seconds: float = 2.0
+    bag_seconds: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,9 @@ class Settings:
             raise BagwiseError(f'noise = {noise!r} must be the share of wrong answers, less than 0.5, or "{ESTIMATE}".')
         if self.asking.people < 1 or self.asking.lease_seconds <= 0:
             raise BagwiseError("people must be at least 1 and lease_seconds more than 0.")
+        if self.asking.granularity not in GRANULARITIES:
+            raise BagwiseError(f"granularity must be one of {', '.join(GRANULARITIES)}.")
+        Seconds(self.asking.pair_seconds, self.asking.again_seconds, self.asking.bag_seconds)
         if self.learning.scaling not in SCALINGS:
             raise BagwiseError(f"scaling must be one of {', '.join(SCALINGS)}.")
         shape = self.picture

@@ -75,25 +75,36 @@ def most_likely(answers: Answers) -> Calibration:
 
 def by_class(answers: Answers, n_classes: int, draws: int, rng: np.random.Generator) -> Calibration:
     """A calibration for every class, which leans on that of all classes where the class has few answers."""
+    return _of_classes(_draw(*_with_classes(answers, n_classes), draws, rng), n_classes)
+
+
+def most_likely_by_class(answers: Answers, n_classes: int) -> Calibration:
+    """The calibration for every class where the posterior is highest."""
+    design, present, weights, mean, spread = _with_classes(answers, n_classes)
+    return _of_classes(_mode(design, present, weights, mean, spread**-2.0)[0][None], n_classes)
+
+
+def _with_classes(answers: Answers, n_classes: int) -> tuple[Array, Array, Array, Array, Array]:
+    """Design, what is so, weights, and mean and spread of (a, b, d0, d1, a_c, b_c)."""
     rows = np.arange(len(answers))
     effects = np.zeros((len(answers), 2 * n_classes))
     effects[rows, answers.classes] = 1
     effects[rows, n_classes + answers.classes] = answers.logits
     mean, spread = _prior(answers)
     spread_of_effects = np.repeat([CLASS[0], CLASS[1] * _slope_unit(answers)], n_classes)
-    weights = np.where(answers.audit, 1.0, CHOSEN_WEIGHT)
-    drawn = _draw(
+    return (
         np.hstack([_shared(answers), effects]),
         answers.present,
-        weights,
+        np.where(answers.audit, 1.0, CHOSEN_WEIGHT),
         np.concatenate([mean, np.zeros(2 * n_classes)]),
         np.concatenate([spread, spread_of_effects]),
-        draws,
-        rng,
     )
-    first = len(mean)
-    intercept = drawn[:, :1] + drawn[:, first : first + n_classes]
-    slope = drawn[:, 1:2] + drawn[:, first + n_classes :]
+
+
+def _of_classes(points: Array, n_classes: int) -> Calibration:
+    first = points.shape[1] - 2 * n_classes
+    intercept = points[:, :1] + points[:, first : first + n_classes]
+    slope = points[:, 1:2] + points[:, first + n_classes :]
     return Calibration(intercept, np.maximum(slope, LEAST_SLOPE))
 
 

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from bagwise.project import Asked, Event, Project, Said
+from bagwise.project import Event, Project, Said, WholeBag, answer_whole, undo_whole, whole_bags
+from bagwise.project.reviewing import position_of
 from bagwise.server.media import Medium, medium_of
 from bagwise.server.parts import AtDesk, Key, Person, Served
 
@@ -33,7 +34,10 @@ class Example(Bag):
 
 
 class QuestionOut(BaseModel):
-    """*Is the class in the bag?* `belief` is for those who ask for it."""
+    """*Is the class in the bag?* `belief` is for those who ask for it.
+
+    Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` are theirs.
+    """
 
     key: str
     bag: Bag
@@ -43,6 +47,8 @@ class QuestionOut(BaseModel):
     audit: bool
     belief: float
     examples: list[Example]
+    classes: list[str]
+    beliefs: list[float]
 
 
 class AnswerIn(BaseModel):
@@ -52,6 +58,17 @@ class AnswerIn(BaseModel):
     answer: Literal["present", "absent", "unsure", "skipped"]
     seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
     highlighted: bool = True
+
+
+class WholeAnswerIn(BaseModel):
+    """Which of the classes of a question about several are in the bag, which nobody can tell; the others are not."""
+
+    key: Key
+    classes: Annotated[list[str], Field(min_length=1)]
+    present: list[str]
+    unsure: list[str] = []
+    skip: bool = False
+    seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
 
 
 class UndoIn(BaseModel):
@@ -87,7 +104,9 @@ async def next_questions(
 ) -> list[QuestionOut]:
     """Up to `count` questions; asking again without answering gives the same."""
     asked = await desk.ask(person, count)
-    return await run_in_threadpool(lambda: [question_out(desk.project, one) for one in asked])
+    return await run_in_threadpool(
+        lambda: [question_out(desk.project, one) for one in whole_bags(desk.project, asked, person)]
+    )
 
 
 @router.post("/answers")
@@ -97,10 +116,20 @@ async def save_answer(desk: AtDesk, person: Person, said: AnswerIn) -> EventOut:
     return event_out(desk.project, await desk.save(Said(said.key, person, said.answer, said.seconds, shown)))
 
 
+@router.post("/answers/whole")
+def save_whole_answer(project: Served, person: Person, said: WholeAnswerIn) -> list[EventOut]:
+    """Save what was said about several classes of a bag; sent twice it is saved once."""
+    asked, present, unsure = (
+        [position_of(project, name) for name in names] for names in (said.classes, said.present, said.unsure)
+    )
+    events = answer_whole(project, said.key, person, asked, present, unsure, said.skip, said.seconds)
+    return [event_out(project, event) for event in events]
+
+
 @router.post("/undo")
 def undo(project: Served, person: Person, said: UndoIn) -> EventOut:
-    """Take back the last answer."""
-    return event_out(project, project.undo(person, said.key))
+    """Take back the last answer, or all that was said in the last go about a whole bag."""
+    return event_out(project, undo_whole(project, person, said.key)[-1])
 
 
 @router.post("/corrections")
@@ -116,8 +145,9 @@ def answers(project: Served, _: Person, count: Annotated[int, Query(ge=1, le=500
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
 
 
-def question_out(project: Project, asked: Asked) -> QuestionOut:
+def question_out(project: Project, question: WholeBag) -> QuestionOut:
     """A question with all that is shown of it."""
+    asked = question.asked
     return QuestionOut(
         key=asked.key,
         bag=bag_of(project, asked.bag),
@@ -127,6 +157,8 @@ def question_out(project: Project, asked: Asked) -> QuestionOut:
         audit=asked.audit,
         belief=asked.belief,
         examples=examples_of(project, asked.label_class),
+        classes=[project.classes[c] for c in question.classes],
+        beliefs=list(question.beliefs),
     )
 
 

@@ -1,6 +1,7 @@
 // One question, one key, the next question already there. Answers are kept until the server has them.
 
 import { drawBag, drawExample } from "/static/bag.js";
+import { checked, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
 import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
 import { prepare, pressMedium } from "/static/media.js";
@@ -33,7 +34,7 @@ const outbox = new Outbox(
     find("pending").textContent = waiting ? `${waiting} not saved yet, trying again…` : "";
   },
   (saved) => {
-    if (!Array.isArray(saved)) find("said").textContent = told(saved);
+    find("said").textContent = Array.isArray(saved) ? `Saved: ${saved.length} answers.` : told(saved);
     refreshSoon();
     if (!questions.length) fetchAhead();
   },
@@ -89,6 +90,7 @@ function show() {
   find("examples").replaceChildren();
   find("belief").textContent = "";
   find("audit").hidden = !one?.audit;
+  showChecklist(one, answerWhole);
   find("bag").hidden = !one;
   const finished = !one && !outbox.keys().size;
   find("nothing").hidden = !finished;
@@ -100,7 +102,8 @@ function show() {
     return;
   }
   const article = STARTS_WITH_A_VOWEL.test(one.class_name) ? "an" : "a";
-  find("question").replaceChildren(`Is there ${article} `, make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
+  if (isWhole(one)) find("question").textContent = `Which of these are in this ${one.bag_word}?`;
+  else find("question").replaceChildren(`Is there ${article} `, make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
   find("which").textContent = one.bag.id;
   find("bag").replaceChildren(drawBag(one.bag, one.evidence));
   find("bag").classList.toggle("highlight", highlighted);
@@ -110,11 +113,21 @@ function show() {
   shownAt = performance.now();
 }
 
+function answerWhole(skip = false) {
+  const one = questions[0];
+  send("/api/answers/whole", { key: one.key, ...checked(), skip: skip === true, seconds: (performance.now() - shownAt) / 1000 });
+}
+
 function answer(said) {
-  const one = questions.shift();
+  const one = questions[0];
   if (!one) return;
-  answered.add(one.key);
-  outbox.send("/api/answers", { key: one.key, answer: said, seconds: (performance.now() - shownAt) / 1000, highlighted });
+  send("/api/answers", { key: one.key, answer: said, seconds: (performance.now() - shownAt) / 1000, highlighted });
+}
+
+function send(path, body) {
+  questions.shift();
+  answered.add(body.key);
+  outbox.send(path, body);
   show();
   if (questions.length < AHEAD) fetchAhead();
 }
@@ -137,11 +150,24 @@ function toggleHighlight() {
   document.querySelector("#aids [data-key=h]").setAttribute("aria-pressed", String(highlighted));
 }
 
+function believed(one) {
+  if (!isWhole(one)) return `The model believes it with ${percent(one.belief)}.`;
+  return one.classes.map((name, place) => `${name} ${percent(one.beliefs[place])}`).join(", ");
+}
+
+function pressWhole(key) {
+  if (key === "Enter") answerWhole();
+  else if (key === "s" || key === "ArrowRight") answerWhole(true);
+  else return pressChecklist(key);
+  return true;
+}
+
 function press(key) {
+  if (isWhole(questions[0]) && (pressWhole(key) || key in ANSWERS)) return true;
   if (key in ANSWERS) answer(ANSWERS[key]);
   else if (UNDO.includes(key)) undo();
   else if (key === "h") toggleHighlight();
-  else if (key === "b" && questions[0]) find("belief").textContent = `The model believes it with ${percent(questions[0].belief)}.`;
+  else if (key === "b" && questions[0]) find("belief").textContent = believed(questions[0]);
   else return pressMedium(key);
   return true;
 }

@@ -1,0 +1,16 @@
+"""The thresholds of a project's model: above which probability a class is predicted, for the metric one names."""
+
+from bagwise import quality
+from bagwise.model import MIMLClassifier
+from bagwise.project.project import Project
+from bagwise.project.quality import labels_and_audits
+from bagwise.quality import decisions
+
+
+def decide(project: Project, model: MIMLClassifier, metric: str) -> MIMLClassifier:
+    """Give the fitted model the thresholds that are best for the metric, as far as the answers can tell."""
+    labels, audit = labels_and_audits(project, project.events)
+    out_of_fold = quality.crossfit(model, project.bags, labels)
+    made = decisions.learn(model.predict_proba(project.bags), out_of_fold, labels, audit, metric)
+    model.thresholds_ = made.thresholds(labels.n_classes)
+    return model
