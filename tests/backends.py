@@ -3,7 +3,6 @@
 Where there is no card the fused kernels run in Triton's interpreter, so the same code is tested everywhere.
 """
 
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,10 +11,6 @@ import pytest
 import torch
 
 from bagwise import kernels
-
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
-
 from bagwise.kernels import device
 from bagwise.kernels.device import fused
 

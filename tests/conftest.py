@@ -1,3 +1,4 @@
+import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,12 @@ from bagwise import Bags, Labels, datasets
 from bagwise.formats import Source
 from bagwise.project import Project, rankings
 from tests import postgres
+
+# Where there is no card, Triton's kernels are interpreted; this has to be said before anything imports them.
+if not Path("/dev/nvidia0").exists():
+    os.environ["TRITON_INTERPRET"] = "1"
+# As wide as a window is: no test is about where a table breaks its words.
+os.environ.setdefault("COLUMNS", "120")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -159,7 +160,9 @@ def test_a_kill_in_the_middle_keeps_what_was_cut(here, cut_now):
     names = [f"{number:02}.txt" for number in range(24)]
     write(here / "texts", *names)
     words = ["init", "p", "--from", "texts", "--classes", "classes.txt", "--embed", "tests.cutting.embeddings:slowly"]
-    process = subprocess.Popen([sys.executable, "-m", "bagwise", *words], stderr=subprocess.DEVNULL)
+    with_tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "bagwise", *words]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=with_tests)
     index = here / ".p.cutting" / "index.jsonl"
     while not (index.exists() and index.read_bytes().count(b"\n") >= 5):
         assert process.poll() is None, "it must not be done before it is killed"

@@ -59,10 +59,12 @@ class RandomPool:
 class Conversation:
     """A learner that is told the truth about its question and asks the next, call by call."""
 
-    def __init__(self, pool: RandomPool, criterion: str, update: str) -> None:
+    def __init__(self, pool: RandomPool, criterion: str, update: str, device: str = "cpu") -> None:
         model = MIMLClassifier(max_iter=3)
         self._truth = pool.truth
-        self.learner = ActiveLearner(pool.bags, pool.classes, pool.labels(), model, criterion, update=update, audit=0.0)
+        self.learner = ActiveLearner(
+            pool.bags, pool.classes, pool.labels(), model, criterion, update=update, audit=0.0, device=device
+        )
         self._question = self.learner.ask()
 
     def __call__(self) -> None:

@@ -79,7 +79,7 @@ class Resident:
     @classmethod
     def of(cls, instances: Instances, device: str = "cuda", stream: bool | None = None) -> "Resident":
         """`stream`: leave the features where they are; by default when they do not fit into the free memory."""
-        place = torch.device(device)
+        place = _numbered(torch.device(device))
         x = torch.from_numpy(np.ascontiguousarray(instances.x))
         streamed = _too_large(x, place) if stream is None else stream
         x = _pinned(x, place) if streamed else x.to(place)
@@ -158,6 +158,12 @@ class Resident:
             scoring.wait_event(there)
             yield part, block
             scored[number % 2].record(scoring)
+
+
+def _numbered(device: torch.device) -> torch.device:
+    """Which card it is: to torch, `cuda` is not the same as the one it stands for."""
+    current = device.type == "cuda" and device.index is None
+    return torch.device("cuda", torch.cuda.current_device()) if current else device
 
 
 def _like(x: Tensor, values: Array, device: torch.device) -> Tensor:
