@@ -1,6 +1,6 @@
 """Write the tables of docs/performance.md from what `bagwise bench` left in benchmarks/results.
 
-bagwise bench kernels learner --out benchmarks/results     (likewise scale, train, peers)
+bagwise bench kernels learner --out benchmarks/results     (likewise scale, train, peers, gpu)
 python benchmarks/performance.py
 """
 
@@ -11,7 +11,7 @@ from bagwise.bench import Document
 from bagwise.bench._showing import markdown
 
 PAGE = ROOT / "docs" / "performance.md"
-FILES = ("kernels-learner", "scale", "train", "peers")
+FILES = ("kernels-learner", "scale", "train", "peers", "gpu")
 
 
 def tables():
