@@ -5,7 +5,9 @@
 Every annotator signs in with a token of their own and does one thing: send the answer, fetch the next question. First
 one of them alone, then all without a pause (`flat out`), then all with a pause of about a second before each answer, as
 fast people have (`paced`). Afterwards what the server acknowledged is compared with the database, and `bagwise check`
-replays it. The figure of merit is the 99th percentile of answer + next question over the median of one alone.
+replays it. The figure of merit is the 99th percentile of answer + next question over the median of one alone, for people
+at their pace: below 10. Flat out it cannot be, however fast the server is: fifty who never pause wait for each other,
+at least 50/2 times as long on two cores as one who is alone.
 """
 
 import argparse
@@ -73,6 +75,31 @@ class Served:
         self.process.wait(60)
 
 
+class Connection:
+    """Just enough of HTTP: a library's client would take more of the two cores than the server does."""
+
+    def __init__(self, address, token):
+        self._host, self._port = address.removeprefix("http://").split(":")
+        self._head = f" HTTP/1.1\r\nHost: {self._host}:{self._port}\r\nAuthorization: Bearer {token}\r\n"
+
+    async def __aenter__(self):
+        self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
+        return self
+
+    async def __aexit__(self, *_):
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def send(self, request, body=None):
+        """The status and what came with it."""
+        content = b"" if body is None else json.dumps(body).encode()
+        kind = f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n" if content else ""
+        self._writer.write(f"{request}{self._head}{kind}\r\n".encode() + content)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+        return int(head.split()[1]), json.loads(await self._reader.readexactly(length))
+
+
 class Crowd:
     """Annotators who answer what is true; `acknowledged` has what the server said it saved, `handed` what it asked."""
 
@@ -91,8 +118,7 @@ class Crowd:
 
     async def _one(self, token, until, pause, number):
         times, draw = [], random.Random(number)
-        headers = {"Authorization": f"Bearer {token}"}
-        async with httpx.AsyncClient(base_url=self.address, headers=headers, timeout=60) as client:
+        async with Connection(self.address, token) as client:
             question = await self._next(client)
             while question is not None and time.monotonic() < until:
                 await asyncio.sleep(pause * draw.uniform(0.5, 1.5))
@@ -104,21 +130,21 @@ class Crowd:
         return times
 
     async def _next(self, client):
-        response = await client.get("/api/questions/next")
-        if response.status_code != 200 or not response.json():
-            self.faults.append(response.text)
+        status, questions = await client.send("GET /api/questions/next")
+        if status != 200 or not questions:
+            self.faults.append(questions)
             return None
-        return response.json()[0]
+        return questions[0]
 
     async def _answer(self, client, question):
         pair = int(question["bag"]["id"]), int(question["class_name"].split()[1])
         self.handed.append(pair)
         body = {"key": question["key"], "answer": "present" if self.truth[pair] else "absent", "seconds": 1.0}
-        response = await client.post("/api/answers", json=body)
-        if response.status_code != 200:
-            self.faults.append(response.text)
+        status, event = await client.send("POST /api/answers", body)
+        if status != 200:
+            self.faults.append(event)
             return False
-        self.acknowledged.append((question["key"], *pair, response.json()["number"]))
+        self.acknowledged.append((question["key"], *pair, event["number"]))
         return True
 
 
@@ -187,7 +213,7 @@ def main():
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=2) + "\n")
     Console().print_json(data=found)
-    if not in_order(found) or max(found["p99 / median alone"].values()) >= LIMIT:
+    if not in_order(found) or found["p99 / median alone"]["paced"] >= LIMIT:
         sys.exit("Something was lost, doubled or refused, or the 99th percentile is too high.")
 
 

@@ -22,8 +22,8 @@ from bagwise.project.rankings import Ranking, Turn, Wait
 from bagwise.project.record import Record
 
 SPARE_CANDIDATES = 60
-IN_STORE = 100
-"""For each question that is out: while everything is fitted anew, for many seconds, no newer ranking comes."""
+IN_STORE, LEAST_IN_STORE = 100, 2000
+"""For each question that is out, and at least: while everything is fitted anew, for seconds, no newer ranking comes."""
 PRUNE_AFTER = 64
 TRIES = 30
 
@@ -83,6 +83,7 @@ class Handing:
         """What is worth waiting for before questions are handed out, after there were too few `tried` times."""
         record = self.record
         needed = wanted + (1 + IN_STORE) * self._out + record.votes.half_asked + SPARE_CANDIDATES
+        needed = max(needed, LEAST_IN_STORE)
         return record.teaching.rankings.waits(len(record.events), needed << tried, patiently=tried > 0)
 
     def hand_out(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
