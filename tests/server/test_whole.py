@@ -2,7 +2,7 @@
 
 import time
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from bagwise.cli._demo import make_demo
