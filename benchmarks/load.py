@@ -5,9 +5,8 @@
 Every annotator signs in with a token of their own and does one thing: send the answer, fetch the next question. First
 one of them alone, then all without a pause (`flat out`), then all with a pause of about a second before each answer, as
 fast people have (`paced`). Afterwards what the server acknowledged is compared with the database, and `bagwise check`
-replays it. The figure of merit is the 99th percentile of answer + next question over the median of one alone, for
-people at their pace: below 10. Flat out it cannot be, however fast the server is: fifty who never pause wait for each
-other, at least 50/2 times as long on two cores as one who is alone.
+replays it. The figure of merit is the 99th percentile of answer + next question over the median of one alone: below 10
+in both. Flat out it is a matter of throughput: fifty who never pause have the cores busy all the time.
 """
 
 import argparse
@@ -213,7 +212,7 @@ def main():
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=2) + "\n")
     Console().print_json(data=found)
-    if not in_order(found) or found["p99 / median alone"]["paced"] >= LIMIT:
+    if not in_order(found) or max(found["p99 / median alone"].values()) >= LIMIT:
         sys.exit("Something was lost, doubled or refused, or the 99th percentile is too high.")
 
 

@@ -9,13 +9,13 @@ from bagwise import ActiveLearner, BagwiseError, Labels, MIMLClassifier
 from bagwise.kernels import log_likelihood_and_gradient
 from bagwise.model import solvers
 from tests.oracles import model as oracle
-from tests.test_kernels import BOTH, EXTREME, TOLERANCE, make
+from tests.test_kernels import BOTH, TOLERANCE, make
 
 EVERY = pytest.mark.parametrize("name", solvers.available())
 
 
 @BOTH
-@pytest.mark.parametrize("logits", EXTREME)
+@pytest.mark.parametrize("logits", oracle.EXTREME)
 @pytest.mark.parametrize("value", [(1, 1, 1), (0, 0, 0), (1, 0, 1), (0, 1, 0)])
 @pytest.mark.parametrize("flip", [(0.1, 0.1, 0.1), (0.0, 0.3, 0.0), (1e-6, 0.0, 0.49)])
 def test_extreme_logits_are_finite_and_right(dtype, logits, value, flip):

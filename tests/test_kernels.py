@@ -78,19 +78,8 @@ def test_gradient_equals_finite_differences_with_a_background_class(rng):
         assert slope == pytest.approx(by_bias[c], abs=1e-7)
 
 
-EXTREME = [
-    [[1e4, -1e4, 0.0]],
-    [[1e4, 1e4, -1e4]],
-    [[-1e4, -1e4, -1e4]],
-    [[0.0, -1e4, -9.99e3], [5.0, -1e4, -1e4]],
-    [[800.0, 0.0, 1.0], [-800.0, 0.0, 1.0]],
-    [[90.0, 0.0, 0.0], [0.0, 90.0, 0.0], [0.0, 0.0, 90.0]],
-    [[40.0, 0.0, -60.0], [39.5, 40.0, -70.0]],
-]
-
-
 @BOTH
-@pytest.mark.parametrize("logits", EXTREME)
+@pytest.mark.parametrize("logits", oracle.EXTREME)
 @pytest.mark.parametrize("value", [(1, 1, 1), (0, 0, 0), (1, 0, 1), (0, 1, 0)])
 def test_extreme_logits_are_finite_and_right(dtype, logits, value):
     """Identity features make the logits exactly the weights' columns."""

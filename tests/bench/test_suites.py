@@ -1,6 +1,5 @@
 """Every suite at a tiny size: figures that are there, finite, and say what they are compared with."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from bagwise.errors import BagwiseError
 from bagwise.model import MIMLClassifier, solvers
 
 TINY = PoolSize(60, instances=3, features=8, classes=4)
-needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 HERE = Path(sys.executable)
 
 
@@ -67,7 +65,6 @@ def test_growth_is_the_slope_of_what_was_timed(monkeypatch):
     assert [figure.ratio for figure in report.figures] == pytest.approx([2.0] * 8)
 
 
-@needs_torch
 def test_train_reaches_the_same_objective_as_torch(monkeypatch):
     small = datasets.load("synthetic", bags=40, features=4)
     monkeypatch.setattr(_race.datasets, "load", lambda _: small)
@@ -108,7 +105,6 @@ def test_the_formulas_as_they_read_ask_what_bagwise_asks():
     assert theirs.details["bag accuracy"] == ours[1].details["bag accuracy"]
 
 
-@needs_torch
 def test_numpy_torch_and_the_kernels_agree():
     import torch
 
@@ -128,7 +124,6 @@ def test_numpy_torch_and_the_kernels_agree():
         np.testing.assert_allclose(found, expected, rtol=2e-4, atol=1e-6)
 
 
-@needs_torch
 def test_gpu_runs_wherever_torch_does():
     report = measured(gpu, gpu.Size(TINY, rounds=2, device="cpu"))
     assert {figure.floor for figure in report.figures} == {gpu.FLOOR, gpu.COPIED}

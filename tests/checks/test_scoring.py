@@ -44,19 +44,8 @@ def test_presence_equals_enumeration_of_all_labellings(backend, dtype):
     assert present.dtype == dtype
 
 
-EXTREME = [
-    [[1e4, -1e4, 0.0]],
-    [[1e4, 1e4, -1e4]],
-    [[-1e4, -1e4, -1e4]],
-    [[0.0, -1e4, -9.99e3], [5.0, -1e4, -1e4]],
-    [[800.0, 0.0, 1.0], [-800.0, 0.0, 1.0]],
-    [[90.0, 0.0, 0.0], [0.0, 90.0, 0.0], [0.0, 0.0, 90.0]],
-    [[40.0, 0.0, -60.0], [39.5, 40.0, -70.0]],
-]
-
-
 @EVERY
-@pytest.mark.parametrize("logits", EXTREME)
+@pytest.mark.parametrize("logits", oracle.EXTREME)
 def test_extreme_logits_are_finite_and_right(backend, dtype, logits):
     """Identity features make the logits exactly the weights' columns."""
     n = len(logits)

@@ -5,6 +5,16 @@ import itertools
 import mpmath
 import numpy as np
 
+EXTREME = [
+    [[1e4, -1e4, 0.0]],
+    [[1e4, 1e4, -1e4]],
+    [[-1e4, -1e4, -1e4]],
+    [[0.0, -1e4, -9.99e3], [5.0, -1e4, -1e4]],
+    [[800.0, 0.0, 1.0], [-800.0, 0.0, 1.0]],
+    [[90.0, 0.0, 0.0], [0.0, 90.0, 0.0], [0.0, 0.0, 90.0]],
+    [[40.0, 0.0, -60.0], [39.5, 40.0, -70.0]],
+]
+
 
 def softmax(logits):
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -89,7 +90,7 @@ def converse(make: Callable[[Task], Peer]) -> None:
     np.savez(sys.argv[2], seconds=np.array(seconds), asked=np.array(asked), predicted=peer.predict())
 
 
-class BinaryProblems:
+class BinaryProblems(ABC):
     """What the one-problem-per-class peers share: scores kept for every pair, made anew for the class that changed."""
 
     def __init__(self, task: Task) -> None:
@@ -117,6 +118,6 @@ class BinaryProblems:
         if len(open_bags):
             self.scores[open_bags, label_class] = self.learn_and_score(label_class, y, open_bags)
 
+    @abstractmethod
     def learn_and_score(self, label_class: int, y: Array, open_bags: Array) -> Array:
         """Fit the class to the known of `y` and score the open bags: larger is asked sooner."""
-        raise NotImplementedError
