@@ -95,7 +95,7 @@ def test_refits_from_scratch_escape_a_poor_valley(digits):
     from bagwise.model.solvers import Settings, State, replay
 
     learner = taught(digits)
-    objective = learner.model.objective_of(learner._instances, digits.labels)
+    objective = learner.model.objective_of(learner._held.place.instances, digits.labels)
     far = State(50 * np.random.default_rng(0).standard_normal(learner.model.weights_.shape), replay.REFIT_EVERY - 1)
     refitted = replay.update(objective, far, np.array([0]), np.array([0]), Settings())
     third = State(far.weights, 3 * replay.REFIT_EVERY - 1)

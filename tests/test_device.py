@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bagwise import ActiveLearner, Bags, BagwiseError, learner
+from bagwise import ActiveLearner, Bags, BagwiseError, holding
 from bagwise.kernels.device import fused
 from bagwise.selection_on_device import DeviceSelection
 
@@ -25,7 +25,7 @@ def test_the_same_questions_as_on_the_cpu(rng, monkeypatch, dtype, update, crite
     bags, truth = make(rng, dtype)
     options = {"criterion": criterion, "update": update, "random_state": 3}
     here = ActiveLearner(bags, list("abcdef"), **options)
-    monkeypatch.setattr(learner, "_selection_on", lambda _: DeviceSelection(DEVICE))
+    monkeypatch.setattr(holding, "selection_on", lambda _: DeviceSelection(DEVICE))
     if DEVICE == "cpu":
         # The interpreter of the fused kernels is slow, and they are checked elsewhere.
         monkeypatch.setattr(fused, "serves", lambda *_: False)

@@ -1,13 +1,13 @@
 """The opening: the first questions find a bag of every class, sooner than chance, then complete bags, then end."""
 
 import numpy as np
-import pytest
 
-from bagwise import ActiveLearner, datasets
+from bagwise import ActiveLearner, datasets, scouting
 from bagwise.labels import Labels
+from bagwise.ledger import Totals
 from bagwise.model import Pool
 from bagwise.opening import BAGS_PER_CLASS, COMPLETED, LIKELY, PRESENT, SCOUTED, completing, opening
-from bagwise.scouting import MOST_DENIALS, Scout
+from bagwise.scouting import MOST_DENIALS
 
 
 def answers_until_all_found(data, scouting, seed):
@@ -33,31 +33,39 @@ def test_every_class_is_found_sooner_than_by_chance():
     assert np.median(scouted) < 0.6 * np.median(by_chance)
 
 
-@pytest.fixture
-def scout():
-    return Scout(np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], np.float32))
+CLUSTERS = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], np.float32)
 
 
-def test_a_class_is_looked_for_where_it_was_not_denied(scout):
+def scores_with(labels):
+    told = np.flatnonzero(labels.known.any(axis=1))
+    is_class = scouting.suspicion(CLUSTERS[told], labels.select(told))
+    return scouting.scores(CLUSTERS, is_class, unfound(labels))
+
+
+def unfound(labels):
+    return scouting.unfound(Totals.of(labels, np.zeros_like(labels.known)))
+
+
+def test_a_class_is_looked_for_where_it_was_not_denied():
     labels = Labels.unknown(4, 2)
     labels.record(0, 0, False)
-    scores = scout.scores(labels, ~labels.known)
+    scores = scores_with(labels)
     assert scores[2, 0] > scores[1, 0]
 
 
-def test_what_was_denied_to_the_others_is_likely_of_the_class_that_is_left(scout):
+def test_what_was_denied_to_the_others_is_likely_of_the_class_that_is_left():
     labels = Labels.unknown(4, 3)
     labels.record(1, 0, False)
     labels.record(1, 1, False)
-    scores = np.where(labels.known, -1, scout.scores(labels, ~labels.known))
+    scores = np.where(labels.known, -1, scores_with(labels))
     assert np.unravel_index(scores.argmax(), scores.shape) == (1, 2)
 
 
-def test_found_classes_are_not_looked_for(scout):
+def test_found_classes_are_not_looked_for():
     labels = Labels.unknown(4, 2)
     labels.record(3, 1, True)
-    assert Scout.unfound(labels, ~labels.known).tolist() == [True, False]
-    scores = scout.scores(labels, ~labels.known)
+    assert unfound(labels).tolist() == [True, False]
+    scores = scores_with(labels)
     assert scores[:, 0].min() > 0
     assert (scores[:, 1] == 0).all()
 
@@ -98,17 +106,17 @@ def test_a_bag_that_was_begun_is_completed_but_for_what_is_unlikely(rng):
     assert np.count_nonzero(np.diff(bags)) == len(set(bags)) - 1, "one bag after the other"
 
 
-def test_the_opening_ends_when_enough_is_known(rng, scout):
+def test_the_opening_ends_when_enough_is_known(rng):
     most = COMPLETED * 4
-    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda: scout) is not None
-    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda: scout) is None
-    assert opening(known_pool(rng, 300, 4, most, 0), lambda: scout) is None
+    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda _: np.zeros(1)) is not None
+    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda _: np.zeros(1)) is None
+    assert opening(known_pool(rng, 300, 4, most, 0), lambda _: np.zeros(1)) is None
 
 
-def test_few_bags_are_not_completed(rng, scout):
+def test_few_bags_are_not_completed(rng):
     known = 40
-    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4), lambda: scout) is not None
-    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda: scout) is None
+    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4), lambda _: np.zeros(1)) is not None
+    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda _: np.zeros(1)) is None
 
 
 def test_labelled_bags_make_an_opening_needless():
@@ -124,9 +132,9 @@ def test_more_instances_than_are_clustered_and_fewer_than_clusters(monkeypatch):
     monkeypatch.setattr("bagwise.scouting.MOST_CLUSTERED", 200)
     monkeypatch.setattr("bagwise.scouting.ROWS_AT_A_TIME", 300)
     learner = ActiveLearner(data.bags, data.classes)
-    clusters = learner._scout.clusters
+    clusters = learner._held.place.clusters(learner._held.landmarks)
     assert clusters.shape == (300, 36)
     assert clusters.any(axis=1).all()
     tiny = ActiveLearner([[[0.0]], [[1.0]]], ["a", "b", "c", "d"])
-    assert tiny._scout.clusters.shape[1] == 2
+    assert len(tiny._held.landmarks.centres) == 2
     assert tiny.ask().classes

@@ -127,7 +127,7 @@ def same_as_full(learner):
 
 def one_random_step(learner, truth, rng):
     """An answer mostly, or a change of mind."""
-    known = np.argwhere(learner.labels.known | learner._withdrawn)
+    known = np.argwhere(~learner._ledger.askable)
     kind = rng.random()
     if kind < 0.1 and learner.last_told is not None:
         learner.undo()
@@ -178,7 +178,7 @@ def test_the_best_few_are_those_of_a_full_pass(rng):
         pool = learner.pool()
         expected = granularity.pair(pool, criteria.uncertainty(pool), 9)
         found = [(q.bag, q.classes, q.score) for q in learner.ranked(9)]
-        assert found == [tuple(choice) for choice in expected]
+        assert found == [tuple(choice[:3]) for choice in expected]
     assert learner.statistics.scans < 5
     again = pickle.loads(pickle.dumps(learner))
     assert again.ask() == learner.ask()

@@ -40,7 +40,7 @@ def _entropy(present):
 def _member(pool, number):
     """P1 by a model that has seen each labelled bag as often as its lot says."""
     labelled = np.flatnonzero(pool.known.any(axis=1))
-    lots = keyed_uniform(pool.seed, pool.keys[labelled], np.array(DRAW + pool.n_known * MEMBERS + number))
+    lots = keyed_uniform(pool.seed, pool.keys[labelled], np.array(DRAW + pool.totals.n_known * MEMBERS + number))
     drawn = np.repeat(labelled, np.searchsorted(TIMES, lots))
     if len(drawn) == 0:
         return np.minimum(pool.present, 1.0).astype(float)

@@ -48,7 +48,7 @@ def expected_error_reduction(pool):
 
 def _judged(pool):
     bags = np.flatnonzero(pool.askable.any(axis=1))
-    lots = keyed_uniform(pool.seed, pool.keys[bags], np.array(DRAW + pool.n_known))
+    lots = keyed_uniform(pool.seed, pool.keys[bags], np.array(DRAW + pool.totals.n_known))
     return bags[np.argsort(lots)[:JUDGED]]
 
 

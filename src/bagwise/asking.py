@@ -17,6 +17,7 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
 from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
+from bagwise.ledger import Ledger, SparseLedger, Told
 
 Present = bool | None
 
@@ -30,7 +31,8 @@ class Question:
     """*Are these classes in this bag?* Usually one class; a whole-bag query has several.
 
     `evidence` names, for each class, the instance of the bag that carries most of P(class), and `belief` is P(class in
-    bag), both by the model that asks. An `audit` question was drawn at random from those still open, not chosen.
+    bag), both by the model that asks. An `audit` question was drawn at random from those still open, not chosen. A
+    `partial` one is the best of those bags only that could be looked at in time.
     """
 
     bag: int
@@ -39,6 +41,7 @@ class Question:
     score: float = float("nan")
     audit: bool = False
     belief: tuple[float, ...] = ()
+    partial: bool = False
 
     def cost(self, classes_per_query: int = 1) -> int:
         """Pair queries it costs when a person answers `classes_per_query` classes of a bag in one go."""
@@ -127,10 +130,23 @@ class Learner(ABC):
         if not isinstance(random_state, int | np.integer):
             raise BagwiseError(f"random_state={random_state!r} must be a whole number: questions are keyed by it.")
         self.random_state = int(random_state)
-        self.labels = self._initial_labels(labels)
-        self._withdrawn = np.zeros(self.labels.known.shape, bool)
+        self._ledger = self._first_ledger(labels)
+        if self._ledger.shape[1] != len(self.classes):
+            raise BagwiseError(f"The labels have {self._ledger.shape[1]} columns for {len(self.classes)} classes.")
         self._answers: dict[int, Answer] = {}
         self._told = 0
+
+    @property
+    def labels(self) -> Labels:
+        """What is known of every pair."""
+        if isinstance(self._ledger, SparseLedger):
+            raise BagwiseError("The labels of all bags are not kept here: `told` has those of the bags asked about.")
+        return self._ledger.labels
+
+    @property
+    def told(self) -> Told:
+        """What is known of the bags of which anything is, and what nobody could tell."""
+        return self._ledger.told()
 
     @abstractmethod
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
@@ -167,7 +183,7 @@ class Learner(ABC):
         return self._questions(self._askable(count))
 
     def _askable(self, count: int) -> int:
-        open_pairs = int(np.count_nonzero(~(self.labels.known | self._withdrawn)))
+        open_pairs = self._ledger.totals.n_open
         if open_pairs == 0:
             raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
         return min(count, open_pairs)
@@ -196,7 +212,7 @@ class Learner(ABC):
     @property
     def exhausted(self) -> bool:
         """Whether nothing is left to ask."""
-        return bool((self.labels.known | self._withdrawn).all())
+        return self._ledger.totals.n_open == 0
 
     def _learn(self, answer: Answer) -> None:
         """Take an answer in, or, if anything goes wrong on the way, be as before."""
@@ -208,9 +224,9 @@ class Learner(ABC):
         try:
             for label_class, present in zip(answer.classes, answer.present, strict=True):
                 if present is None:
-                    self._withdrawn[answer.bag, label_class] = True
+                    self._ledger.withdraw(answer.bag, label_class)
                 else:
-                    self.labels.record(answer.bag, label_class, present, answer.flip)
+                    self._ledger.record(answer.bag, label_class, present, answer.flip)
                     told.append(label_class)
             with single_threaded_blas():
                 self._update(answer, told)
@@ -225,16 +241,10 @@ class Learner(ABC):
 
     def _forget(self, answer: Answer) -> None:
         for label_class in answer.classes:
-            self.labels.forget(answer.bag, label_class)
-            self._withdrawn[answer.bag, label_class] = False
+            self._ledger.forget(answer.bag, label_class)
 
-    def _initial_labels(self, labels: Any) -> Labels:
-        if labels is None:
-            return Labels.unknown(len(self.bags), len(self.classes))
-        known = Labels.of(labels, len(self.bags)).copy()
-        if known.n_classes != len(self.classes):
-            raise BagwiseError(f"The labels have {known.n_classes} columns for {len(self.classes)} classes.")
-        return known
+    def _first_ledger(self, labels: Any) -> Ledger:
+        return Ledger.of(labels, len(self.bags), len(self.classes))
 
     def _refuse_bad_classes(self) -> None:
         if not self.classes:
@@ -244,7 +254,7 @@ class Learner(ABC):
             raise BagwiseError(f"The class {min(repeated)} is named more than once.")
 
     def _refuse_misfit(self, answer: Answer) -> None:
-        bags, classes = self.labels.known.shape
+        bags, classes = self._ledger.shape
         if len(answer.present) != len(answer.classes):
             raise BagwiseError(
                 f"The question names {len(answer.classes)} classes but {len(answer.present)} answers came."
@@ -259,8 +269,8 @@ class Learner(ABC):
 
     def _refuse_answered(self, answer: Answer) -> None:
         for label_class in answer.classes:
-            if self.labels.known[answer.bag, label_class] or self._withdrawn[answer.bag, label_class]:
+            if not self._ledger.is_open(answer.bag, label_class):
                 raise BagwiseError(
-                    f"Bag {self.bags.ids[answer.bag]}, class {self.classes[label_class]} has been answered already: "
+                    f"Bag {self.bags.name(answer.bag)}, class {self.classes[label_class]} has been answered already: "
                     "undo it first."
                 )

@@ -120,7 +120,7 @@ class Bags:
         empty = np.flatnonzero(self.sizes < 1)
         if len(empty):
             raise BagwiseError(
-                f"Bag {self._name(empty[0])} is empty: every bag needs at least one instance "
+                f"Bag {self._quoted(empty[0])} is empty: every bag needs at least one instance "
                 f"({len(empty)} of {len(self)} bags have none)."
             )
 
@@ -132,12 +132,16 @@ class Bags:
                 bag = int(np.searchsorted(self.offsets, start + row, side="right")) - 1
                 kind = "missing (NaN)" if np.isnan(self.instances[start + row, column]) else "infinite"
                 raise BagwiseError(
-                    f"Bag {self._name(bag)} has a value that is {kind} in feature column {column} "
+                    f"Bag {self._quoted(bag)} has a value that is {kind} in feature column {column} "
                     f"(instance {start + row - self.offsets[bag]}): fill or drop it first."
                 )
 
-    def _name(self, bag: int) -> str:
+    def _quoted(self, bag: int) -> str:
         return repr(self.ids[bag].item() if isinstance(self.ids[bag], np.generic) else self.ids[bag])
+
+    def name(self, bag: int) -> str:
+        """The id of one bag, as text."""
+        return str(self.ids[bag])
 
 
 def _as_bag(name: Any, given: npt.ArrayLike) -> Array:

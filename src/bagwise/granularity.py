@@ -9,7 +9,7 @@
 Exact ties are broken at random, keyed by seed, bag and class.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,12 +25,16 @@ TIES = 0x7165
 FEWEST_QUERIED = 0.5
 
 
+Rank = tuple[float, float]
+
+
 class Choice(NamedTuple):
-    """A bag, the classes asked about it, and the score that won."""
+    """A bag, the classes asked about it, and their score; `rank` is by what it won, and then by which lot."""
 
     bag: int
     classes: tuple[int, ...]
     score: float
+    rank: Rank = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -53,28 +57,33 @@ class Seconds:
 Granularity = Callable[[Pool, Array, int], list[Choice]]
 
 
-def _best(scores: Array, allowed: Array, count: int, priority: Callable[[Array], Array]) -> Array:
-    """Positions of the `count` largest allowed scores, best first; equal scores by priority."""
+def merged(parts: Iterable[Iterable[Choice]], count: int) -> list[Choice]:
+    """The best of several parts of a pool, from the best of each."""
+    return sorted((choice for part in parts for choice in part), key=lambda choice: choice.rank, reverse=True)[:count]
+
+
+def _best(scores: Array, allowed: Array, count: int, lot: Callable[[Array], Array]) -> list[tuple[int, Rank]]:
+    """Positions of the `count` largest allowed scores, best first, with what ranks them; equal scores by lot."""
     count = min(count, int(np.count_nonzero(allowed)))
     if count == 0:
-        return np.empty(0, np.int64)
+        return []
     values = np.where(allowed, scores, -np.inf)
     lowest = values.max() if count == 1 else np.partition(values, len(values) - count)[-count]
     candidates = np.flatnonzero((values >= lowest) & allowed)
-    order = np.lexsort((-priority(candidates), -values[candidates])) if len(candidates) > 1 else [0]
-    best: Array = candidates[order][:count]
-    return best
+    lots = lot(candidates)
+    order = np.lexsort((-lots, -values[candidates]))[:count]
+    return [(int(candidates[i]), (float(values[candidates[i]]), float(lots[i]))) for i in order]
 
 
 def pair(pool: Pool, scores: Array, count: int) -> list[Choice]:
     """The `count` best unknown pairs."""
     classes = pool.shape[1]
 
-    def priority(candidates: Array) -> Array:
+    def lot(candidates: Array) -> Array:
         return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates // classes], candidates % classes)
 
-    best = _best(scores.ravel(), pool.askable.ravel(), count, priority)
-    return [Choice(int(p // classes), (int(p % classes),), float(scores.flat[p])) for p in best]
+    best = _best(scores.ravel(), pool.askable.ravel(), count, lot)
+    return [Choice(p // classes, (p % classes,), rank[0], rank) for p, rank in best]
 
 
 def bag(pool: Pool, scores: Array, count: int) -> list[Choice]:
@@ -91,7 +100,7 @@ def random_choice(name: str, pool: Pool, count: int) -> list[Choice]:
 
 def whole_bag(pool: Pool, values: Array, count: int) -> list[Choice]:
     """The `count` bags with the largest values, each with all its unknown classes."""
-    return [Choice(int(b), tuple(_open(pool, b)), float(values[b])) for b in _best_bags(pool, values, count)]
+    return [Choice(b, tuple(_open(pool, b)), rank[0], rank) for b, rank in _best_bags(pool, values, count)]
 
 
 def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
@@ -99,15 +108,15 @@ def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
     classes = pool.shape[1]
     predicted = (pool.present > 0.5).sum(axis=1)
     queried = classes - np.count_nonzero(pool.askable, axis=1)
-    surprise = np.abs(predicted - mean_positives(pool)) / np.maximum(queried, FEWEST_QUERIED)
+    surprise = np.abs(predicted - pool.totals.mean_positives) / np.maximum(queried, FEWEST_QUERIED)
     choices = []
-    for b in _best_bags(pool, surprise, count):
+    for b, rank in _best_bags(pool, surprise, count):
 
-        def priority(candidates: Array, key: Array = pool.keys[b]) -> Array:
+        def lot(candidates: Array, key: Array = pool.keys[b]) -> Array:
             return keyed_uniform(pool.seed ^ TIES, key, candidates)
 
-        best = int(_best(scores[b], pool.askable[b], 1, priority)[0])
-        choices.append(Choice(int(b), (best,), float(scores[b, best])))
+        best, (score, _) = _best(scores[b], pool.askable[b], 1, lot)[0]
+        choices.append(Choice(b, (best,), score, rank))
     return choices
 
 
@@ -122,8 +131,8 @@ def best_value(
     several = (np.count_nonzero(pool.askable, axis=1) > 1) & (of_bag > of_pair)
     values = np.where(several, of_bag, of_pair)
     return [
-        Choice(int(b), tuple(_open(pool, b)) if several[b] else (int(allowed[b].argmax()),), float(values[b]))
-        for b in _best_bags(pool, values, count)
+        Choice(b, tuple(_open(pool, b)) if several[b] else (int(allowed[b].argmax()),), rank[0], rank)
+        for b, rank in _best_bags(pool, values, count)
     ]
 
 
@@ -131,20 +140,11 @@ def _open(pool: Pool, bag: int) -> list[int]:
     return [int(c) for c in np.flatnonzero(pool.askable[bag])]
 
 
-def _best_bags(pool: Pool, values: Array, count: int) -> Array:
-    def priority(candidates: Array) -> Array:
+def _best_bags(pool: Pool, values: Array, count: int) -> list[tuple[int, Rank]]:
+    def lot(candidates: Array) -> Array:
         return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates], np.array(pool.shape[1]))
 
-    return _best(values, np.any(pool.askable, axis=1), count, priority)
-
-
-def mean_positives(pool: Pool) -> float:
-    """Classes per bag, from the completely labelled bags, or else from the share of known pairs that are present."""
-    value, known = pool.labels.value, pool.labels.known
-    complete = known.all(axis=1)
-    if complete.any():
-        return float(value[complete].sum(axis=1).mean())
-    return float(value.sum() / max(known.sum(), 1) * pool.shape[1])
+    return _best(values, np.any(pool.askable, axis=1), count, lot)
 
 
 GRANULARITIES: dict[str, Granularity] = {

@@ -149,6 +149,19 @@ class Labels:
         known[np.asarray(bags)] = False
         return Labels(self.value, known, self.flip)
 
+    def beside(self, more: "Labels") -> "Labels":
+        """These bags and then more."""
+        flip = None if self.flip is None and more.flip is None else np.concatenate([self._rates(), more._rates()])
+        return Labels(np.concatenate([self.value, more.value]), np.concatenate([self.known, more.known]), flip)
+
+    def put(self, bags: npt.ArrayLike, labels: "Labels") -> None:
+        """Have these labels about these bags."""
+        positions = np.asarray(bags)
+        self.value[positions], self.known[positions] = labels.value, labels.known
+        if self.flip is not None or labels.flip is not None:
+            self.flip = self._rates()
+            self.flip[positions] = labels._rates()
+
     def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
         """Make one pair known; `flip` is the rate at which such a label is wrong."""
         self.value[bag, label_class] = present

@@ -4,9 +4,8 @@ Its state is a replay of the answers: the same bags, labels, settings and answer
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,14 @@ from bagwise import criteria, granularity
 from bagwise.asking import Answer, Learner, Present, Question, varied
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
+from bagwise.holding import Here, Holding, Manner, Want
 from bagwise.kernels import Array, keyed_uniform
 from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
+from bagwise.ledger import Ledger, Told
 from bagwise.model import MIMLClassifier, Pool, solvers
 from bagwise.model.solvers import State
-from bagwise.opening import opening
-from bagwise.scouting import Scout
-from bagwise.selection import Selection, Statistics
+from bagwise.selection import Statistics
 
 AUDIT = 0xA0D1
 UNDO_AT_ONCE = 64
@@ -43,7 +42,8 @@ class ActiveLearner(Learner):
     and answers alone. Weights that `model` may have are not used. With `scouting` (None: where no bag of `labels` is
     known completely) a bag of every class is looked for and a few bags are completed before the criterion has the word;
     `update` learns every answer, refitting every `refit_every` answers (None: as it thinks best). `device` ("cpu",
-    "cuda", or "auto": a card where there is one) finds the same questions, sooner in large pools.
+    "cuda", or "auto": a card where there is one) finds the same questions, sooner in large pools. Instead of `bags`, a
+    `pool` may be given whose bags lie elsewhere, as on a cluster: the questions are the same.
 
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
     >>> learner = ActiveLearner(bags, ["low", "high"], labels=[[1, 0], [0, 1]] + [[np.nan] * 2] * 2, audit=0)
@@ -58,8 +58,8 @@ class ActiveLearner(Learner):
 
     def __init__(
         self,
-        bags: Bags | Sequence[npt.ArrayLike],
-        classes: Sequence[str],
+        bags: Bags | Sequence[npt.ArrayLike] | None = None,
+        classes: Sequence[str] = (),
         labels: Any = None,
         model: MIMLClassifier | None = None,
         criterion: str = "widening_uncertainty",
@@ -72,18 +72,19 @@ class ActiveLearner(Learner):
         seconds: granularity.Seconds | None = None,
         device: str = "cpu",
         memory: Memory | None = None,
+        pool: Holding | None = None,
     ) -> None:
-        super().__init__(bags, classes, labels, random_state)
+        self._held = _held(bags, pool, device)
+        super().__init__(self._held.bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
         self.audit, self.refit_every, self.seconds = audit, refit_every, seconds
-        self.scouting = not self.labels.known.all(axis=1).any() if scouting is None else scouting
+        self.scouting = not self._ledger.totals.complete if scouting is None else scouting
         if model is not None and not isinstance(model, MIMLClassifier):
             raise BagwiseError(f"model={model!r} must be a MIMLClassifier.")
         self._template = MIMLClassifier() if model is None else model
         self._check_parameters()
         self._states: deque[State] = deque(maxlen=UNDO_AT_ONCE)
         self._revised = False
-        self._selection = _selection_on(device)
         self.model: MIMLClassifier = self._start(clone(self._template), learn=memory is None)
         self._first_state = self._state
         if memory is not None:
@@ -109,7 +110,8 @@ class ActiveLearner(Learner):
 
     def take_up(self, withdrawn: Array, told: int) -> None:
         """Go on from a history that is in the labels already: pairs nobody could tell, and how many were told."""
-        self._withdrawn |= withdrawn
+        for bag, label_class in np.argwhere(withdrawn).tolist():
+            self._ledger.withdraw(bag, label_class)
         self._told = told
 
     def revise(self, bag: int, label_class: int, present: Present, flip: float = 0.0) -> None:
@@ -139,7 +141,7 @@ class ActiveLearner(Learner):
 
     def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
         """The answer that told about a pair; None where it was known from the start."""
-        if not (self.labels.known[bag, label_class] or self._withdrawn[bag, label_class]):
+        if self._ledger.is_open(bag, label_class):
             raise BagwiseError(f"Nothing was told about bag {bag}, class {label_class}.")
         for number, answer in reversed(self._answers.items()):
             if answer.bag == bag and label_class in answer.classes:
@@ -147,14 +149,17 @@ class ActiveLearner(Learner):
         return -1, None
 
     def _change(self, bag: int, label_class: int, present: Present | str, flip: float = 0.0) -> None:
-        self.labels.forget(bag, label_class)
-        self._withdrawn[bag, label_class] = present is None
         told = isinstance(present, bool)
         if told:
-            self.labels.record(bag, label_class, bool(present), flip)
+            self._ledger.forget(bag, label_class)
+            self._ledger.record(bag, label_class, bool(present), flip)
+        elif present is None:
+            self._ledger.withdraw(bag, label_class)
+        else:
+            self._ledger.forget(bag, label_class)
         self._states.clear()
         self._revised = True
-        if self.labels.n_known == 0:
+        if self._ledger.totals.n_known == 0:
             self._state = State(np.zeros_like(self._state.weights))
         elif told or not self.update.endswith("sgd"):
             pairs = np.array([bag] if told else [], int), np.array([label_class] if told else [], int)
@@ -169,12 +174,14 @@ class ActiveLearner(Learner):
             for label_class, present in zip(answer.classes, answer.present, strict=True)
         ]
         states = [self._first_state, self._state, *self._states]
+        told = self._ledger.told()
         return {
             "answers": np.array(rows, np.int64).reshape(-1, 6),
-            "known": self.labels.known,
-            "value": self.labels.value,
-            **({} if self.labels.flip is None else {"flip": self.labels.flip}),
-            "withdrawn": self._withdrawn,
+            "told": told.bags,
+            "known": told.labels.known,
+            "value": told.labels.value,
+            **({} if told.labels.flip is None else {"flip": told.labels.flip}),
+            "withdrawn": told.withdrawn,
             "weights": np.array([state.weights for state in states]),
             "moments": np.array([state.moments for state in states if state.moments is not None]),
             "with_moments": np.array([state.moments is not None for state in states]),
@@ -182,8 +189,8 @@ class ActiveLearner(Learner):
         }
 
     def _remember(self, memory: Memory) -> None:
-        self.labels = Labels(memory["value"], memory["known"], memory.get("flip"))
-        self._withdrawn = memory["withdrawn"].astype(bool)
+        known = Labels(memory["value"], memory["known"], memory.get("flip"))
+        self._ledger.remember(Told(memory["told"], known, memory["withdrawn"].astype(bool)))
         self._told, self._revised = int(memory["counts"][0]), bool(memory["counts"][1])
         moments = iter(memory["moments"])
         states = [
@@ -199,8 +206,7 @@ class ActiveLearner(Learner):
             before = self._answers.get(number)
             classes = (*(before.classes if before else ()), label_class)
             told = (*(before.present if before else ()), said[present])
-            rate = 0.0 if self.labels.flip is None else float(self.labels.flip[bag, label_class])
-            flip = max(rate, before.flip if before else 0.0)
+            flip = max(self._ledger.flip(bag, label_class), before.flip if before else 0.0)
             self._answers[number] = Answer(bag, classes, told, bool(audit), None if key == NO_KEY else key, flip)
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
@@ -209,22 +215,14 @@ class ActiveLearner(Learner):
 
     def pool(self) -> Pool:
         """What the criterion sees now."""
-        return self.model.pool_of(
-            self.model.scorer(self._instances),
-            self.labels,
-            withdrawn=self._withdrawn,
-            keys=self.bags.keys,
-            seed=self.random_state,
-        )
+        if not isinstance(self._held, Here):
+            raise BagwiseError("The bags lie elsewhere: what a criterion sees of them is seen there.")
+        return self._held.pool(self.model, self._ledger, self.random_state)
 
     @property
     def statistics(self) -> Statistics:
         """What finding the questions has cost: how many bags had to be scored, and how often all of them."""
-        return self._selection.statistics
-
-    @cached_property
-    def _scout(self) -> Scout:
-        return Scout.of(self._instances, len(self.classes), self.random_state)
+        return self._held.statistics
 
     @property
     def _state(self) -> State:
@@ -234,12 +232,13 @@ class ActiveLearner(Learner):
     def _state(self, state: State) -> None:
         self.model.set_state(state)
 
+    def _first_ledger(self, labels: Any) -> Ledger:
+        return self._held.ledger(labels, len(self.classes))
+
     def _start(self, model: MIMLClassifier, learn: bool) -> MIMLClassifier:
-        if self.labels.n_known and learn:
-            model.fit(self.bags, self.labels)
-        else:
-            model.prepare(self.bags, self.labels.n_classes)
-        self._instances = model.instances(self.bags)
+        self._held.prepare(model, len(self.classes), self.random_state)
+        if self._ledger.totals.n_known and learn:
+            model.learn(self._held.objective(model, self._ledger, np.empty(0, int))[0])
         return model
 
     def _update(self, answer: Answer, told: list[int]) -> None:
@@ -250,9 +249,9 @@ class ActiveLearner(Learner):
 
     def _updated(self, bags: Array, classes: Array) -> State:
         """The model after these pairs became known."""
-        objective = self.model.objective_of(self._instances, self.labels)
+        objective, places = self._held.objective(self.model, self._ledger, bags)
         settings = replace(self.model.settings(), refit_every=self.refit_every)
-        return solvers.get(self.update).update(objective, self._state, bags, classes, settings)
+        return solvers.get(self.update).update(objective, self._state, places, classes, settings)
 
     def _rebuild(self) -> None:
         """Replay everything: the last resort of an undo deeper than the kept states."""
@@ -263,59 +262,49 @@ class ActiveLearner(Learner):
         self.replay(answers)
 
     def _questions(self, count: int) -> list[Question]:
-        return self._in_turn(count, lambda pool, wanted: self._choose(pool, self.criterion, wanted))
+        return self._in_turn(count)
 
     def _batch(self, count: int) -> list[Question]:
-        def spread(pool: Pool, wanted: int) -> list[granularity.Choice]:
-            return varied(self._choose(pool, self.criterion, SPREAD_OVER * wanted), (), wanted)[:wanted]
-
-        return self._questions(count) if count == 1 else self._in_turn(count, spread)
+        return self._in_turn(count, spread=count > 1)
 
     def turns(self, count: int) -> list[tuple[granularity.Choice, bool]]:
         """What `ranked` asks, each with whether it is an audit, without working out evidence and belief."""
-        return self._turns(
-            self.pool(), self._askable(count), lambda pool, wanted: self._choose(pool, self.criterion, wanted)
-        )
+        return self._turns(self._askable(count))[0]
 
-    def _in_turn(self, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]) -> list[Question]:
+    def _in_turn(self, count: int, spread: bool = False) -> list[Question]:
         with single_threaded_blas():
-            pool = self.pool()
-            return [self._question(pool, choice, audit) for choice, audit in self._turns(pool, count, choose)]
+            turns, partial = self._turns(count, spread)
+            return [self._question(choice, audit, partial) for choice, audit in turns]
 
-    def _turns(
-        self, pool: Pool, count: int, choose: Callable[[Pool, int], list[granularity.Choice]]
-    ) -> list[tuple[granularity.Choice, bool]]:
-        """Every turn is an audit or not, whatever is chosen in the others."""
+    def _turns(self, count: int, spread: bool = False) -> tuple[list[tuple[granularity.Choice, bool]], bool]:
+        """Every turn is an audit or not, whatever is chosen in the others; and whether some bags were left out."""
         numbers = np.arange(self._told, self._told + count, dtype=np.uint64)
         audits = keyed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
-        drawn = iter(self._choose(pool, "random", count) if audits.any() else [])
-        chosen = iter(choose(pool, count + int(audits.sum())) if not audits.all() else [])
+        by_lot, by_score = count if audits.any() else 0, 0 if audits.all() else count + int(audits.sum())
+        wants = Want("random", by_lot), Want(self.criterion, by_score * (SPREAD_OVER if spread else 1))
+        found = self._held.choose(self.model, self._ledger, self._manner(), wants)
+        drawn, chosen = found.choices
+        if spread:
+            chosen = varied(chosen, (), by_score)[:by_score]
+        left = {True: iter(drawn), False: iter(chosen)}
         turns: dict[tuple[int, tuple[int, ...]], tuple[granularity.Choice, bool]] = {}
         for audit in audits.tolist():
-            for choice in drawn if audit else chosen:
+            for choice in left[audit]:
                 if (choice.bag, choice.classes) not in turns:
                     turns[choice.bag, choice.classes] = choice, audit
                     break
-        return list(turns.values())
+        return list(turns.values()), found.partial
 
-    def _choose(self, pool: Pool, criterion: str, count: int) -> list[granularity.Choice]:
-        if criterion == "random":
-            return granularity.random_choice(self.granularity, pool, count)
-        first = opening(pool, lambda: self._scout) if self.scouting else None
-        if first is None and self.granularity == "pair":
-            return self._selection.best(pool, criterion, count)
-        scores = criteria.get(criterion)(pool) if first is None else first
-        if self.granularity == "best_value":
-            last = next(reversed(self._answers.values())).bag if self._answers else None
-            return granularity.best_value(pool, scores, count, self.seconds, last)
-        return granularity.get(self.granularity)(pool, scores, count)
+    def _manner(self) -> Manner:
+        last = next(reversed(self._answers.values())).bag if self._answers else None
+        return Manner(self.granularity, self.scouting, self.seconds, last, self.random_state)
 
-    def _question(self, pool: Pool, choice: granularity.Choice, audit: bool) -> Question:
-        rows = slice(*self.bags.offsets[choice.bag : choice.bag + 2])
-        of_instances = pool.scorer.instance_probabilities(rows)[:, list(choice.classes)].astype(float)
+    def _question(self, choice: granularity.Choice, audit: bool, partial: bool) -> Question:
+        scorer = self.model.scorer(self._held.instances(choice.bag))
+        of_instances = scorer.instance_probabilities()[:, list(choice.classes)].astype(float)
         evidence = tuple(int(instance) for instance in of_instances.argmax(axis=0))
         belief = tuple(float(p) for p in 1 - np.prod(1 - of_instances, axis=0))
-        return Question(choice.bag, choice.classes, evidence, choice.score, audit, belief)
+        return Question(choice.bag, choice.classes, evidence, choice.score, audit, belief, partial)
 
     def _check_parameters(self) -> None:
         criteria.get(self.criterion)
@@ -329,13 +318,12 @@ class ActiveLearner(Learner):
             raise BagwiseError(f"refit_every={self.refit_every!r} must be a whole number of answers, at least 1.")
 
 
-def _selection_on(device: str) -> Selection:
-    if device == "cpu":
-        return Selection()
-    try:
-        from bagwise.kernels.device import device_called
-        from bagwise.selection_on_device import DeviceSelection
-    except ImportError:
-        raise BagwiseError(f"device={device!r} needs torch: pip install 'bagwise[gpu]'.") from None
-    found = device_called(device)
-    return Selection() if found == "cpu" else DeviceSelection(found)
+def _held(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Holding | None, device: str) -> Holding:
+    if (bags is None) == (pool is None):
+        raise BagwiseError("Give bags, or a pool whose bags lie elsewhere: one of the two.")
+    if pool is None:
+        assert bags is not None
+        return Here(Bags.of(bags), device)
+    if device != "cpu":
+        raise BagwiseError(f"device={device!r} is for bags in this process: a pool elsewhere has devices of its own.")
+    return pool

@@ -15,8 +15,9 @@ from collections.abc import Callable
 import numpy as np
 
 from bagwise.kernels import Array, keyed_uniform
+from bagwise.ledger import Totals
 from bagwise.model import Pool
-from bagwise.scouting import Scout
+from bagwise.scouting import unfound
 
 SCOUTED, SCOUTED_OF_BAGS = 8, 0.2
 COMPLETED, BAGS_PER_CLASS, PRESENT = 24, 5, 3
@@ -24,15 +25,24 @@ LIKELY = 0.1
 LOTS = 0x1075
 
 
-def opening(pool: Pool, scout: Callable[[], Scout]) -> Array | None:
+def is_scouting(totals: Totals) -> bool:
+    """Whether classes are still looked for."""
+    looking = totals.n_known < min(SCOUTED * len(totals.known), SCOUTED_OF_BAGS * totals.bags)
+    return looking and bool(unfound(totals).any())
+
+
+def is_completing(totals: Totals) -> bool:
+    """Whether bags are completed once no class is looked for."""
+    classes = len(totals.known)
+    few = totals.n_known < min(COMPLETED * classes, totals.bags - BAGS_PER_CLASS * classes)
+    return few and int(totals.present.sum()) < PRESENT * classes
+
+
+def opening(pool: Pool, scout: Callable[[Pool], Array]) -> Array | None:
     """Score every pair, larger = ask sooner; None once the opening is over."""
-    bags, classes = pool.shape
-    known, present = pool.n_known, int(np.count_nonzero(pool.labels.value))
-    looking = known < min(SCOUTED * classes, SCOUTED_OF_BAGS * bags)
-    if looking and Scout.unfound(pool.labels, pool.askable).any():
-        return scout().scores(pool.labels, pool.askable)
-    few = known < min(COMPLETED * classes, bags - BAGS_PER_CLASS * classes) and present < PRESENT * classes
-    return completing(pool) if few else None
+    if is_scouting(pool.totals):
+        return scout(pool)
+    return completing(pool) if is_completing(pool.totals) else None
 
 
 def completing(pool: Pool) -> Array:

@@ -12,14 +12,15 @@ A cluster that was denied to most classes is likely to be of one that is left: s
 after class until it is explained. It is not held against a cluster that it may be of a class found already.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 from bagwise.kernels import Array, Instances
+from bagwise.kernels.product import Linear
 from bagwise.labels import Labels
+from bagwise.ledger import Totals
 
 CLUSTERS_PER_CLASS = 6
 MOST_CLUSTERS = 150
@@ -27,47 +28,66 @@ ROUNDS = 20
 DENIED = 0.1
 MOST_DENIALS = 64
 MOST_CLUSTERED = 20_000
-ROWS_AT_A_TIME = 1 << 16
+ROWS_AT_A_TIME = 1 << 13
+
+
+def sample(instances: Instances, first_row: int = 0, all_rows: int | None = None) -> Array:
+    """An even sample of all rows, as the model sees them: what of it is among these, from `first_row` on."""
+    last_row = first_row + len(instances.x)
+    step = -(-(last_row if all_rows is None else all_rows) // MOST_CLUSTERED)
+    rows = np.arange(-(-first_row // step) * step, last_row, step) - first_row
+    return instances.seen(rows)
 
 
 @dataclass(frozen=True)
-class Scout:
-    """Which clusters of instances every bag has, (bags x clusters) of 0 and 1."""
+class Landmarks:
+    """The centres of clusters, (clusters x columns seen)."""
 
-    clusters: Array
+    centres: Array
 
     @classmethod
-    def of(cls, instances: Instances, classes: int, seed: int) -> "Scout":
-        """Cluster the instances, or an even sample of them."""
-        rows = len(instances.x)
-        step = -(-rows // MOST_CLUSTERED)
-        sample = np.concatenate([block[::step] for _, block in _blocks(instances)])
+    def of(cls, sampled: Array, classes: int, seed: int) -> "Landmarks":
+        """Cluster the sample."""
         wanted = min(max(2, CLUSTERS_PER_CLASS * classes), MOST_CLUSTERS)
-        count = min(wanted, len(np.unique(sample, axis=0)))
-        found = KMeans(count, n_init=1, max_iter=ROUNDS, random_state=seed).fit(sample)
-        has = np.zeros((len(instances.offsets) - 1, count), np.float32)
+        count = min(wanted, len(np.unique(sampled, axis=0)))
+        return cls(KMeans(count, n_init=1, max_iter=ROUNDS, random_state=seed).fit(sampled).cluster_centers_)
+
+    def clusters(self, instances: Instances) -> Array:
+        """Which clusters every bag has, (bags x clusters) of 0 and 1.
+
+        The nearest centre is where x.c - |c|^2/2 is largest; each number depends on its row alone, so that a bag has
+        the same clusters wherever it lies.
+        """
+        centres = np.ascontiguousarray(self.centres, instances.precision)
+        nearness = Linear(centres, -0.5 * np.einsum("ij,ij->i", centres, centres))
+        has = np.zeros((len(instances.offsets) - 1, len(centres)), np.float32)
         bag = np.repeat(np.arange(len(has)), np.diff(instances.offsets))
-        for start, block in _blocks(instances):
-            has[bag[start : start + len(block)], found.predict(block)] = 1
-        return cls(has)
-
-    @staticmethod
-    def unfound(labels: Labels, askable: Array) -> Array:
-        """Classes to look for: known in no bag, with something left to ask, and not looked for in vain for long."""
-        denials = np.count_nonzero(labels.known, axis=0)
-        return np.asarray(~labels.value.any(axis=0) & askable.any(axis=0) & (denials < MOST_DENIALS))
-
-    def scores(self, labels: Labels, askable: Array) -> Array:
-        """Score every pair, larger = ask sooner; 0 for classes that are not looked for."""
-        told = np.flatnonzero(labels.known.any(axis=1))
-        lacking = (labels.known & ~labels.value)[told].astype(np.float32)
-        weight = DENIED ** (self.clusters[told].T @ lacking)
-        is_class = weight / (1 + weight.sum(axis=1, keepdims=True))
-        yes = -np.expm1(self.clusters @ np.log1p(-is_class))
-        return np.where(self.unfound(labels, askable), yes / np.sqrt(self.clusters.sum(axis=1, keepdims=True)), 0.0)
+        for start in range(0, len(instances.x), ROWS_AT_A_TIME):
+            rows = instances.transformed(start, min(start + ROWS_AT_A_TIME, len(instances.x)))
+            products, bias, _ = nearness.logits(rows)
+            has[bag[start : start + len(rows)], (products + bias).argmax(axis=1)] = 1
+        return has
 
 
-def _blocks(instances: Instances) -> Iterator[tuple[int, Array]]:
-    """(first row, rows) of all that the model sees."""
-    for start in range(0, len(instances.x), ROWS_AT_A_TIME):
-        yield start, instances.transformed(start, min(start + ROWS_AT_A_TIME, len(instances.x)))
+def unfound(totals: Totals) -> Array:
+    """Classes to look for: known in no bag, with something left to ask, and not looked for in vain for long."""
+    return np.asarray((totals.present == 0) & (totals.asked < totals.bags) & (totals.known < MOST_DENIALS))
+
+
+def suspicion(clusters: Array, labels: Labels) -> Array:
+    """P(cluster is of class), (clusters x classes), from the labelled bags, their clusters and labels."""
+    lacking = (labels.known & ~labels.value).astype(np.float32)
+    weight = DENIED ** (clusters.T @ lacking)
+    return np.asarray(weight / (1 + weight.sum(axis=1, keepdims=True)))
+
+
+def scores(clusters: Array, is_class: Array, looked_for: Array) -> Array:
+    """Score every pair of the bags with these clusters, larger = ask sooner; 0 for classes that are not looked for."""
+    not_there = Linear(np.ascontiguousarray(np.log1p(-is_class).T), np.zeros(is_class.shape[1], is_class.dtype))
+    found = np.zeros((len(clusters), is_class.shape[1]))
+    columns = np.flatnonzero(looked_for)
+    for start in range(0, len(clusters), ROWS_AT_A_TIME):
+        part = clusters[start : start + ROWS_AT_A_TIME]
+        yes = -np.expm1(not_there.logits(part)[0][:, columns])
+        found[start : start + len(part), columns] = yes / np.sqrt(part.sum(axis=1, keepdims=True))
+    return found

@@ -59,7 +59,7 @@ class MIMLAL(Learner):
         pool = Pool(
             as_predictions(margin, force_top=False),
             labels=self.labels,
-            withdrawn=self._withdrawn,
+            withdrawn=self._ledger.withdrawn,
             keys=self.bags.keys,
             seed=self.random_state,
         )

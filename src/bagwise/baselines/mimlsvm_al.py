@@ -78,12 +78,12 @@ class MIMLSVMAL(Learner):
         pool = Pool(
             np.full(decision.shape, 0.5),
             labels=self.labels,
-            withdrawn=self._withdrawn,
+            withdrawn=self._ledger.withdrawn,
             keys=self.bags.keys,
             seed=self.random_state,
         )
         varying = decision[:, ~self.model.constant_]
-        scores = self._score(varying, granularity.mean_positives(pool)) if varying.shape[1] else random(pool)[:, 0]
+        scores = self._score(varying, pool.totals.mean_positives) if varying.shape[1] else random(pool)[:, 0]
         choices = granularity.whole_bag(pool, scores, count)
         return [Question(c.bag, c.classes, (0,) * len(c.classes), c.score) for c in choices]
 

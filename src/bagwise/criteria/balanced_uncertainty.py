@@ -24,5 +24,5 @@ def balanced_uncertainty(pool: Pool) -> Array:
     array([0.25, 0.5 ])
     """
     scores = uncertainty(pool)
-    scores /= pool.like(np.sqrt(1 + pool.asked), scores.dtype)
+    scores /= pool.like(np.sqrt(1 + pool.totals.asked), scores.dtype)
     return scores

@@ -22,5 +22,5 @@ def expected_gradient_length(pool: Pool) -> Array:
            [0.071, 0.071]])
     """
     scores = pool.gradient_norm * pool.absent
-    scores *= 2 / (pool.n_known + 1)
+    scores *= 2 / (pool.totals.n_known + 1)
     return scores

@@ -29,11 +29,11 @@ def widening_uncertainty(pool: Pool) -> Array:
     array([0, 0])
     """
     scores = balanced_uncertainty(pool)
-    if pool.has_complete_bag:
+    if pool.totals.complete:
         return scores
-    bags, classes = pool.whole.shape
-    drawn = (pool.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
-    lots = keyed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.n_known))
+    bags, classes = pool.totals.bags, pool.shape[1]
+    drawn = (pool.totals.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
+    lots = keyed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.totals.n_known))
     rest, lots = pool.like(lots >= drawn), pool.like(lots)
     scores[rest] = (1 - lots[rest, None] + scores[rest] / 1000) / 1e6
     return scores

@@ -55,11 +55,16 @@ class Instances:
 
     def transformed(self, first: int, last: int) -> Array:
         """Rows first..last as the model sees them, (rows, width)."""
-        rows = np.ones((last - first, self.width), self.precision)
-        features = rows[:, : self.x.shape[1]]
-        np.subtract(self.x[first:last], self.shift, out=features)
+        return self.seen(slice(first, last))
+
+    def seen(self, rows: Array | slice) -> Array:
+        """Some rows as the model sees them, (rows, width)."""
+        x = self.x[rows]
+        seen = np.ones((len(x), self.width), self.precision)
+        features = seen[:, : x.shape[1]]
+        np.subtract(x, self.shift, out=features)
         features /= self.scale
-        return rows
+        return seen
 
     def bag(self, b: int) -> Array:
         """The raw rows of one bag."""

@@ -17,8 +17,8 @@ from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.labels import Labels
 from bagwise.metrics import THRESHOLD, bag_accuracy
 from bagwise.model import persistence, solvers
-from bagwise.model.features import STANDARDISE, fit_transformer, instances_of
-from bagwise.model.objective import Objective
+from bagwise.model.features import STANDARDISE, Spread, fit_transformer, instances_of
+from bagwise.model.objective import Counts, Objective
 from bagwise.model.pool import Pool, Scorer
 from bagwise.model.solvers import Settings, State
 
@@ -96,9 +96,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         if labels.n_known == 0:
             raise BagwiseError("No label is known: fitting needs at least one.")
         self.prepare(bags, labels.n_classes)
-        objective = self.objective_of(self.instances(bags), labels)
-        self._learn(objective)
-        return self
+        return self.learn(self.objective_of(self.instances(bags), labels))
 
     def partial_fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
         """Go on learning from these labels, from the present weights; the first call fixes the transformer.
@@ -120,8 +118,8 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             self.set_state(state)
         return self
 
-    def prepare(self, bags: Bags, n_classes: int) -> Self:
-        """Fit the transformer and start from weights that know nothing."""
+    def prepare(self, bags: Bags, n_classes: int, spread: Spread | None = None) -> Self:
+        """Fit the transformer and start from weights that know nothing; `bags` may be a few of those `spread`."""
         if n_classes == 1 and not self.background:
             raise BagwiseError(
                 "A single class without background leaves every instance no choice: use background=True."
@@ -130,7 +128,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.n_classes_ = n_classes
         self.n_features_in_ = bags.n_features
         self.has_intercept_ = bool(self.fit_intercept)
-        self.transformer_ = fit_transformer(self.transformer, bags)
+        self.transformer_ = fit_transformer(self.transformer, bags, spread)
         width = self.instances(bags.select([0])).width
         self.log_likelihood_: Array = np.empty(0)
         self.thresholds_: Array = np.full(n_classes, THRESHOLD)
@@ -139,7 +137,8 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.recipe_: dict[str, Any] | None = None  # How the instances were made; the model does not look at it.
         return self.set_state(State(np.zeros((n_classes + self.background, width))))
 
-    def _learn(self, objective: Objective) -> None:
+    def learn(self, objective: Objective) -> Self:
+        """Minimise it, from the present weights."""
         history = [objective.log_likelihood(self.weights_)]
 
         def record(weights: Array, value: float | None) -> None:
@@ -148,16 +147,17 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         with single_threaded_blas():
             state = solvers.get(self.solver).fit(objective, self.weights_, self.settings(), record)
         self.log_likelihood_ = np.array(history)
-        self.set_state(state)
+        return self.set_state(state)
 
     def settings(self) -> Settings:
         """The parameters a solver looks at."""
         return Settings(self.max_iter, self.tol, self.step_size, np.random.default_rng(self.random_state or 0))
 
-    def objective_of(self, instances: Instances, labels: Labels) -> Objective:
+    def objective_of(self, instances: Instances, labels: Labels, counted: Counts | None = None) -> Objective:
         """What fitting these labels minimises."""
         prior = DEFAULT_PRIOR if self.prior is None and self.penalty is None else self.prior
-        return Objective(instances, labels, len(self.weights_), prior, self.penalty, self.objective == "joint")
+        joint = self.objective == "joint"
+        return Objective(instances, labels, len(self.weights_), prior, self.penalty, joint, counted)
 
     # Weights
 
@@ -225,8 +225,12 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     def pool_of(self, scorer: Scorer, labels: Labels, **rest: Any) -> Pool:
         """A pool over an existing scorer, with this model's prior."""
-        objective = self.objective_of(scorer.instances, labels)
-        return Pool(labels=labels, scorer=scorer, prior=objective.penalty * max(labels.n_known, 1), **rest)
+        pool = Pool(labels=labels, scorer=scorer, **rest)
+        if self.penalty is None:
+            pool.prior = DEFAULT_PRIOR if self.prior is None else self.prior
+        else:
+            pool.prior = self.penalty * max(pool.totals.n_known, 1)
+        return pool
 
     def instances(self, bags: Bags) -> Instances:
         """The bags as the model sees them."""

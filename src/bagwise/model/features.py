@@ -1,6 +1,6 @@
 """From raw instances to what the model sees: standardised by default, or through any scikit-learn transformer."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances
+from bagwise.kernels.exact import add_rows, splitters, total
+from bagwise.kernels.product import precise
 
 STANDARDISE = "standardise"
 CURVED = "nystroem"
@@ -19,23 +21,89 @@ FAR_FROM_ZERO = 30
 """Means this many deviations from 0 cost float32 products too many digits: such features are centred in a copy."""
 
 
-def fit_transformer(transformer: Any, bags: Bags) -> Any:
-    """A fitted copy of `transformer` (None: features as they are)."""
+def fit_transformer(transformer: Any, bags: Bags, spread: "Spread | None" = None) -> Any:
+    """A copy of `transformer` (None: features as they are), fitted to these bags, or to all that are `spread`."""
     if transformer is None:
         return None
+    if transformer != CURVED and (scaler := scaler_of(transformer)) is not None:
+        return standardised(scaler, _Here(bags) if spread is None else spread)
+    if spread is not None:
+        raise BagwiseError(
+            f"transformer={transformer!r} needs all instances in one place: on a cluster give {STANDARDISE!r}, "
+            "a StandardScaler or None, and transform the features beforehand."
+        )
     if transformer == CURVED:
         return _curved(bags).fit(bags.instances)
+    return clone(transformer).fit(bags.instances)
+
+
+def scaler_of(transformer: Any) -> StandardScaler | None:
+    """The scaler that is meant, if it is one."""
+    if isinstance(transformer, StandardScaler):
+        return clone(transformer)
     if isinstance(transformer, str):
         if transformer != STANDARDISE:
             raise BagwiseError(
                 f"transformer={transformer!r} is not known: give {STANDARDISE!r}, {CURVED!r}, None or a scikit-learn "
                 "transformer."
             )
-        scaler = StandardScaler()
-        for _, chunk in bags.chunks():
-            scaler.partial_fit(chunk)
-        return scaler
-    return clone(transformer).fit(bags.instances)
+        return StandardScaler()
+    return None
+
+
+class Spread(Protocol):
+    """Instances, perhaps in several places, of which these can be said."""
+
+    n_instances: int
+
+    def largest(self) -> Array:
+        """The largest absolute value of every feature."""
+        ...
+
+    def sums(self, split_by: Array, centre: Array, squared: bool) -> Array:
+        """Of x - centre or of its square, as `kernels.exact` has them: what several places say may be added."""
+        ...
+
+
+class _Here:
+    def __init__(self, bags: Bags) -> None:
+        self._bags, self.n_instances = bags, int(bags.offsets[-1])
+
+    def largest(self) -> Array:
+        return largest_of(self._bags)
+
+    def sums(self, split_by: Array, centre: Array, squared: bool) -> Array:
+        return sums_of(self._bags, split_by, centre, squared)
+
+
+def largest_of(bags: Bags) -> Array:
+    """The largest absolute value of every feature."""
+    found = np.zeros(bags.n_features)
+    for _, chunk in bags.chunks():
+        np.maximum(found, np.abs(chunk).max(axis=0), out=found)
+    return found
+
+
+def sums_of(bags: Bags, split_by: Array, centre: Array, squared: bool) -> Array:
+    """Of x - centre or of its square, over all instances."""
+    sums = np.zeros_like(split_by)
+    for _, chunk in bags.chunks():
+        add_rows(sums, split_by, precise(chunk), centre, squared)
+    return sums
+
+
+def standardised(scaler: StandardScaler, spread: Spread) -> StandardScaler:
+    """The scaler, fitted: the same numbers, to the last bit, wherever the instances lie."""
+    largest, count = spread.largest(), spread.n_instances
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = total(spread.sums(splitters(largest, count), np.zeros_like(largest), False)) / count
+        variance = total(spread.sums(splitters(4 * largest**2, count), mean, True)) / count
+        # As in scikit-learn: what varies by no more than rounding does not vary.
+        noise = count * np.finfo(float).eps * variance + (count * np.finfo(float).eps * mean) ** 2
+    scaler.mean_, scaler.n_samples_seen_, scaler.n_features_in_ = mean, count, len(mean)
+    scaler.var_ = variance if scaler.with_std else None
+    scaler.scale_ = np.where(variance <= noise, 1.0, np.sqrt(variance)) if scaler.with_std else None
+    return scaler
 
 
 def _curved(bags: Bags) -> FeatureUnion:
@@ -61,7 +129,7 @@ def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
         _refuse_unusable(x, bags)
         fitted = None
     width, dtype = x.shape[1], np.float32 if x.dtype == np.float16 else x.dtype
-    shift = np.zeros(width) if fitted is None or fitted.mean_ is None else fitted.mean_
+    shift = np.zeros(width) if fitted is None or not fitted.with_mean else fitted.mean_
     scale = np.ones(width) if fitted is None or fitted.scale_ is None else fitted.scale_
     if not (np.isfinite(shift).all() and np.isfinite(scale).all()):
         raise BagwiseError("Some features are so large that their variance overflows: scale them first.")

@@ -21,8 +21,26 @@ MOST_POSITIVES_TOGETHER = 14
 
 
 @dataclass(frozen=True)
+class Counts:
+    """Known pairs, bags with a known label, and the size of the largest bag, for those who keep count of them."""
+
+    n_known: int
+    labelled: Array
+    largest_bag: int
+
+    @classmethod
+    def of(cls, instances: Instances, labels: Labels) -> "Counts":
+        """Counted pair by pair and bag by bag."""
+        labelled = np.flatnonzero(labels.known.any(axis=1))
+        return cls(labels.n_known, labelled, int(np.diff(instances.offsets).max()))
+
+
+@dataclass(frozen=True)
 class Objective:
-    """F for these instances and labels; `prior` is a fixed pull on the sum, penalty = prior/|L|."""
+    """F for these instances and labels; `prior` is a fixed pull on the sum, penalty = prior/|L|.
+
+    `counted` may be about more bags than are here: those without a label cost nothing.
+    """
 
     instances: Instances
     labels: Labels
@@ -30,6 +48,12 @@ class Objective:
     prior: float | None
     fixed_penalty: float | None
     joint: bool = False
+    counted: Counts | None = None
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What is known, and where."""
+        return Counts.of(self.instances, self.labels) if self.counted is None else self.counted
 
     @property
     def penalty(self) -> float:
@@ -37,7 +61,7 @@ class Objective:
         if self.fixed_penalty is not None:
             return self.fixed_penalty
         assert self.prior is not None
-        return self.prior / max(self.labels.n_known, 1)
+        return self.prior / max(self.counts.n_known, 1)
 
     def strengthened(self, factor: float) -> "Objective":
         """The same with `factor` times the penalty."""
@@ -51,9 +75,19 @@ class Objective:
         """
         if self.penalty == 0:
             return float("inf")
-        largest_bag = int(np.diff(self.instances.offsets).max())
-        worst = max(np.log(self.n_outputs), largest_bag / (self.n_outputs - 1))
+        worst = max(np.log(self.n_outputs), self.counts.largest_bag / (self.n_outputs - 1))
         return float(np.sqrt(2 / self.penalty * worst))
+
+    def about(self, bags: Array) -> "Objective":
+        """The same, with the same penalty, for the labels of these bags alone."""
+        return replace(
+            self,
+            instances=self.instances.select(bags),
+            labels=self.labels.select(bags),
+            prior=None,
+            fixed_penalty=self.penalty,
+            counted=None,
+        )
 
     @property
     def start(self) -> Array:
@@ -63,7 +97,7 @@ class Objective:
     @cached_property
     def _labelled(self) -> tuple[Instances, Labels]:
         """Only bags with a known label cost anything."""
-        bags = np.flatnonzero(self.labels.known.any(axis=1))
+        bags = self.counts.labelled
         return self.instances.select(bags), self.labels.select(bags)
 
     @cached_property
@@ -79,7 +113,7 @@ class Objective:
         return np.asarray(positives <= MOST_POSITIVES_TOGETHER)
 
     def _refuse_unexplainable(self, sizes: Array, positives: Array, labels: Labels) -> None:
-        bags = np.flatnonzero(self.labels.known.any(axis=1))
+        bags = self.counts.labelled
         crowded = np.flatnonzero(positives > sizes)
         if len(crowded):
             first = crowded[0]
@@ -112,11 +146,11 @@ class Objective:
         """sum log P over the known labels; free where the value of F is known."""
         if value is None:
             return self.log_likelihood_and_gradient(weights)[0]
-        return -self.labels.n_known * (value - self.penalty / 2 * float(np.vdot(weights, weights)))
+        return -self.counts.n_known * (value - self.penalty / 2 * float(np.vdot(weights, weights)))
 
     def __call__(self, weights: Array) -> tuple[float, Array]:
         """F and its gradient."""
         total, gradient = self.log_likelihood_and_gradient(weights)
-        known = self.labels.n_known
+        known = self.counts.n_known
         value = -total / known + self.penalty / 2 * float(np.vdot(weights, weights))
         return value, -gradient / known + self.penalty * weights

@@ -17,6 +17,7 @@ from bagwise.kernels import (
     instance_probabilities,
 )
 from bagwise.labels import Labels
+from bagwise.ledger import Totals
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ class Scorer:
 class Pool:
     """Probabilities, known labels and gradient norms of all bags under one model.
 
-    `askable` excludes what is known and what was withdrawn (answered *unsure*). `prior` is the precision of the
-    weights' prior. A pool made from probabilities alone serves criteria that need nothing else.
+    `askable` excludes what is known and what was withdrawn (answered *unsure*); `totals` are about all bags there are,
+    of which these may be a part. `prior` is the precision of the weights' prior. A pool made from probabilities alone
+    serves criteria that need nothing else.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class Pool:
         *,
         labels: Labels | None = None,
         withdrawn: Array | None = None,
+        askable: Array | None = None,
+        totals: Totals | None = None,
         keys: Array | None = None,
         seed: int = 0,
         prior: float = 1.0,
@@ -87,6 +91,10 @@ class Pool:
         self.shape: tuple[int, int] = (shape[0], shape[1])
         self.labels = Labels.unknown(*self.shape) if labels is None else labels
         self.withdrawn = np.zeros(self.shape, bool) if withdrawn is None else withdrawn
+        if askable is not None:
+            self.askable = askable
+        if totals is not None:
+            self.totals = totals
         self.keys = np.arange(self.shape[0], dtype=np.uint64) if keys is None else keys
         self.seed = seed
         self.prior = prior
@@ -137,29 +145,14 @@ class Pool:
         return self.labels.known
 
     @cached_property
-    def n_known(self) -> int:
-        """Number of known pairs |L|."""
-        return self.labels.n_known
-
-    @cached_property
-    def has_complete_bag(self) -> bool:
-        """Whether every label of some bag is known."""
-        return bool(self.labels.known.all(axis=1).any())
+    def totals(self) -> Totals:
+        """What is known of all bags together."""
+        return Totals.of(self.labels, self.withdrawn)
 
     @cached_property
     def askable(self) -> Array:
         """Which pairs may be asked."""
         return np.asarray(~(self.labels.known | self.withdrawn))
-
-    @cached_property
-    def asked(self) -> Array:
-        """Questions already spent on every class."""
-        return np.asarray(self.shape[0] - np.count_nonzero(self.askable, axis=0))
-
-    @property
-    def whole(self) -> "Pool":
-        """The pool that this one is a part of, or itself."""
-        return self
 
     def imagined(self, **values: Array) -> "Pool":
         """The same pool with other numbers for some of its properties."""
@@ -177,7 +170,7 @@ class Pool:
 
 
 class Part(Pool):
-    """Some bags of a pool, scored as in the whole: all totals are about all bags."""
+    """Some bags of a pool, scored as in the whole."""
 
     def __init__(self, whole: Pool, bags: Array | slice) -> None:
         self._whole, self._bags = whole, bags
@@ -185,9 +178,9 @@ class Part(Pool):
         self.shape = (len(self.keys), whole.shape[1])
 
     @property
-    def whole(self) -> Pool:
-        """The pool that this one is a part of."""
-        return self._whole
+    def totals(self) -> Totals:
+        """What is known of all bags together."""
+        return self._whole.totals
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -206,18 +199,3 @@ class Part(Pool):
     def askable(self) -> Array:
         """Which pairs may be asked."""
         return np.asarray(self._whole.askable[self._bags])
-
-    @property
-    def n_known(self) -> int:
-        """Number of known pairs |L| in the whole pool."""
-        return self._whole.n_known
-
-    @property
-    def has_complete_bag(self) -> bool:
-        """Whether every label of some bag of the whole pool is known."""
-        return self._whole.has_complete_bag
-
-    @property
-    def asked(self) -> Array:
-        """Questions already spent on every class, in the whole pool."""
-        return self._whole.asked

@@ -38,6 +38,8 @@ FOLDER = "snapshots"
 SNAPSHOT_EVERY = 100
 REFIT_EVERY = 500
 KEPT = 3
+LAYOUT = 2
+"""Of a snapshot's arrays; one that was written in another is not taken up."""
 SCALERS: dict[str, Callable[[], Any]] = {
     "standardise": lambda: STANDARDISE,
     "centre": lambda: StandardScaler(with_std=False),
@@ -201,7 +203,7 @@ class Snapshots:
         self.folder = folder / FOLDER
         self.contents, self.settings = contents, settings
         asking = settings.asking
-        named = [contents.digest(), asdict(settings.learning), asking.people, asking.share, version("bagwise")]
+        named = [contents.digest(), asdict(settings.learning), asking.people, asking.share, version("bagwise"), LAYOUT]
         self._content = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
     def newest(self, events: Sequence[Event], start: int) -> tuple[int, Memory] | None:

@@ -13,7 +13,7 @@ def _whole(bags: Array) -> Targets:
 
 
 def _labelled_bags(objective: Objective) -> Targets:
-    return _whole(np.flatnonzero(objective.labels.known.any(axis=1)))
+    return _whole(objective.counts.labelled)
 
 
 def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:

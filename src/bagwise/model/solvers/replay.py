@@ -53,14 +53,7 @@ def _refitted(objective: Objective, weights: Array, settings: Settings, anew: bo
 
 def _batch(objective: Objective, state: State, answered: Array, settings: Settings) -> Objective:
     """F over the answered bags and some others; which, depends on the seed and the number of the step alone."""
-    labelled = np.flatnonzero(objective.labels.known.any(axis=1))
+    labelled = objective.counts.labelled
     seed = int((settings.rng or np.random.default_rng(0)).integers(1 << 32))
     drawn = np.random.default_rng([seed, state.steps]).choice(labelled, min(REPLAYED, len(labelled)), replace=False)
-    chosen = np.unique(np.concatenate([answered, drawn]))
-    return replace(
-        objective,
-        instances=objective.instances.select(chosen),
-        labels=objective.labels.select(chosen),
-        prior=None,
-        fixed_penalty=objective.penalty,
-    )
+    return objective.about(np.unique(np.concatenate([answered, drawn])))
