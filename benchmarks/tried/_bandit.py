@@ -10,6 +10,7 @@ import numpy as np
 from bagwise import granularity
 from bagwise.criteria.balanced_uncertainty import balanced_uncertainty
 from bagwise.criteria.random import random
+from bagwise.holding import Chosen, Here
 from bagwise.kernels import keyed_uniform
 from bagwise.learner import ActiveLearner
 
@@ -30,10 +31,10 @@ LOTS = 0xBA2D17
 class BanditLearner(ActiveLearner):
     """An ActiveLearner whose criterion changes with what the audit shows."""
 
-    def __init__(self, *arguments, **options):
+    def __init__(self, bags, *arguments, **options):
         self._gains, self._audits = np.zeros(len(ARMS)), 0
         self._usual, self._spread = 0.25, 0.25
-        super().__init__(*arguments, **options)
+        super().__init__(None, *arguments, pool=_ByScore(bags), **options)
 
     @property
     def chances(self):
@@ -60,7 +61,17 @@ class BanditLearner(ActiveLearner):
         self._usual = MEMORY * self._usual + (1 - MEMORY) * error
         self._audits += 1
 
-    def _choose(self, pool, criterion, count):
-        if criterion == "random":
-            return super()._choose(pool, criterion, count)
-        return granularity.get(self.granularity)(pool, list(ARMS.values())[self.arm](pool), count)
+    def _turns(self, count, spread=False):
+        self._held.score = list(ARMS.values())[self.arm]
+        return super()._turns(count, spread)
+
+
+class _ByScore(Here):
+    """Chooses by a function that is set from outside."""
+
+    def choose(self, model, ledger, manner, wants):
+        pool = self.pool(model, ledger, manner.seed)
+        by_lot, by_score = wants
+        drawn = granularity.random_choice(manner.granularity, pool, by_lot.count) if by_lot.count else []
+        chosen = granularity.get(manner.granularity)(pool, self.score(pool), by_score.count) if by_score.count else []
+        return Chosen([drawn, chosen])

@@ -265,7 +265,7 @@ class ActiveLearner(Learner):
         return self._in_turn(count)
 
     def _batch(self, count: int) -> list[Question]:
-        return self._in_turn(count, spread=count > 1)
+        return self._questions(count) if count == 1 else self._in_turn(count, spread=True)
 
     def turns(self, count: int) -> list[tuple[granularity.Choice, bool]]:
         """What `ranked` asks, each with whether it is an audit, without working out evidence and belief."""

@@ -41,8 +41,13 @@ def use_one_thread() -> None:
 
     BLAS threads that wait by spinning made two such workers on two cores ten times slower.
     """
-    os.environ["BAGWISE_THREADS"] = "1"
-    _blas().limit(limits=1)
+    use_threads(1)
+
+
+def use_threads(count: int) -> None:
+    """Keep this process, BLAS included, to so many threads."""
+    os.environ["BAGWISE_THREADS"] = str(count)
+    _blas().limit(limits=count)
 
 
 @cache

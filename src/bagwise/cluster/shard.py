@@ -1,0 +1,318 @@
+"""A shard: consecutive bags of a pool, in a process of their own, perhaps on another machine.
+
+It is told what is known of its bags and asked for its best questions; only weights come in and a few candidates go
+out. All that it knows can be told again: a shard that was begun anew says that it is `Behind`, and is told.
+"""
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from bagwise import scouting
+from bagwise.bags import Bags
+from bagwise.errors import BagwiseError
+from bagwise.granularity import Choice
+from bagwise.holding import Manner, Place, Want, selection_on
+from bagwise.kernels import Array
+from bagwise.kernels.blocks import use_threads
+from bagwise.labels import Labels
+from bagwise.ledger import Ledger, Told, Totals
+from bagwise.model import MIMLClassifier, Pool
+from bagwise.model.features import largest_of, sums_of
+from bagwise.model.objective import Counts
+from bagwise.model.solvers import State
+from bagwise.parts import Parts
+from bagwise.scouting import Landmarks
+
+MOST_ROWS_SENT = 1 << 16
+"""Bytes of instances that go along with candidates, so that an answer can be learned without asking for them."""
+
+OPEN, ABSENT, PRESENT, WITHDRAWN = range(4)
+
+
+class Behind(Exception):  # noqa: N818 -- it is no error: the shard is told what it lacks
+    """The shard does not know what it is taken to know."""
+
+
+class Origin(Protocol):
+    """Where a shard has its bags from, also when it is begun anew."""
+
+    name: str
+
+    def read(self) -> Bags:
+        """Its bags."""
+        ...
+
+
+@dataclass(frozen=True)
+class OfParts:
+    """Some of the parts of a partitioned data set."""
+
+    folder: str
+    numbers: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        first, last = self.numbers[0], self.numbers[-1]
+        return f"{'part' if first == last else 'parts'} {first}{'' if first == last else f' to {last}'} of {self.folder}"
+
+    def read(self) -> Bags:
+        """The bags of these parts, one after the other."""
+        parts = Parts.open(self.folder)
+        read = [parts.read(number) for number in self.numbers]
+        return read[0] if len(read) == 1 else joined(read)
+
+
+def joined(parts: Sequence[Bags]) -> Bags:
+    """All of these bags."""
+    sizes = np.concatenate([part.sizes for part in parts])
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    instances = np.concatenate([part.instances for part in parts])
+    return Bags.trusted(instances, offsets, np.concatenate([part.ids for part in parts]))
+
+
+@dataclass(frozen=True)
+class Given:
+    """Bags that were handed over."""
+
+    name: str
+    bags: Any
+
+    def read(self) -> Bags:
+        """The bags."""
+        instances, offsets, ids = self.bags
+        return Bags.trusted(instances, offsets, ids)
+
+
+@dataclass(frozen=True)
+class About:
+    """What a shard has, and its first bag."""
+
+    bags: int
+    instances: int
+    features: int
+    dtype: str
+    largest_bag: int
+    first: Array
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a shard has to know to take part: how the model sees instances, and where its bags are among all."""
+
+    version: int
+    model: MIMLClassifier
+    first_bag: int
+    first_row: int
+    all_rows: int
+    landmarks: Landmarks | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of a pair: `OPEN`, `ABSENT`, `PRESENT` or `WITHDRAWN`."""
+
+    bag: int
+    label_class: int
+    became: int
+    flip: float = 0.0
+
+    def apply(self, ledger: Ledger) -> None:
+        """Have it in the ledger."""
+        if self.became == OPEN:
+            ledger.forget(self.bag, self.label_class)
+        elif self.became == WITHDRAWN:
+            ledger.withdraw(self.bag, self.label_class)
+        else:
+            ledger.record(self.bag, self.label_class, self.became == PRESENT, self.flip)
+
+
+@dataclass(frozen=True)
+class Knowing:
+    """A setting, how many changes a shard is taken to know, and those after them."""
+
+    version: int
+    known: int
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A search for the best questions under these weights; `is_class` is what scouting suspects."""
+
+    weights: Array
+    totals: Totals
+    manner: Manner
+    wants: tuple[Want, ...]
+    is_class: Array | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best questions of a shard for every want, and the instances of the first few bags of these."""
+
+    choices: list[list[Choice]]
+    rows: dict[int, Array]
+
+
+class Shard:
+    """The bags of an origin, read when they are needed for the first time."""
+
+    def __init__(self, origin: Origin, threads: int, device: str) -> None:
+        self._origin, self._device = origin, device
+        use_threads(threads)
+        self._setting: Setting | None = None
+        self._known = 0
+
+    def call(self, message: bytes) -> bytes:
+        """Do what the message says: (method, what is known, arguments)."""
+        method, knowing, arguments = pickle.loads(message)  # noqa: S301 -- from the driver that began this process
+        try:
+            if knowing is not None:
+                self._learn(knowing)
+            return pickle.dumps(getattr(self, method)(*arguments), 5)
+        except BagwiseError as error:
+            return pickle.dumps(BagwiseError(str(error)), 5)
+
+    def combined(self, *messages: bytes) -> bytes:
+        """The sums of what others found: a knot of a tree."""
+        found = [pickle.loads(message) for message in messages]  # noqa: S301 -- from shards of the same pool
+        return pickle.dumps(added(found), 5)
+
+    # What it has
+
+    @cached_property
+    def bags(self) -> Bags:
+        """All of its bags."""
+        return self._origin.read()
+
+    def about(self) -> About:
+        """How much it has."""
+        bags = self.bags
+        largest = int(bags.sizes.max())
+        return About(
+            len(bags), int(bags.offsets[-1]), bags.n_features, bags.instances.dtype.name, largest, np.array(bags[0])
+        )
+
+    def rows(self, bags: Sequence[int]) -> dict[int, Array]:
+        """The instances of some bags, by their positions among all."""
+        return {bag: np.array(self.bags[bag - self._first]) for bag in bags}
+
+    def names(self, bags: Sequence[int]) -> list[str]:
+        """The ids of some bags."""
+        return [self.bags.name(bag - self._first) for bag in bags]
+
+    def largest(self) -> Array:
+        """The largest absolute value of every feature."""
+        return largest_of(self.bags)
+
+    def sums(self, split_by: Array, centre: Array, squared: bool) -> Array:
+        """Of x - centre or of its square."""
+        return sums_of(self.bags, split_by, centre, squared)
+
+    # What it is told
+
+    def begin(self, setting: Setting, told: Told, known: int) -> None:
+        """Take part from here on, knowing what so many changes led to."""
+        same = self._setting is not None and setting.version == self._setting.version
+        if not same:
+            instances = setting.model.instances(self.bags)
+            self._place = Place(instances, self.bags.keys, selection_on(self._device))
+        self._setting, self._known = setting, known
+        labels = Labels.unknown(len(self.bags), setting.model.n_classes_)
+        self._ledger = Ledger(labels)
+        self._ledger.remember(replace(told, bags=told.bags - setting.first_bag))
+
+    def _learn(self, knowing: Knowing) -> None:
+        if self._setting is None or (self._setting.version, self._known) != (knowing.version, knowing.known):
+            raise Behind
+        for change in knowing.changes:
+            replace(change, bag=change.bag - self._first).apply(self._ledger)
+        self._known += len(knowing.changes)
+
+    @property
+    def _first(self) -> int:
+        assert self._setting is not None
+        return self._setting.first_bag
+
+    def _model(self, weights: Array) -> MIMLClassifier:
+        assert self._setting is not None
+        return self._setting.model.set_state(State(weights))
+
+    # What it is asked
+
+    def sample(self) -> Array:
+        """Its part of an even sample of all instances."""
+        assert self._setting is not None
+        return scouting.sample(self._place.instances, self._setting.first_row, self._setting.all_rows)
+
+    def choose(self, asked: Asked) -> Found:
+        """The best questions among its bags."""
+        model, ledger = self._model(asked.weights), self._ledger
+        pool = model.pool_of(
+            model.scorer(self._place.instances),
+            ledger.labels,
+            withdrawn=ledger.withdrawn,
+            askable=ledger.askable,
+            totals=asked.totals,
+            keys=self._place.keys,
+            seed=asked.manner.seed,
+        )
+        manner, last = asked.manner, asked.manner.last
+        inside = last is not None and 0 <= last - self._first < len(self.bags)
+        manner = replace(manner, last=last - self._first if inside and last is not None else None)
+        choices = [
+            [
+                choice._replace(bag=choice.bag + self._first)
+                for choice in (self._place.choose(pool, want, manner, self._scout(asked)) if want.count else [])
+            ]
+            for want in asked.wants
+        ]
+        return Found(choices, self._first_rows(choices))
+
+    def _scout(self, asked: Asked) -> Any:
+        def scout(pool: Pool) -> Array:
+            assert self._setting is not None
+            assert self._setting.landmarks is not None
+            assert asked.is_class is not None
+            clusters = self._place.clusters(self._setting.landmarks)
+            return scouting.scores(clusters, asked.is_class, scouting.unfound(pool.totals))
+
+        return scout
+
+    def _first_rows(self, choices: list[list[Choice]]) -> dict[int, Array]:
+        rows: dict[int, Array] = {}
+        left = MOST_ROWS_SENT
+        for choice in (choice for some in choices for choice in some):
+            if choice.bag not in rows:
+                rows |= self.rows([choice.bag])
+                left -= rows[choice.bag].nbytes
+            if left <= 0:
+                break
+        return rows
+
+    def gradient(self, weights: Array) -> tuple[float, Array]:
+        """The log-likelihood of what is known of its bags, and its gradient."""
+        model = self._model(weights)
+        counted = Counts(self._ledger.totals.n_known, self._ledger.labelled, self._place.largest_bag)
+        if not counted.n_known:
+            return 0.0, np.zeros_like(weights)
+        objective = model.objective_of(self._place.instances, self._ledger.labels, counted)
+        return objective.log_likelihood_and_gradient(weights)
+
+    def statistics(self) -> Any:
+        """What finding the questions has cost here."""
+        return self._place.selection.statistics
+
+
+def added(found: Sequence[Any]) -> Any:
+    """Sums of numbers, of arrays, or of pairs of these, in this order."""
+    total = found[0]
+    for one in found[1:]:
+        total = tuple(a + b for a, b in zip(total, one, strict=True)) if isinstance(total, tuple) else total + one
+    return total
