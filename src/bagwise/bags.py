@@ -78,13 +78,18 @@ class Bags:
     def __getitem__(self, bag: int) -> Array:
         """The (n_b, d) instances of one bag, as a view."""
         index = range(len(self))[bag]
-        return self.instances[self.offsets[index] : self.offsets[index + 1]]
+        return self.rows(self.offsets[index], self.offsets[index + 1])
 
     def __iter__(self) -> Iterator[Array]:
         return (self[bag] for bag in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"Bags({len(self)} bags, {len(self.instances)} instances, {self.n_features} features)"
+        return f"{type(self).__name__}({len(self)} bags, {self.n_instances} instances, {self.n_features} features)"
+
+    @property
+    def n_instances(self) -> int:
+        """Number of instances N in all bags."""
+        return int(self.offsets[-1])
 
     @property
     def n_features(self) -> int:
@@ -111,8 +116,12 @@ class Bags:
     def chunks(self) -> Iterator[tuple[int, Array]]:
         """(first row, rows) through all instances, about a million values at a time."""
         rows = max(1, VALUES_PER_CHUNK // self.n_features)
-        for start in range(0, len(self.instances), rows):
-            yield start, self.instances[start : start + rows]
+        for start in range(0, self.n_instances, rows):
+            yield start, self.rows(start, min(start + rows, self.n_instances))
+
+    def rows(self, first: int, last: int) -> Array:
+        """Instances `first` to `last`, whatever bags they are in."""
+        return self.instances[first:last]
 
     def _refuse_empty_bags(self) -> None:
         if len(self) == 0:

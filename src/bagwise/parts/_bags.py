@@ -1,0 +1,90 @@
+"""Bags whose instances lie in parts: the same questions as to any bags, and only what is wanted is read."""
+
+import threading
+from collections import OrderedDict
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from bagwise.bags import Bags
+from bagwise.kernels import Array
+from bagwise.parts import _files
+
+if TYPE_CHECKING:
+    from bagwise.parts._parts import Parts
+
+BLOCKS_KEPT = 16
+
+
+class PartedBags(Bags):
+    """Bags over the parts of a folder.
+
+    One bag, a selection or a pass through all of it in chunks reads blocks of rows, of which the last few are kept.
+    `instances` is everything in memory, for whoever needs that; a single `.npy` part is mapped instead.
+    """
+
+    def __init__(self, parts: "Parts", offsets: Array, ids: Array) -> None:
+        self.parts, self.offsets, self.ids = parts, offsets, ids
+        self._kept: OrderedDict[tuple[int, int], Array] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d of an instance."""
+        return self.parts.n_features
+
+    @cached_property
+    def instances(self) -> Array:  # type: ignore[override]
+        """All of them, from the first row to the last."""
+        if len(self.parts.parts) == 1:
+            return self.parts.read(0).instances
+        found = np.empty((self.n_instances, self.n_features), self.parts.dtype)
+        for number, first in enumerate(self.parts.first_rows[:-1]):
+            rows = self.parts.read(number).instances
+            found[first : first + len(rows)] = rows
+        return found
+
+    def rows(self, first: int, last: int) -> Array:
+        """Instances `first` to `last`, counted through all parts."""
+        if "instances" in self.__dict__:
+            return self.instances[first:last]
+        pieces = []
+        while first < last:
+            number = int(np.searchsorted(self.parts.first_rows, first, side="right")) - 1
+            within = first - int(self.parts.first_rows[number])
+            start, block = self._block(number, within)
+            pieces.append(block[within - start : within - start + last - first])
+            first += len(pieces[-1])
+        if len(pieces) == 1:
+            return pieces[0]
+        return np.concatenate([np.empty((0, self.n_features), self.parts.dtype), *pieces])
+
+    def select(self, chosen: npt.ArrayLike) -> Bags:
+        """The bags at these positions, in this order, with their ids; every block of rows is read at most once."""
+        positions = np.arange(len(self))[np.asarray(chosen)]
+        offsets = np.concatenate([[0], np.cumsum(self.sizes[positions])])
+        instances = np.empty((offsets[-1], self.n_features), self.parts.dtype)
+        for place in np.argsort(positions, kind="stable"):
+            instances[offsets[place] : offsets[place + 1]] = self[positions[place]]
+        return Bags.trusted(instances, offsets, self.ids[positions])
+
+    def _block(self, number: int, row: int) -> tuple[int, Array]:
+        """(its first row, rows) of the block of a part that holds a row; of a mapped part all is one block."""
+        part = self.parts.parts[number]
+        rows = part.instances if part.is_mapped else _files.block_rows(self.n_features)
+        start = row // rows * rows
+        with self._lock:
+            if (number, start) not in self._kept:
+                self._kept[number, start] = self._read(number, start, min(start + rows, part.instances))
+            self._kept.move_to_end((number, start))
+            if len(self._kept) > BLOCKS_KEPT:
+                self._kept.popitem(last=False)
+            return start, self._kept[number, start]
+
+    def _read(self, number: int, first: int, last: int) -> Array:
+        folder, part, dtype = self.parts.folder, self.parts.parts[number], self.parts.dtype
+        if part.is_mapped:
+            return _files.map_part(folder, part, self.n_features, dtype)
+        return _files.read_rows(folder, part, first, last, self.n_features, dtype)
