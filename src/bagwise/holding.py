@@ -74,8 +74,10 @@ class Holding(ABC):
         """One bag, as the model sees it."""
 
     @abstractmethod
-    def objective(self, model: MIMLClassifier, ledger: Ledger, bags: Array) -> tuple[Objective, Array]:
-        """What learning minimises, and the places of these bags in it."""
+    def objective(
+        self, model: MIMLClassifier, ledger: Ledger, bags: Array, alone: bool = False
+    ) -> tuple[Objective, Array]:
+        """What learning minimises, and the places of these bags in it; `alone`, no other bags are needed in it."""
 
     @property
     @abstractmethod
@@ -149,7 +151,13 @@ class Here(Holding):
         """One bag, as the model sees it."""
         return self.place.instances.between(bag, bag + 1)
 
-    def objective(self, model: MIMLClassifier, ledger: Ledger, bags: Array) -> tuple[Objective, Array]:
+    def objective(
+        self,
+        model: MIMLClassifier,
+        ledger: Ledger,
+        bags: Array,
+        alone: bool = False,  # noqa: ARG002
+    ) -> tuple[Objective, Array]:
         """What learning minimises, and the places of these bags in it."""
         counted = Counts(ledger.totals.n_known, ledger.labelled, self.place.largest_bag)
         return model.objective_of(self.place.instances, ledger.labels, counted), bags

@@ -249,7 +249,8 @@ class ActiveLearner(Learner):
 
     def _updated(self, bags: Array, classes: Array) -> State:
         """The model after these pairs became known."""
-        objective, places = self._held.objective(self.model, self._ledger, bags)
+        alone = solvers.looks_at_the_answered_alone(self.update)
+        objective, places = self._held.objective(self.model, self._ledger, bags, alone)
         settings = replace(self.model.settings(), refit_every=self.refit_every)
         return solvers.get(self.update).update(objective, self._state, places, classes, settings)
 

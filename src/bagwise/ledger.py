@@ -5,7 +5,7 @@ Counting anew would look at every pair of the pool for each question. A `Ledger`
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -138,6 +138,10 @@ class Ledger:
         bags = np.flatnonzero(~self.askable.all(axis=1))
         return Told(bags, self.labels.select(bags), self.withdrawn[bags])
 
+    def labels_of(self, bags: Sequence[int]) -> Labels:
+        """What is known of these bags, in this order."""
+        return self.labels.select(np.array([self._row(bag) for bag in bags], np.int64))
+
     def remember(self, told: Told) -> None:
         """Have exactly this told."""
         labels = Labels.unknown(*self.shape)
@@ -186,11 +190,11 @@ class SparseLedger(Ledger):
 
     def told(self) -> Told:
         """All that is not open."""
-        return self.told_of(self._rows)
+        return self.told_between(0, self.totals.bags)
 
-    def told_of(self, bags: Iterable[int]) -> Told:
-        """All that is not open of these bags."""
-        kept = sorted(bag for bag in bags if bag in self._rows and not self.askable[self._rows[bag]].all())
+    def told_between(self, first: int, last: int) -> Told:
+        """All that is not open of consecutive bags."""
+        kept = sorted(bag for bag in self._rows if first <= bag < last and not self.askable[self._rows[bag]].all())
         rows = np.array([self._rows[bag] for bag in kept], np.int64)
         return Told(np.array(kept, np.int64), self.labels.select(rows), self.withdrawn[rows])
 

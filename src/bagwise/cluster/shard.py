@@ -34,14 +34,17 @@ MOST_ROWS_SENT = 1 << 16
 OPEN, ABSENT, PRESENT, WITHDRAWN = range(4)
 
 
-class Behind(Exception):  # noqa: N818 -- it is no error: the shard is told what it lacks
+class Behind(Exception):
     """The shard does not know what it is taken to know."""
 
 
 class Origin(Protocol):
     """Where a shard has its bags from, also when it is begun anew."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
 
     def read(self) -> Bags:
         """Its bags."""
@@ -59,7 +62,9 @@ class OfParts:
     def name(self) -> str:
         """For messages."""
         first, last = self.numbers[0], self.numbers[-1]
-        return f"{'part' if first == last else 'parts'} {first}{'' if first == last else f' to {last}'} of {self.folder}"
+        return (
+            f"{'part' if first == last else 'parts'} {first}{'' if first == last else f' to {last}'} of {self.folder}"
+        )
 
     def read(self) -> Bags:
         """The bags of these parts, one after the other."""
@@ -105,7 +110,6 @@ class About:
 class Setting:
     """What a shard has to know to take part: how the model sees instances, and where its bags are among all."""
 
-    version: int
     model: MIMLClassifier
     first_bag: int
     first_row: int
@@ -134,7 +138,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Knowing:
-    """A setting, how many changes a shard is taken to know, and those after them."""
+    """Which setting and how many changes a shard is taken to know, and the changes after them."""
 
     version: int
     known: int
@@ -167,15 +171,15 @@ class Shard:
         self._origin, self._device = origin, device
         use_threads(threads)
         self._setting: Setting | None = None
-        self._known = 0
+        self._version = self._known = 0
 
-    def call(self, message: bytes) -> bytes:
-        """Do what the message says: (method, what is known, arguments)."""
-        method, knowing, arguments = pickle.loads(message)  # noqa: S301 -- from the driver that began this process
+    def call(self, head: bytes, body: bytes) -> bytes:
+        """Do what the message says: (method, what is known), arguments."""
+        method, knowing = pickle.loads(head)  # noqa: S301 -- from the process that began this one
         try:
             if knowing is not None:
                 self._learn(knowing)
-            return pickle.dumps(getattr(self, method)(*arguments), 5)
+            return pickle.dumps(getattr(self, method)(*pickle.loads(body)), 5)  # noqa: S301
         except BagwiseError as error:
             return pickle.dumps(BagwiseError(str(error)), 5)
 
@@ -217,19 +221,18 @@ class Shard:
 
     # What it is told
 
-    def begin(self, setting: Setting, told: Told, known: int) -> None:
+    def begin(self, setting: Setting, version: int, told: Told, known: int) -> None:
         """Take part from here on, knowing what so many changes led to."""
-        same = self._setting is not None and setting.version == self._setting.version
-        if not same:
+        if self._setting is None or version != self._version:
             instances = setting.model.instances(self.bags)
             self._place = Place(instances, self.bags.keys, selection_on(self._device))
-        self._setting, self._known = setting, known
+        self._setting, self._version, self._known = setting, version, known
         labels = Labels.unknown(len(self.bags), setting.model.n_classes_)
         self._ledger = Ledger(labels)
         self._ledger.remember(replace(told, bags=told.bags - setting.first_bag))
 
     def _learn(self, knowing: Knowing) -> None:
-        if self._setting is None or (self._setting.version, self._known) != (knowing.version, knowing.known):
+        if self._setting is None or (self._version, self._known) != (knowing.version, knowing.known):
             raise Behind
         for change in knowing.changes:
             replace(change, bag=change.bag - self._first).apply(self._ledger)

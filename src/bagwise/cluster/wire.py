@@ -7,13 +7,13 @@ a reply is always about all bags, unless whoever asks allows that slow shards ar
 import logging
 import pickle
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
-from bagwise.cluster.shard import Behind
+from bagwise.cluster.shard import Behind, Knowing, added
 from bagwise.errors import BagwiseError
 
 SAY_AFTER = 3.0
@@ -22,51 +22,81 @@ BRANCHES = 8
 
 log = logging.getLogger("bagwise.cluster")
 
-Message = Callable[[int], bytes]
+Arguments = tuple[Any, ...]
+
+
+class Memory(Protocol):
+    """What shards are to know."""
+
+    def newest(self, shard: int) -> Knowing | None:
+        """What a shard is taken to know, and what it is to learn with the next message."""
+        ...
+
+    def everything(self, shard: int) -> Arguments:
+        """All of it, for `Shard.begin`."""
+        ...
 
 
 class Wire:
-    """Messages to shards and back; `tell` brings a shard that lost its memory up to date."""
+    """Messages to shards and back; counts what goes over it."""
 
-    def __init__(self, shards: Sequence[Any], names: Sequence[str], tell: Callable[[int], bytes]) -> None:
-        self.shards, self.names, self._tell = list(shards), list(names), tell
+    def __init__(self, shards: Sequence[Any], names: Sequence[str], memory: Memory) -> None:
+        self.shards, self.names, self._memory = list(shards), list(names), memory
         self.bytes_out = self.bytes_in = self.messages = 0
         self._late: dict[int, Any] = {}
 
-    def everywhere(self, message: Message, patience: float | None = None) -> dict[int, Any]:
+    def everywhere(self, method: str, *arguments: Any, patience: float | None = None) -> dict[int, Any]:
         """The replies of all shards; with `patience`, of those that reply within so many seconds."""
-        return self.to(range(len(self.shards)), message, patience)
+        body = self._shared(arguments)
+        return self._replies(dict.fromkeys(range(len(self.shards)), body), method, patience)
 
-    def to(self, shards: Sequence[int], message: Message, patience: float | None = None) -> dict[int, Any]:
-        """The replies of these shards."""
-        asked = {shard: self._send(shard, message(shard)) for shard in shards if not self._is_late(shard, patience)}
-        try:
-            quickly = ray.get(list(asked.values()), timeout=SAY_AFTER if patience is None else min(SAY_AFTER, patience))
-            return {shard: self._read(reply) for shard, reply in zip(asked, quickly, strict=True)}
-        except (GetTimeoutError, RayActorError, RayTaskError):
-            return self._patiently(asked, message, patience)
+    def each(self, method: str, arguments: Mapping[int, Arguments]) -> dict[int, Any]:
+        """The replies of some shards, each asked for something of its own."""
+        return self._replies({shard: pickle.dumps(given, 5) for shard, given in arguments.items()}, method, None)
 
-    def summed(self, message: Message) -> Any:
+    def begin(self) -> None:
+        """Tell every shard all that it has to know."""
+        self.each("begin", {shard: self._memory.everything(shard) for shard in range(len(self.shards))})
+
+    def summed(self, method: str, *arguments: Any) -> Any:
         """The sum of the replies of all shards, taken up a tree: nobody adds up more than `BRANCHES`."""
-        everywhere = range(len(self.shards))
+        body = self._shared(arguments)
         while True:
-            sent = {shard: self._send(shard, message(shard)) for shard in everywhere}
-            knots = list(sent.values())
+            sent = [self._send(shard, method, body) for shard in range(len(self.shards))]
+            knots, step = sent, 1
             while len(knots) > BRANCHES:
+                step *= BRANCHES
                 groups = [knots[first : first + BRANCHES] for first in range(0, len(knots), BRANCHES)]
-                knots = [self.shards[n * BRANCHES].combined.remote(*group) for n, group in enumerate(groups)]
+                knots = [self.shards[n * step].combined.remote(*group) for n, group in enumerate(groups)]
             try:
-                from bagwise.cluster.shard import added
-
                 return added([self._read(reply) for reply in ray.get(knots)])
             except (RayActorError, RayTaskError):
-                # What they reply one by one does not matter: whoever lost its memory is told on the way.
-                self._patiently(sent, message, None)
+                # What each replies does not matter here: whoever lost its memory is told on the way.
+                self._patiently(dict(enumerate(sent)), dict.fromkeys(range(len(sent)), body), method, None)
 
-    def _send(self, shard: int, message: bytes) -> Any:
-        self.bytes_out += len(message)
+    def _shared(self, arguments: Arguments) -> Any:
+        """What goes to everybody: large things only once to every machine."""
+        body = pickle.dumps(arguments, 5)
+        return body if len(body) <= LARGEST_INLINE else _Large(ray.put(body), len(body))
+
+    def _replies(self, bodies: dict[int, Any], method: str, patience: float | None) -> dict[int, Any]:
+        asked = {
+            shard: self._send(shard, method, body)
+            for shard, body in bodies.items()
+            if not self._is_late(shard, patience)
+        }
+        try:
+            quickly = ray.get(list(asked.values()), timeout=SAY_AFTER if patience is None else min(SAY_AFTER, patience))
+        except (GetTimeoutError, RayActorError, RayTaskError):
+            return self._patiently(asked, bodies, method, patience)
+        return {shard: self._read(reply) for shard, reply in zip(asked, quickly, strict=True)}
+
+    def _send(self, shard: int, method: str, body: Any) -> Any:
+        knowing = None if method == "begin" else self._memory.newest(shard)
+        head = pickle.dumps((method, knowing), 5)
+        self.bytes_out += len(head) + len(body)
         self.messages += 1
-        return self.shards[shard].call.remote(message)
+        return self.shards[shard].call.remote(head, body.ref if isinstance(body, _Large) else body)
 
     def _read(self, reply: bytes) -> Any:
         self.bytes_in += len(reply)
@@ -77,23 +107,24 @@ class Wire:
 
     def _is_late(self, shard: int, patience: float | None) -> bool:
         """Whether it still works on what it was asked before; whoever allows that leaves it out."""
-        ref = self._late.pop(shard, None)
-        if ref is None or patience is None or ray.wait([ref], timeout=0)[0]:
+        before = self._late.pop(shard, None)
+        if before is None or patience is None or ray.wait([before], timeout=0)[0]:
             return False
-        self._late[shard] = ref
+        self._late[shard] = before
         return True
 
-    def _patiently(self, asked: dict[int, Any], message: Message, patience: float | None) -> dict[int, Any]:
+    def _patiently(
+        self, asked: dict[int, Any], bodies: dict[int, Any], method: str, patience: float | None
+    ) -> dict[int, Any]:
         """One reply after the other, saying what is waited for."""
-        began, said = time.monotonic(), False
+        began, said, waiting = time.monotonic(), False, dict(asked)
         replies: dict[int, Any] = {}
-        waiting = dict(asked)
         while waiting:
             for shard in list(waiting):
                 if ray.wait([waiting[shard]], timeout=0)[0]:
                     found = self._settled(shard, waiting.pop(shard))
                     if found is None:
-                        waiting[shard] = self._send(shard, message(shard))
+                        waiting[shard] = self._send(shard, method, bodies[shard])
                     else:
                         replies[shard] = found[0]
             waited = time.monotonic() - began
@@ -106,8 +137,8 @@ class Wire:
             if waiting:
                 ray.wait(list(waiting.values()), timeout=0.1 if patience is None else min(0.1, patience / 4))
         if not replies:
-            raise BagwiseError(f"No shard replied within {patience} s: {'; '.join(self.names)}. Ask again, or wait longer.")
-        return replies
+            raise BagwiseError(f"No shard replied within {patience} s: ask again, or be more patient.")
+        return dict(sorted(replies.items()))
 
     def _settled(self, shard: int, reply: Any) -> tuple[Any] | None:
         """What a shard replied; None where it has to be asked once more."""
@@ -115,19 +146,29 @@ class Wire:
             return (self._read(ray.get(reply)),)
         except RayActorError:
             log.warning("%s died and is begun anew.", self.names[shard])
-            self._restore(shard)
         except RayTaskError as error:
             if not isinstance(error.cause, Behind):
                 raise BagwiseError(f"{self.names[shard]} failed: {error.cause!r}.") from error
-            self._restore(shard)
+        self._restore(shard)
         return None
 
     def _restore(self, shard: int) -> None:
         """Tell a shard that was begun anew all that it has to know, however often it dies meanwhile."""
         while True:
+            body = pickle.dumps(self._memory.everything(shard), 5)
             try:
-                self._read(ray.get(self._send(shard, self._tell(shard))))
+                self._read(ray.get(self._send(shard, "begin", body)))
             except RayActorError:
                 time.sleep(0.1)
             else:
                 return
+
+
+class _Large:
+    """Bytes that lie in Ray's store."""
+
+    def __init__(self, ref: Any, size: int) -> None:
+        self.ref, self._size = ref, size
+
+    def __len__(self) -> int:
+        return self._size

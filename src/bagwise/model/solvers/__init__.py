@@ -64,6 +64,11 @@ def available() -> dict[str, ModuleType]:
     return discover(__name__)
 
 
+def looks_at_the_answered_alone(name: str) -> bool:
+    """Whether an update needs no bags but those that were answered."""
+    return bool(getattr(available().get(name), "ANSWERED_ALONE", False))
+
+
 def get(name: str) -> Solver:
     """The solver called `name`."""
     return cast(Solver, choose("solver", name, available()))

@@ -7,6 +7,8 @@ from bagwise.model.objective import Objective
 from bagwise.model.solvers import Record, Settings, State
 from bagwise.model.solvers._stochastic import Targets, epochs, take
 
+ANSWERED_ALONE = True
+
 
 def _known_pairs(objective: Objective) -> Targets:
     bags, classes = np.nonzero(objective.labels.known)

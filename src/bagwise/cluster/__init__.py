@@ -1,0 +1,13 @@
+"""The same learner over a pool whose bags lie on a Ray cluster."""
+
+try:
+    import ray  # noqa: F401
+except ImportError:
+    from bagwise.errors import BagwiseError
+
+    raise BagwiseError("A cluster needs Ray: pip install 'bagwise[cluster]'.") from None
+
+from bagwise.cluster.connecting import connect
+from bagwise.cluster.pool import ClusterPool
+
+__all__ = ["ClusterPool", "connect"]
