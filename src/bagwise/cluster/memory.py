@@ -1,6 +1,6 @@
 """What the shards of a pool are to know, kept where the learner is: so that any of them can be told again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,15 @@ from bagwise.model import MIMLClassifier
 
 
 class LoggedLedger(SparseLedger):
-    """A ledger that says what becomes of every pair; `started` says that all of it may have become another."""
+    """A ledger that says what becomes of every pair, as long as the shards serve it."""
 
-    def __init__(self, bags: int, classes: int, changed: Callable[[Change], None], started: Callable[[], None]) -> None:
+    def __init__(self, bags: int, classes: int, memory: "ClusterMemory") -> None:
         super().__init__(bags, classes)
-        self._changed, self._started = changed, started
+        self._memory = memory
+
+    def _changed(self, change: Change) -> None:
+        if self._memory.serves(self):
+            self._memory.change(change)
 
     def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
         """Make one pair known; `flip` is the rate at which such a label is wrong."""
@@ -37,7 +41,8 @@ class LoggedLedger(SparseLedger):
     def remember(self, told: Told) -> None:
         """Have exactly this told."""
         super().remember(told)
-        self._started()
+        if self._memory.serves(self):
+            self._memory.start()
 
 
 class ClusterMemory:
@@ -48,6 +53,7 @@ class ClusterMemory:
         self._version = 0
         self._changes: list[list[Change]] = [[] for _ in range(shards)]
         self._told = [0] * shards
+        self._ledger: SparseLedger | None = None
 
     @property
     def model(self) -> MIMLClassifier:
@@ -58,7 +64,7 @@ class ClusterMemory:
         """The ledger of a new learner; shards that served another before begin anew."""
         bags = int(first_bags[-1])
         self._first_bags = first_bags
-        self._ledger = LoggedLedger(bags, classes, self._change, self._start)
+        self._ledger = LoggedLedger(bags, classes, self)
         if labels is not None:
             self._ledger.remember(_told(labels, bags, classes))
         return self._ledger
@@ -66,7 +72,7 @@ class ClusterMemory:
     def begin(self, settings: Sequence[Setting]) -> None:
         """See the bags in another way from here on."""
         self.settings = list(settings)
-        self._start()
+        self.start()
 
     def newest(self, shard: int) -> Knowing | None:
         """What a shard is taken to know, and what it is to learn with the next message.
@@ -81,15 +87,22 @@ class ClusterMemory:
     def everything(self, shard: int) -> tuple[Setting, int, Told, int]:
         """All of it, for `Shard.begin`."""
         self._told[shard] = len(self._changes[shard])
+        assert self._ledger is not None
         told = self._ledger.told_between(*self._first_bags[shard : shard + 2].tolist())
         return self.settings[shard], self._version, told, self._told[shard]
 
-    def _start(self) -> None:
+    def serves(self, ledger: Ledger) -> bool:
+        """Whether it is this ledger that the shards go by."""
+        return self._ledger is ledger
+
+    def start(self) -> None:
+        """All that shards know may have become wrong."""
         self._version += 1
         self._changes = [[] for _ in self._changes]
         self._told = [0] * len(self._changes)
 
-    def _change(self, change: Change) -> None:
+    def change(self, change: Change) -> None:
+        """Tell a shard with the next message."""
         self._changes[int(np.searchsorted(self._first_bags, change.bag, side="right")) - 1].append(change)
 
 

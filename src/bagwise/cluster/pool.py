@@ -70,6 +70,7 @@ class ClusterPool(Holding):
         self.n_instances = int(self._first_rows[-1])
         self.bags = FarBags(int(self._first_bags[-1]), self._about[0].features, self._rows_of, self._names_of)
         self._home = Home(self._rows_of, home)
+        self._sums: dict[tuple[bytes, bytes, bool], Array] = {}
 
     @classmethod
     def open(cls, folder: str | Path, address: str = "auto", shards: int | None = None, **options: Any) -> Self:
@@ -115,13 +116,21 @@ class ClusterPool(Holding):
 
     # What is spread over the shards
 
-    def largest(self) -> Array:
-        """The largest absolute value of every feature."""
+    @cached_property
+    def _largest(self) -> Array:
         return np.asarray(np.max(list(self.wire.everywhere("largest").values()), axis=0))
 
+    def largest(self) -> Array:
+        """The largest absolute value of every feature."""
+        return self._largest
+
     def sums(self, split_by: Array, centre: Array, squared: bool) -> Array:
-        """Of x - centre or of its square, over all instances."""
-        return np.asarray(added(list(self.wire.everywhere("sums", split_by, centre, squared).values())))
+        """Of x - centre or of its square, over all instances; what was asked before is remembered."""
+        asked = split_by.tobytes(), centre.tobytes(), squared
+        if asked not in self._sums:
+            replies = self.wire.everywhere("sums", split_by, centre, squared)
+            self._sums[asked] = np.asarray(added(list(replies.values())))
+        return self._sums[asked]
 
     @property
     def largest_bag(self) -> int:
@@ -152,8 +161,7 @@ class ClusterPool(Holding):
 
     def prepare(self, model: MIMLClassifier, classes: int, seed: int) -> None:
         """Fit the model's transformer to all instances and let the shards see them through it."""
-        first = Bags(self._about[0].first, [0, len(self._about[0].first)])
-        model.prepare(first, classes, spread=self)
+        model.prepare(self._first_bag, classes, spread=self)
         self._classes, self._seed = classes, seed
         self.__dict__.pop("landmarks", None)
         self._memory.begin([self._setting(model, shard) for shard in range(len(self._about))])
@@ -164,6 +172,7 @@ class ClusterPool(Holding):
 
     def choose(self, model: MIMLClassifier, ledger: Ledger, manner: Manner, wants: Sequence[Want]) -> Chosen:
         """The best questions under the model."""
+        self._refuse_other(ledger)
         for want in wants:
             _refuse_elsewhere(want.criterion)
         is_class = self._suspected(model, ledger) if manner.scouting and is_scouting(ledger.totals) else None
@@ -184,11 +193,18 @@ class ClusterPool(Holding):
         self, model: MIMLClassifier, ledger: Ledger, bags: Array, alone: bool = False
     ) -> tuple[Objective, Array]:
         """What learning minimises, and the places of these bags in it."""
+        self._refuse_other(ledger)
         labelled = ledger.labelled
         if not alone and len(labelled) * self._bytes_per_bag > self._most:
             return self._spread(model, ledger), bags
         wanted = np.unique(bags) if alone else labelled
         return self._at_home(model, ledger, wanted), np.searchsorted(wanted, bags)
+
+    def _refuse_other(self, ledger: Ledger) -> None:
+        if not self._memory.serves(ledger):
+            raise BagwiseError(
+                "This pool serves another learner now: shards serve one at a time. Open a pool for each."
+            )
 
     def _at_home(self, model: MIMLClassifier, ledger: Ledger, bags: Array) -> Objective:
         """F over bags that are fetched where they are not here."""

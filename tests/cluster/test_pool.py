@@ -1,0 +1,297 @@
+"""A pool on a cluster asks what a pool in one process asks, question by question, whatever happens to its shards.
+
+Ray is started here, with as many processors as there are shards. `BAGWISE_CLUSTER_ANSWERS=500 pytest tests/cluster`
+is the full size.
+"""
+
+import logging
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+import ray
+
+from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
+from bagwise.cluster import ClusterPool, wire
+from bagwise.cluster.shard import Shard
+from bagwise.labels import Labels
+from bagwise.ledger import Told
+from bagwise.parts import Parts
+
+ANSWERS = int(os.environ.get("BAGWISE_CLUSTER_ANSWERS", "80"))
+CLASSES = list("abcde")
+BAGS = 240
+SHARDS = {"one": [BAGS], "two": [200, 40], "five": [1, 90, 30, 100, 19]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    ray.init(num_cpus=6, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(1, 8, BAGS)
+    x = (rng.normal(size=(sizes.sum(), 10)) * rng.exponential(2, 10) + 3).astype(np.float32)
+    bags = Bags(x, np.concatenate([[0], np.cumsum(sizes)]), [f"bag {n}" for n in range(BAGS)])
+    weights = rng.normal(size=(len(CLASSES), 10)) / np.std(x, axis=0)
+    truth = np.array([((bag - 3) @ weights.T).max(axis=0) > 4 for bag in bags])
+    return bags, truth
+
+
+class Watched(Shard):
+    """A shard that can be told to be slow, and says which process it is."""
+
+    slow = 0.0
+
+    def pid(self):
+        return os.getpid()
+
+    def be_slow(self, seconds):
+        self.slow = seconds
+
+    def choose(self, asked):
+        time.sleep(self.slow)
+        return super().choose(asked)
+
+
+class WatchedPool(ClusterPool):
+    shard = Watched
+
+
+@pytest.fixture(scope="module")
+def pools(data):
+    made = {name: WatchedPool.of(data[0], sizes, cpus=1 / 3) for name, sizes in SHARDS.items()}
+    yield made
+    for pool in made.values():
+        pool.close()
+
+
+def told(learner, question, truth):
+    learner.tell(question, [bool(truth[question.bag, c]) for c in question.classes])
+
+
+def assert_alike(here, there, truth, answers, now_and_then=lambda _: None):
+    for number in range(answers):
+        now_and_then(number)
+        asked, also = here.ask(), there.ask()
+        assert asked == also, number
+        told(here, asked, truth)
+        told(there, also, truth)
+
+
+def pair_of(pool, data, **options):
+    options = {"random_state": 4, **options}
+    here = ActiveLearner(data[0], CLASSES, **options)
+    return here, ActiveLearner(classes=CLASSES, pool=pool, **options)
+
+
+@pytest.mark.parametrize("shards", SHARDS)
+@pytest.mark.parametrize("criterion", ["uncertainty", "expected_gradient_length"])
+def test_the_same_questions_one_after_the_other(pools, data, criterion, shards):
+    labels = Labels(data[1], np.arange(BAGS)[:, None] % 40 < np.ones(len(CLASSES)))
+    here, there = pair_of(pools[shards], data, criterion=criterion, update="bag_sgd", labels=labels)
+    assert_alike(here, there, data[1], ANSWERS)
+    assert there.statistics.questions > ANSWERS / 2
+
+
+@pytest.mark.parametrize("update", ["replay", "lbfgs", "gd", "pair_sgd"])
+@pytest.mark.parametrize("granularity", ["pair", "bag", "bag_then_class", "best_value"])
+def test_from_nothing_with_every_update_and_granularity(pools, data, update, granularity):
+    here, there = pair_of(pools["five"], data, update=update, granularity=granularity)
+    assert_alike(here, there, data[1], 12)
+
+
+def test_a_long_way_from_nothing(pools, data):
+    here, there = pair_of(pools["two"], data)
+    assert_alike(here, there, data[1], ANSWERS)
+
+
+def test_undone_revised_withdrawn_and_asked_in_batches(pools, data):
+    here, there = pair_of(pools["five"], data, update="lbfgs", criterion="balanced_uncertainty")
+    for number in range(20):
+        batch = here.ask(4)
+        assert batch == there.ask(4)
+        for learner in (here, there):
+            told(learner, batch[0], data[1])
+            learner.tell(batch[1], None)
+            if number % 3 == 0:
+                learner.undo()
+            if number % 4 == 1:
+                learner.revise(batch[0].bag, batch[0].classes[0], False)
+            if number % 5 == 2:
+                learner.retract(batch[0].bag, batch[0].classes[0])
+    assert here.ranked(30) == there.ranked(30)
+
+
+def test_what_a_learner_has_become_can_be_taken_up(pools, data):
+    here, there = pair_of(pools["two"], data)
+    assert_alike(here, there, data[1], 15)
+    memory = there.memory()
+    assert all(np.array_equal(value, memory[name]) for name, value in here.memory().items())
+    again = ActiveLearner(classes=CLASSES, pool=pools["five"], random_state=4, memory=memory)
+    assert_alike(here, again, data[1], 15)
+
+
+def test_labels_may_be_given_for_some_bags_only(pools, data):
+    some = np.array([3, 77, 211])
+    given = Told(some, Labels(data[1][some], np.ones((3, len(CLASSES)))), np.zeros((3, len(CLASSES)), bool))
+    labels = Labels(data[1], np.isin(np.arange(BAGS), some)[:, None] * np.ones(len(CLASSES)))
+    here = ActiveLearner(data[0], CLASSES, labels)
+    there = ActiveLearner(classes=CLASSES, labels=given, pool=pools["five"])
+    assert_alike(here, there, data[1], 10)
+    assert there.told.labels.n_known == here.labels.n_known
+    with pytest.raises(BagwiseError, match="told"):
+        _ = there.labels
+
+
+def test_any_few_bags_are_at_hand(pools, data):
+    bags = pools["five"].bags
+    assert len(bags) == BAGS
+    np.testing.assert_array_equal(bags[-1], data[0][-1])
+    chosen = bags.select([200, 3])
+    assert chosen.ids.tolist() == ["bag 200", "bag 3"]
+    np.testing.assert_array_equal(chosen.instances, data[0].select([200, 3]).instances)
+    with pytest.raises(BagwiseError, match="on the cluster"):
+        _ = bags.instances
+
+
+# Faults
+
+
+def kill(pool, shard):
+    os.kill(pool.wire.each("pid", {shard: ()})[shard], signal.SIGKILL)
+
+
+def test_a_killed_worker_changes_nothing(data):
+    with WatchedPool.of(data[0], [200, 40], cpus=1 / 3) as pool:
+        here, there = pair_of(pool, data)
+
+        def now_and_then(number):
+            if number in (2, 7, 8, 12):
+                kill(pool, number % 2)
+
+        assert_alike(here, there, data[1], 16, now_and_then)
+        assert all(np.array_equal(value, there.memory()[name]) for name, value in here.memory().items())
+
+
+def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path):
+    bags = data[0]
+    parts = Parts.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(100, BAGS))])
+    gone = tmp_path / "parts" / parts.parts[1].file
+    with WatchedPool.open(tmp_path / "parts", cpus=1 / 3) as pool:
+        here, there = pair_of(pool, data)
+        assert_alike(here, there, data[1], 3)
+        gone.rename(tmp_path / "elsewhere")
+        kill(pool, 1)
+        with pytest.raises(BagwiseError, match=r"part-00001\.parquet.*missing"):
+            there.ask()
+        (tmp_path / "elsewhere").rename(gone)
+        assert_alike(here, there, data[1], 3)
+
+
+def test_a_slow_shard_is_waited_for_or_left_out(pools, data, caplog, monkeypatch):
+    monkeypatch.setattr(wire, "SAY_AFTER", 0.2)
+    pool = pools["two"]
+    here, there = pair_of(pool, data, scouting=False, audit=0)
+    pool.wire.each("be_slow", {0: (1.0,)})
+    assert here.ask() == there.ask()
+    assert "Waiting for shard 0 (bags 0 to 199)" in caplog.text
+    pool.patience = 0.1
+    start = time.monotonic()
+    some = there.ask()
+    assert some.partial
+    assert some.bag >= 200
+    assert there.ask().partial, "it still works on what it was asked before"
+    assert time.monotonic() - start < 0.9
+    pool.patience = None
+    assert not there.ask().partial
+    pool.wire.each("be_slow", {0: (0.0,)})
+    assert_alike(here, there, data[1], 3)
+
+
+def test_a_shard_that_fails_says_so(pools):
+    with pytest.raises(BagwiseError, match=r"shard 0 .* failed: AttributeError"):
+        pools["one"].wire.everywhere("no_such_thing")
+
+
+# Training over shards
+
+
+def test_gradients_are_summed_where_the_bags_are(data, monkeypatch):
+    bags = Bags(data[0].instances.astype(float), data[0].offsets, data[0].ids)
+    labels = Labels(data[1], np.random.default_rng(0).random(data[1].shape) < 0.4)
+    with ClusterPool.of(bags, SHARDS["five"], cpus=1 / 3, home=0) as pool:
+        here, there = pair_of(pool, (bags, data[1]), labels=labels, update="lbfgs", model=MIMLClassifier(max_iter=15))
+        np.testing.assert_allclose(there.model.weights_, here.model.weights_, rtol=1e-6, atol=1e-9)
+        ours, _ = there._held.objective(there.model, there._ledger, np.empty(0, int))
+        theirs, _ = here._held.objective(here.model, here._ledger, np.empty(0, int))
+        for branches, weights in ((2, np.zeros_like(here.model.weights_)), (8, here.model.weights_)):
+            monkeypatch.setattr(wire, "BRANCHES", branches)
+            value, gradient = ours(weights)
+            assert value == pytest.approx(theirs(weights)[0], rel=1e-12)
+            np.testing.assert_allclose(gradient, theirs(weights)[1], rtol=1e-9, atol=1e-13)
+        for update in ("lbfgs", "gd", "replay", "bag_sgd"):
+            here.update = there.update = update
+            question = here.ask()
+            told(here, question, data[1])
+            told(there, question, data[1])
+            np.testing.assert_allclose(there.model.weights_, here.model.weights_, rtol=1e-6, atol=1e-8)
+
+
+def test_a_shard_that_dies_while_gradients_are_summed(data):
+    labels = Labels(data[1], np.ones_like(data[1]))
+    with WatchedPool.of(data[0], SHARDS["two"], cpus=1 / 3, home=0) as pool:
+        _, there = pair_of(pool, data, labels=labels, model=MIMLClassifier(max_iter=3), scouting=False)
+        objective, _ = there._held.objective(there.model, there._ledger, np.empty(0, int))
+        before = objective(there.model.weights_)
+        kill(pool, 1)
+        after = objective(there.model.weights_)
+        assert before[0] == after[0]
+        np.testing.assert_array_equal(before[1], after[1])
+
+
+# What is refused
+
+
+def test_what_needs_all_bags_in_one_place_is_refused(pools, data):
+    pool = pools["one"]
+    with pytest.raises(BagwiseError, match="information_gain scores a pair by what is known of other bags"):
+        ActiveLearner(classes=CLASSES, pool=pool, criterion="information_gain").ask()
+    with pytest.raises(BagwiseError, match="all instances in one place"):
+        ActiveLearner(classes=CLASSES, pool=pool, model=MIMLClassifier(transformer="nystroem"))
+    with pytest.raises(BagwiseError, match="one of the two"):
+        ActiveLearner(data[0], CLASSES, pool=pool)
+    with pytest.raises(BagwiseError, match="one of the two"):
+        ActiveLearner(classes=CLASSES)
+    with pytest.raises(BagwiseError, match="devices of its own"):
+        ActiveLearner(classes=CLASSES, pool=pool, device="cuda")
+    with pytest.raises(BagwiseError, match="cannot be dealt"):
+        ClusterPool.of(data[0], [10, 20])
+    nothing = Labels.unknown(1, len(CLASSES))
+    with pytest.raises(BagwiseError, match="bag 240"):
+        ActiveLearner(classes=CLASSES, pool=pool, labels=Told(np.array([240]), nothing, nothing.known))
+
+
+def test_a_pool_serves_one_learner_at_a_time(pools, data):
+    _, first = pair_of(pools["one"], data)
+    question = first.ask()
+    here, second = pair_of(pools["one"], data)
+    with pytest.raises(BagwiseError, match="serves another learner"):
+        first.tell(question, True)
+    with pytest.raises(BagwiseError, match="serves another learner"):
+        first.ask()
+    assert_alike(here, second, data[1], 3)
+
+
+def test_an_answered_pair_is_refused_by_name(pools, data):
+    _, there = pair_of(pools["five"], data)
+    question = there.ask()
+    there.tell(question, True)
+    with pytest.raises(BagwiseError, match=f"Bag bag {question.bag}, class .* answered already"):
+        there.tell(question, True)
