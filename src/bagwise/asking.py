@@ -152,6 +152,10 @@ class Learner(ABC):
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """P(class is in bag), or a score that exceeds a half where the class is predicted."""
 
+    def close(self) -> None:
+        """Let go of what is held elsewhere, if anything is."""
+        return
+
     @abstractmethod
     def _questions(self, count: int) -> list[Question]:
         """Up to `count` different questions, best first; there is something to ask."""

@@ -84,6 +84,10 @@ class Holding(ABC):
     def statistics(self) -> Statistics:
         """What finding the questions has cost."""
 
+    def close(self) -> None:
+        """Let go of what is held elsewhere, if anything is."""
+        return
+
 
 class Place:
     """Bags that lie together: the best questions among them, given what is known of all bags."""

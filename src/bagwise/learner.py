@@ -209,6 +209,10 @@ class ActiveLearner(Learner):
             flip = max(self._ledger.flip(bag, label_class), before.flip if before else 0.0)
             self._answers[number] = Answer(bag, classes, told, bool(audit), None if key == NO_KEY else key, flip)
 
+    def close(self) -> None:
+        """Let go of what is held elsewhere, if anything is."""
+        self._held.close()
+
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """P(class is in bag) under the present model."""
         return self.model.predict_proba(bags)

@@ -10,7 +10,11 @@ from bagwise.experiments.runner import Specification, finished, run_all
 
 
 def run(
-    simulations: Sequence[Specification], folder: Path, name: str = "rows.parquet", quiet: bool = False
+    simulations: Sequence[Specification],
+    folder: Path,
+    name: str = "rows.parquet",
+    quiet: bool = False,
+    one_by_one: bool = False,
 ) -> pl.DataFrame:
     """All runs behind one progress bar, those finished before left out; all rows go to FOLDER/NAME."""
     runs = folder / "runs"
@@ -19,6 +23,6 @@ def run(
     description = f"{len(simulations)} runs" + (f", {len(before)} finished before" if before else "")
     total, done = sum(one.steps for one in simulations), sum(one.steps for one in before)
     with progress_bar(description, total, "steps", done, quiet) as progress:
-        rows = run_all(simulations, runs, progress)
+        rows = run_all(simulations, runs, progress, one_by_one)
     rows.write_parquet(folder / name)
     return rows

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from bagwise import criteria, datasets, granularity
 from bagwise.cli._app import app, console
+from bagwise.cli._cluster import Cluster, join
 from bagwise.cli._runs import run
 from bagwise.discovery import choose
 from bagwise.errors import BagwiseError
@@ -92,6 +93,7 @@ def simulate(
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
     runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run (default: all).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
+    cluster: Cluster = "",
     out: Annotated[Path | None, typer.Option(help="Folder for rows and figures (default: results/DATASET).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the final figures as JSON.")] = False,
 ) -> None:
@@ -100,14 +102,16 @@ def simulate(
     simulations = [
         Simulation(
             dataset, one, unit, update, background, prior, penalty, step_size, audit, queries, initial, every,
-            classes_per_query=classes_per_query, folds=folds, fold=fold, seed=seed,
+            classes_per_query=classes_per_query, folds=folds, fold=fold, seed=seed, cluster=cluster,
         )
         for one in criterion or ("widening_uncertainty", "random")
         for unit in granularity or ("pair",)
         for fold in range(folds if runs is None else min(runs, folds))
     ]  # fmt: skip
     folder = out or Path("results") / dataset
-    rows = run(simulations, folder, quiet=as_json)
+    if cluster:
+        join(cluster)
+    rows = run(simulations, folder, quiet=as_json, one_by_one=bool(cluster))
     figures = [
         curves.save_figure(curves.figure(rows, metric.__name__, dataset), folder / metric.__name__)
         for metric in REPORTED

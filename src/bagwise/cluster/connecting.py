@@ -1,6 +1,7 @@
 """Getting to a cluster, and shards on it."""
 
 import logging
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from bagwise.cluster.shard import Origin, Shard
 from bagwise.errors import BagwiseError
 
 HERE = "local"
+CONNECTING_SECONDS = 5.0
 
 
 def connect(address: str) -> None:
@@ -19,6 +21,8 @@ def connect(address: str) -> None:
     """
     if ray.is_initialized():
         return
+    if ":" in address:
+        _refuse_silence(address)
     try:
         ray.init(
             address=None if address == HERE else address,
@@ -26,10 +30,24 @@ def connect(address: str) -> None:
             log_to_driver=False,
             logging_level=logging.WARNING,
         )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise BagwiseError(
-            f"There is no Ray cluster at {address!r} ({error}): start one with `ray start --head`, or give its address."
-        ) from None
+    except (ConnectionError, ValueError, RuntimeError):
+        raise _nothing_there(address) from None
+
+
+def _refuse_silence(address: str) -> None:
+    """Ray itself would try for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), CONNECTING_SECONDS).close()
+    except (OSError, ValueError, OverflowError):
+        raise _nothing_there(address) from None
+
+
+def _nothing_there(address: str) -> BagwiseError:
+    where = "on this machine" if address == "auto" else f"at {address}"
+    return BagwiseError(
+        f"There is no Ray cluster {where}: start one with `ray start --head`, or give the address of another."
+    )
 
 
 def processors() -> float:

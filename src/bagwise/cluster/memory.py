@@ -84,8 +84,10 @@ class ClusterMemory:
         before, self._told[shard] = self._told[shard], len(self._changes[shard])
         return Knowing(self._version, before, tuple(self._changes[shard][before:]))
 
-    def everything(self, shard: int) -> tuple[Setting, int, Told, int]:
-        """All of it, for `Shard.begin`."""
+    def everything(self, shard: int) -> tuple[Setting, int, Told, int] | None:
+        """All of it, for `Shard.begin`, once there is something."""
+        if not self.settings:
+            return None
         self._told[shard] = len(self._changes[shard])
         assert self._ledger is not None
         told = self._ledger.told_between(*self._first_bags[shard : shard + 2].tolist())

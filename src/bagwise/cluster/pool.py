@@ -37,7 +37,7 @@ from bagwise.selection import Statistics
 
 
 class ClusterPool(Holding):
-    """Bags in shards, one for each of the `origins`; close it, or use it in a `with` statement.
+    """Bags in shards, one for each of the `origins`, or `handed` to them; close it, or use it in a `with` statement.
 
     With `patience`, a question is chosen after so many seconds from the shards that replied, and marked as partial;
     without, all are waited for. The instances of bags that were asked about are kept here, up to `home` bytes; when
@@ -53,12 +53,13 @@ class ClusterPool(Holding):
         gpus: float = 0.0,
         patience: float | None = None,
         home: int = MOST_KEPT,
+        handed: Sequence[Bags] = (),
     ) -> None:
         self.patience, self._most = patience, home
         self._memory = ClusterMemory(len(origins))
         shards = begin_shards(origins, cpus, gpus, self.shard)
         names = [f"shard {number} ({origin.name})" for number, origin in enumerate(origins)]
-        self.wire = Wire(shards, names, self._memory)
+        self.wire = Wire(shards, names, self._memory, handed)
         try:
             self._about: list[About] = list(self.wire.everywhere("about").values())
             self._refuse_unlike()
@@ -85,15 +86,17 @@ class ClusterPool(Holding):
         return cls([OfParts(place, tuple(numbers)) for numbers in groups if numbers], **options)
 
     @classmethod
-    def of(cls, bags: Bags, shards: int | Sequence[int] = 2, address: str = HERE, **options: Any) -> Self:
-        """Bags that are here, dealt to so many shards, or to shards with so many bags each."""
+    def of(cls, bags: Bags, shards: int | Sequence[int] | None = None, address: str = HERE, **options: Any) -> Self:
+        """Bags that are here, dealt to so many shards (by default one for every processor), or as many bags to each."""
         connect(address)
+        shards = max(1, min(int(processors()), len(bags))) if shards is None else shards
         edges = (
             np.linspace(0, len(bags), shards + 1).astype(int) if isinstance(shards, int) else np.cumsum([0, *shards])
         )
         if edges[-1] != len(bags) or (np.diff(edges) < 1).any():
             raise BagwiseError(f"{len(bags)} bags cannot be dealt to the shards {shards}: each needs at least one.")
-        return cls([_given(bags, first, last) for first, last in pairwise(edges)], **options)
+        origins = [Given(f"bags {first} to {last - 1}") for first, last in pairwise(edges)]
+        return cls(origins, handed=[_part(bags, first, last) for first, last in pairwise(edges)], **options)
 
     def close(self) -> None:
         """End the shards."""
@@ -272,10 +275,9 @@ class ClusterPool(Holding):
         return scouting.suspicion(clusters, ledger.labels_of(labelled))
 
 
-def _given(bags: Bags, first: int, last: int) -> Given:
-    rows = slice(bags.offsets[first], bags.offsets[last])
-    part = (bags.instances[rows], bags.offsets[first : last + 1] - bags.offsets[first], bags.ids[first:last])
-    return Given(f"bags {first} to {last - 1}", part)
+def _part(bags: Bags, first: int, last: int) -> Bags:
+    rows = bags.instances[bags.offsets[first] : bags.offsets[last]]
+    return Bags.trusted(rows, bags.offsets[first : last + 1] - bags.offsets[first], bags.ids[first:last])
 
 
 def _refuse_elsewhere(criterion: str) -> None:

@@ -83,15 +83,13 @@ def joined(parts: Sequence[Bags]) -> Bags:
 
 @dataclass(frozen=True)
 class Given:
-    """Bags that were handed over."""
+    """Bags that are handed over, and again to a shard that was begun anew."""
 
     name: str
-    bags: Any
 
     def read(self) -> Bags:
-        """The bags."""
-        instances, offsets, ids = self.bags
-        return Bags.trusted(instances, offsets, ids)
+        """They have to be handed over."""
+        raise Behind
 
 
 @dataclass(frozen=True)
@@ -182,6 +180,10 @@ class Shard:
             return pickle.dumps(getattr(self, method)(*pickle.loads(body)), 5)  # noqa: S301
         except BagwiseError as error:
             return pickle.dumps(BagwiseError(str(error)), 5)
+
+    def take(self, instances: Array, offsets: Array, ids: Array) -> None:
+        """Have these bags."""
+        self.bags = Bags.trusted(instances, offsets, ids)
 
     def combined(self, *messages: bytes) -> bytes:
         """The sums of what others found: a knot of a tree."""

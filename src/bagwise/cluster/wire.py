@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
+from bagwise.bags import Bags
 from bagwise.cluster.shard import Behind, Knowing, added
 from bagwise.errors import BagwiseError
 
@@ -32,16 +33,20 @@ class Memory(Protocol):
         """What a shard is taken to know, and what it is to learn with the next message."""
         ...
 
-    def everything(self, shard: int) -> Arguments:
-        """All of it, for `Shard.begin`."""
+    def everything(self, shard: int) -> Arguments | None:
+        """All of it, for `Shard.begin`, once there is something."""
         ...
 
 
 class Wire:
     """Messages to shards and back; counts what goes over it."""
 
-    def __init__(self, shards: Sequence[Any], names: Sequence[str], memory: Memory) -> None:
+    def __init__(
+        self, shards: Sequence[Any], names: Sequence[str], memory: Memory, handed: Sequence[Bags] = ()
+    ) -> None:
         self.shards, self.names, self._memory = list(shards), list(names), memory
+        # What is handed to shards stays in Ray's store as long as these are kept.
+        self._handed = [[ray.put(part) for part in (bags.instances, bags.offsets, bags.ids)] for bags in handed]
         self.bytes_out = self.bytes_in = self.messages = 0
         self._late: dict[int, Any] = {}
 
@@ -56,7 +61,7 @@ class Wire:
 
     def begin(self) -> None:
         """Tell every shard all that it has to know."""
-        self.each("begin", {shard: self._memory.everything(shard) for shard in range(len(self.shards))})
+        self.each("begin", {shard: self._memory.everything(shard) or () for shard in range(len(self.shards))})
 
     def summed(self, method: str, *arguments: Any) -> Any:
         """The sum of the replies of all shards, taken up a tree: nobody adds up more than `BRANCHES`."""
@@ -155,9 +160,11 @@ class Wire:
     def _restore(self, shard: int) -> None:
         """Tell a shard that was begun anew all that it has to know, however often it dies meanwhile."""
         while True:
-            body = pickle.dumps(self._memory.everything(shard), 5)
             try:
-                self._read(ray.get(self._send(shard, "begin", body)))
+                if self._handed:
+                    ray.get(self.shards[shard].take.remote(*self._handed[shard]))
+                if (known := self._memory.everything(shard)) is not None:
+                    self._read(ray.get(self._send(shard, "begin", pickle.dumps(known, 5))))
             except RayActorError:
                 time.sleep(0.1)
             else:

@@ -82,11 +82,16 @@ def finished(specification: Specification, folder: Path) -> bool:
     return (folder / f"{specification.key}.parquet").exists()
 
 
-def run_all(specifications: Sequence[Specification], folder: Path, progress: Progress = lambda _: None) -> pl.DataFrame:
+def run_all(
+    specifications: Sequence[Specification],
+    folder: Path,
+    progress: Progress = lambda _: None,
+    one_by_one: bool = False,
+) -> pl.DataFrame:
     """The rows of all specifications, in their order; only those not finished yet are run."""
     folder.mkdir(parents=True, exist_ok=True)
     todo = [one for one in specifications if not finished(one, folder)]
-    if len(todo) <= 1 or thread_count() == 1:
+    if one_by_one or len(todo) <= 1 or thread_count() == 1:
         for specification in todo:
             _run_and_keep(specification, folder, progress)
     else:

@@ -63,6 +63,8 @@ class Simulation:
     scouting: bool = False
     detailed: bool = False
     title: str = ""
+    cluster: str = ""
+    """Where the bags lie; it determines no row."""
 
     def __post_init__(self) -> None:
         criteria.get(self.criterion)
@@ -97,7 +99,7 @@ class Simulation:
         return {
             name: str(value) if name == "noise" else value
             for name, value in asdict(self).items()
-            if name not in CAME_LATER or name in said
+            if name != "cluster" and (name not in CAME_LATER or name in said)
         }
 
     @property
@@ -167,10 +169,15 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
         simulation.again,
         simulation.refit_every,
         simulation.scouting,
+        simulation.cluster,
     )
     learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
     described = {**simulation.described, "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
-    return [{**described, **row} for row in _rows(simulation, learner, training, held_out, progress)]
+    found = _Found(known, training.labels)
+    try:
+        return [{**described, **row} for row in _rows(simulation, learner, training, held_out, found, progress)]
+    finally:
+        learner.close()
 
 
 def _key_instance(data: Dataset, bag: int, label_class: int, rng: np.random.Generator) -> int | None:
@@ -222,7 +229,12 @@ class _Found:
 
 
 def _rows(
-    simulation: Simulation, learner: Learner, training: Dataset, held_out: Dataset, progress: Callable[[int], None]
+    simulation: Simulation,
+    learner: Learner,
+    training: Dataset,
+    held_out: Dataset,
+    found: _Found,
+    progress: Callable[[int], None],
 ) -> Iterator[Row]:
     rng = np.random.default_rng([simulation.seed, simulation.fold, 3])
 
@@ -236,7 +248,6 @@ def _rows(
     due = next(grid, None)
     asked = 0
     answers = _Person(simulation, training)
-    found = _Found(learner.labels, training.labels)
     while not learner.exhausted:
         question = learner.ask()
         present = answers.to(question)

@@ -51,6 +51,7 @@ class Strategy:
     again: bool = False
     refit_every: int | None = None
     scouting: bool = False
+    cluster: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,12 @@ def _of_the_paper(data: Dataset, labels: Labels, model: Any, how: Strategy, seed
     given = (data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed)
     if how.noise:
         return CarefulLearner(*given, noise=how.noise, again=how.again)
-    return ActiveLearner(*given, refit_every=how.refit_every, scouting=None if how.scouting else False)
+    options: Parameters = {"refit_every": how.refit_every, "scouting": None if how.scouting else False}
+    if how.cluster:
+        from bagwise.cluster import ClusterPool
+
+        return ActiveLearner(None, *given[1:], pool=ClusterPool.of(data.bags, address=how.cluster), **options)
+    return ActiveLearner(*given, **options)
 
 
 SYSTEMS = {
