@@ -1,0 +1,1 @@
+"""On several machines at once, with Ray (`pip install 'bagwise[cluster]'`)."""
