@@ -99,7 +99,8 @@ def _parts(bags: PartedBags) -> str:
     first_bags = bags.parts.first_bags
     try:
         for number in range(len(bags.parts.parts)):
-            bags.parts.verify(number)
+            if bags.parts.parts[number].is_mapped:
+                bags.parts.verify(number)
             found, first, last = bags.parts.read(number), *first_bags[number : number + 2]
             sizes, ids = bags.sizes[first:last], bags.ids[first:last]
             if not (np.array_equal(found.ids, ids) and np.array_equal(found.sizes, sizes)):

@@ -384,10 +384,12 @@ class Project:
 
 
 def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> PredictionTable:
-    """P(class in bag) with the instance that carries most of it."""
-    of_instances = model.predict_instance_proba(bags)
-    evidence = np.empty((len(bags), len(classes)), np.int64)
-    for b in range(len(bags)):
-        evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
+    """P(class in bag) with the instance that carries most of it, worked out for some bags at a time."""
+    probability, evidence = [], []
+    for positions in bags.portions():
+        some = bags.select(positions)
+        probability.append(model.predict_proba(some))
+        of_instances = np.split(model.predict_instance_proba(some), some.offsets[1:-1])
+        evidence.append(np.array([part.argmax(axis=0) for part in of_instances], np.int64))
     ids, thresholds = [str(name) for name in bags.ids], model.thresholds_
-    return PredictionTable(ids, classes, model.predict_proba(bags), evidence, thresholds)
+    return PredictionTable(ids, classes, np.concatenate(probability), np.concatenate(evidence), thresholds)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bagwise.bags import Bags
+from bagwise.errors import BagwiseError
 from bagwise.formats import Source
 from bagwise.kernels import Array
 from bagwise.project import instances, parted
@@ -15,9 +16,12 @@ from bagwise.project.store import Contents
 
 def settled(folder: Path, settings: Settings) -> Settings:
     """The settings with the place where the instances lie now: another process may have put them into parts."""
-    if settings.data.parts or (folder / instances.FILE).exists():
+    try:
+        now = Settings.read(folder).data.parts
+    except BagwiseError:
+        # Somebody is editing the file: what it says counts at the next start.
         return settings
-    return replace(settings, data=Settings.read(folder).data)
+    return replace(settings, data=replace(settings.data, parts=now))
 
 
 def open_bags(folder: Path, data: Data, contents: Contents) -> Bags:
