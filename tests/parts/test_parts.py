@@ -48,7 +48,7 @@ def test_bags_in_parts_are_the_bags_that_were_written(cut, kind, data):
     whole, cuts = cut
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         # A few rows at once and few of them kept, so that bags lie across blocks and blocks are forgotten.
-        patch.setattr(_files, "VALUES_PER_CHUNK", 12)
+        patch.setattr(_files, "VALUES_PER_BLOCK", 12)
         patch.setattr(_bags, "BLOCKS_KEPT", 2)
         pieces = cut_at(whole, cuts)
         assert Parts.write(folder, pieces, kind) == Parts.open(folder)

@@ -14,7 +14,7 @@ from bagwise.parts import _files
 if TYPE_CHECKING:
     from bagwise.parts._parts import Parts
 
-BLOCKS_KEPT = 16
+BLOCKS_KEPT = 64
 
 
 class PartedBags(Bags):
