@@ -10,6 +10,7 @@ from bagwise import cutting, formats, media
 from bagwise.cli import app
 from bagwise.cutting import _workers
 from bagwise.experiments import runner
+from bagwise.project import working
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,7 +49,18 @@ def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
 def one_process(monkeypatch):
     """A start costs more than these few runs."""
     monkeypatch.setattr(runner, "thread_count", lambda: 1)
+    monkeypatch.setattr(working, "thread_count", lambda: 1)
     monkeypatch.setattr(_workers, "cores", lambda: 1)
+
+
+@pytest.mark.usefixtures("one_process")
+def test_partitioned_projects_run(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    section = (ROOT / "docs/cluster.md").read_text().partition("## Partitioned projects\n")[2].partition("\n## ")[0]
+    run_page(section, found)
+    assert found["parts"].n_bags == 200
+    assert len(found["parts"].parts) == 5
 
 
 @pytest.mark.usefixtures("one_process")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,12 @@ class Bags:
         rows = max(1, VALUES_PER_CHUNK // self.n_features)
         for start in range(0, self.n_instances, rows):
             yield start, self.rows(start, min(start + rows, self.n_instances))
+
+    def portions(self) -> Iterator[range]:
+        """The positions of all bags, about a million values at a time."""
+        rows = max(1, VALUES_PER_CHUNK // self.n_features)
+        starts = np.unique(np.searchsorted(self.offsets[:-1], np.arange(0, self.n_instances, rows))).tolist()
+        return (range(first, last) for first, last in pairwise([*starts, len(self)]) if first < last)
 
     def rows(self, first: int, last: int) -> Array:
         """Instances `first` to `last`, whatever bags they are in."""

@@ -1,6 +1,7 @@
 """The exceptions that carry a sentence meant for a person."""
 
 from pathlib import Path
+from typing import Any
 
 
 class BagwiseError(ValueError):
@@ -23,3 +24,13 @@ class FileError(BagwiseError):
         if column is not None:
             place += f", column {column}"
         super().__init__(f"{place}: {what}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is: it comes from other processes too, and there is made of its sentence alone."""
+        return _as_said, (type(self), str(self))
+
+
+def _as_said(kind: type[FileError], sentence: str) -> FileError:
+    error = kind.__new__(kind)
+    error.args = (sentence,)
+    return error

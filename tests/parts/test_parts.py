@@ -48,7 +48,7 @@ def test_bags_in_parts_are_the_bags_that_were_written(cut, kind, data):
     whole, cuts = cut
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         # A few rows at once and few of them kept, so that bags lie across blocks and blocks are forgotten.
-        patch.setattr(_files, "VALUES_PER_CHUNK", 12)
+        patch.setattr(_files, "VALUES_PER_BLOCK", 12)
         patch.setattr(_bags, "BLOCKS_KEPT", 2)
         pieces = cut_at(whole, cuts)
         assert Parts.write(folder, pieces, kind) == Parts.open(folder)
@@ -69,9 +69,11 @@ def test_bags_in_parts_are_the_bags_that_were_written(cut, kind, data):
         for (start, rows), (expected, others) in zip(found.chunks(), whole.chunks(), strict=True):
             assert start == expected
             assert np.array_equal(rows, others)
-        assert "instances" not in vars(found)
+        assert found._all is None, "everything was read where a part of it was wanted"
         assert np.array_equal(found.instances, whole.instances)
+        assert found.instances is found.instances
         assert np.array_equal(found[0], whole[0])
+        same(found.select(chosen), whole.select(chosen))
 
 
 @given(st.lists(st.binary(max_size=200), max_size=6))

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise import project as projects
+from bagwise.cli import _partition as parts
 from bagwise.cli._app import app, console, errors, progress_bar, say
 from bagwise.cli._projects import (
     AsJson,
@@ -96,7 +97,7 @@ def init(
 def _say_what_is_there(project: Project) -> None:
     known = int((project.contents.given >= 0).sum())
     say(
-        f"{escape(str(project.folder))}: {len(project.bags)} bags, {len(project.bags.instances)} instances, "
+        f"{escape(str(project.folder))}: {len(project.bags)} bags, {project.bags.n_instances} instances, "
         f"{project.bags.n_features} features, {len(project.classes)} classes, {known} labels known."
     )
     without = sorted(set(range(len(project.bags))) - bags_with_a_file(project.folder))
@@ -115,12 +116,32 @@ def import_(
     media: MediaFolder = None,
     places: PlacesFile = None,
     embed: Embed = "",
+    partition: parts.Count = None,
+    to: parts.To = None,
+    cluster: parts.Cluster = "",
 ) -> None:
-    """Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it."""
-    if all(given is None for given in (source, labels, classes, media, places)):
-        raise BagwiseError("Nothing to import: give --from, --labels, --classes, --media or --places.")
+    """Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it.
+
+    With --partition, the instances that come, or those that are there, are put into parts.
+    """
+    more = any(given is not None for given in (labels, classes, media, places))
+    if partition is None:
+        parts.refuse_without_partition(to, cluster)
+        if source is None and not more:
+            raise BagwiseError("Nothing to import: give --from, --labels, --classes, --media or --places.")
     with Project.open(folder) as project:
         known, names = read_labels(labels, bag), read_classes(classes)
+        if partition is not None:
+            each = parts.workers(cluster)
+            if source is None:
+                parts.partition(project, partition, to, each)
+            else:
+                refuse_options_of_folders(None, None, embed)
+                shown = read_media(media, places)
+                parts.import_tables(project, source, bag, partition, to, each, known, names, shown)
+            if source is not None or not more:
+                _say_what_is_there(project)
+                return
         if source is not None and is_raw(source):
             refuse_options_of_tables(bag, media, places)
             add_from_folder(project, Raw(source, embed=embed), known, names)

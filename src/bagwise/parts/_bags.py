@@ -2,7 +2,6 @@
 
 import threading
 from collections import OrderedDict
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,7 @@ from bagwise.parts import _files
 if TYPE_CHECKING:
     from bagwise.parts._parts import Parts
 
-BLOCKS_KEPT = 16
+BLOCKS_KEPT = 64
 
 
 class PartedBags(Bags):
@@ -27,6 +26,7 @@ class PartedBags(Bags):
 
     def __init__(self, parts: "Parts", offsets: Array, ids: Array) -> None:
         self.parts, self.offsets, self.ids = parts, offsets, ids
+        self._all: Array | None = None
         self._kept: OrderedDict[tuple[int, int], Array] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -35,21 +35,18 @@ class PartedBags(Bags):
         """Number of features d of an instance."""
         return self.parts.n_features
 
-    @cached_property
+    @property
     def instances(self) -> Array:  # type: ignore[override]
         """All of them, from the first row to the last."""
-        if len(self.parts.parts) == 1:
-            return self.parts.read(0).instances
-        found = np.empty((self.n_instances, self.n_features), self.parts.dtype)
-        for number, first in enumerate(self.parts.first_rows[:-1]):
-            rows = self.parts.read(number).instances
-            found[first : first + len(rows)] = rows
-        return found
+        with self._lock:
+            if self._all is None:
+                self._all = self._read_all()
+            return self._all
 
     def rows(self, first: int, last: int) -> Array:
         """Instances `first` to `last`, counted through all parts."""
-        if "instances" in self.__dict__:
-            return self.instances[first:last]
+        if self._all is not None:
+            return self._all[first:last]
         pieces = []
         while first < last:
             number = int(np.searchsorted(self.parts.first_rows, first, side="right")) - 1
@@ -63,6 +60,8 @@ class PartedBags(Bags):
 
     def select(self, chosen: npt.ArrayLike) -> Bags:
         """The bags at these positions, in this order, with their ids; every block of rows is read at most once."""
+        if self._all is not None:
+            return super().select(chosen)
         positions = np.arange(len(self))[np.asarray(chosen)]
         offsets = np.concatenate([[0], np.cumsum(self.sizes[positions])])
         instances = np.empty((offsets[-1], self.n_features), self.parts.dtype)
@@ -82,6 +81,15 @@ class PartedBags(Bags):
             if len(self._kept) > BLOCKS_KEPT:
                 self._kept.popitem(last=False)
             return start, self._kept[number, start]
+
+    def _read_all(self) -> Array:
+        if len(self.parts.parts) == 1:
+            return self.parts.read(0).instances
+        found = np.empty((self.n_instances, self.n_features), self.parts.dtype)
+        for number, first in enumerate(self.parts.first_rows[:-1]):
+            rows = self.parts.read(number).instances
+            found[first : first + len(rows)] = rows
+        return found
 
     def _read(self, number: int, first: int, last: int) -> Array:
         folder, part, dtype = self.parts.folder, self.parts.parts[number], self.parts.dtype

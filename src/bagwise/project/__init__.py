@@ -5,6 +5,7 @@ from bagwise.project.database import DatabaseError
 from bagwise.project.deciding import decide
 from bagwise.project.events import ANSWERS, Event
 from bagwise.project.handing import Asked, Asker, NoQuestion
+from bagwise.project.importing_tables import Tables
 from bagwise.project.invitations import Invitation, Invitations, NotSignedIn
 from bagwise.project.media import Kept, Media
 from bagwise.project.participation import Participation, participants
@@ -15,6 +16,7 @@ from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
 from bagwise.project.tuning import Tuned, tune
 from bagwise.project.whole import WholeBag, answer_whole, seconds_of, undo_whole, whole_bags
+from bagwise.project.working import Each, in_processes
 
 __all__ = [
     "ANSWERS",
@@ -24,6 +26,7 @@ __all__ = [
     "Asking",
     "DatabaseError",
     "Display",
+    "Each",
     "Event",
     "Invitation",
     "Invitations",
@@ -38,11 +41,13 @@ __all__ = [
     "Said",
     "Settings",
     "Status",
+    "Tables",
     "Tuned",
     "WholeBag",
     "answer_whole",
     "check",
     "decide",
+    "in_processes",
     "participants",
     "predict",
     "quality_of",

@@ -1,12 +1,16 @@
 """`bagwise check`: is everything there, is it consistent, and is the model what a fresh replay of the answers gives?"""
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy import select, text
 
-from bagwise.project import instances, media, replay, schema, store
+from bagwise.bags import VALUES_PER_CHUNK, Bags
+from bagwise.errors import FileError
+from bagwise.parts import PartedBags
+from bagwise.project import media, replay, schema, store
 from bagwise.project.events import ANSWERS, KINDS
 from bagwise.project.importing import Progress, quiet
 from bagwise.project.project import Project
@@ -71,19 +75,46 @@ def _events(project: Project) -> str:
 
 
 def _features(project: Project) -> str:
-    data, first = project.settings.data, 0
     with project.database.reading() as connection:
         made = connection.execute(select(schema.imports).order_by(schema.imports.c.number)).all()
+    total = sum(row.instances for row in made)
+    if total != project.bags.n_instances:
+        return f"{total} instances were imported, {project.bags.n_instances} are there"
+    bags = project.bags
+    if isinstance(bags, PartedBags) and (wrong := _parts(bags)):
+        return wrong
+    first = 0
     for row in made:
-        if instances.checksum(project.folder, first, row.instances, data.features, data.dtype) != row.checksum:
+        if _checksum(bags, first, first + row.instances) != row.checksum:
             return f"those of import {row.number} ({row.file}) are not what was imported"
         first += row.instances
-    if first != len(project.bags.instances):
-        return f"{first} instances were imported, {len(project.bags.instances)} are there"
-    for start, rows in project.bags.chunks():
+    for start, rows in bags.chunks():
         if not np.isfinite(rows).all():
             return f"instance {start + int(np.argwhere(~np.isfinite(rows))[0][0])} has one that is not"
     return ""
+
+
+def _parts(bags: PartedBags) -> str:
+    """What is wrong with the parts: their bytes, or the bags in them."""
+    first_bags = bags.parts.first_bags
+    try:
+        for number in range(len(bags.parts.parts)):
+            if bags.parts.parts[number].is_mapped:
+                bags.parts.verify(number)
+            found, first, last = bags.parts.read(number), *first_bags[number : number + 2]
+            sizes, ids = bags.sizes[first:last], bags.ids[first:last]
+            if not (np.array_equal(found.ids, ids) and np.array_equal(found.sizes, sizes)):
+                return f"{bags.parts.parts[number].file} holds other bags than the database says"
+    except FileError as error:
+        return str(error)
+    return ""
+
+
+def _checksum(bags: Bags, first: int, last: int) -> int:
+    found, rows = 0, max(1, VALUES_PER_CHUNK // bags.n_features)
+    for start in range(first, last, rows):
+        found = zlib.crc32(np.ascontiguousarray(bags.rows(start, min(start + rows, last))).data, found)
+    return found
 
 
 def _replay(project: Project, progress: Progress) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
 from bagwise.kernels import Array
-from bagwise.project import instances, replay, store
 from bagwise.project import media as kept
+from bagwise.project import replay, storage, store
 from bagwise.project.database import Database
 from bagwise.project.events import Event, Pair
 from bagwise.project.settings import Settings
@@ -19,6 +20,7 @@ from bagwise.project.settings import Settings
 LOCK = ".lock"
 
 Progress = Callable[[int], None]
+Keep = Callable[[store.Contents, Source], tuple[Array, int]]
 
 
 def quiet(_: int) -> None:
@@ -42,9 +44,14 @@ def import_into(
     classes: Sequence[str],
     progress: Progress,
     media: kept.Media | None = None,
+    keep: Keep | None = None,
 ) -> None:
-    """Add all that the files bring; nothing is part of the project before the database says so."""
+    """Add all that the files bring; nothing is part of the project before the database says so.
+
+    With `keep`, that writes the instances.
+    """
     with alone(folder):
+        settings = storage.settled(folder, settings)
         with database.reading() as connection:
             before = store.contents(connection)
             source = source.with_features(before.features) if source is not None else None
@@ -63,7 +70,8 @@ def import_into(
             if source is None and labels is None and not classes:
                 return
         if source is not None:
-            sizes, checksum = instances.append(folder, rows, source, settings.data.dtype, progress)
+            keep = keep or partial(storage.append, folder, settings.data, progress=progress)
+            sizes, checksum = keep(before, source)
         with database.writing() as connection:
             # Answers went on meanwhile: what contradicts them now is refused now.
             given = new.labels_to_add(store.events_after(connection, 0))

@@ -65,17 +65,21 @@ def checksum(folder: Path, first: int, rows: int, features: int, dtype: str) -> 
     return found
 
 
-def _scatter(path: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> None:
+def scatter(target: Array, source: Source, progress: Callable[[int], None]) -> None:
     """Rows of one bag lie apart in the source: each goes to its place."""
-    total = rows + len(source.codes)
-    os.truncate(path, total * source.n_features * np.dtype(dtype).itemsize)
-    target = np.memmap(path, dtype=dtype, mode="r+", shape=(total, source.n_features))
     order = np.argsort(source.codes, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     done = 0
-    for block in source.checked_blocks(dtype):
-        target[rows + place[done : done + len(block)]] = block
+    for block in source.checked_blocks(target.dtype):
+        target[place[done : done + len(block)]] = block
         done += len(block)
         progress(len(block))
+
+
+def _scatter(path: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> None:
+    total = rows + len(source.codes)
+    os.truncate(path, total * source.n_features * np.dtype(dtype).itemsize)
+    target = np.memmap(path, dtype=dtype, mode="r+", shape=(total, source.n_features))
+    scatter(target[rows:], source, progress)
     target.flush()

@@ -19,23 +19,25 @@ from bagwise.errors import BagwiseError
 from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier, Trial, choose_settings
-from bagwise.project import cutting, instances, replay, store
+from bagwise.project import cutting, parted, replay, storage, store
 from bagwise.project import media as kept
 from bagwise.project.apart import Apart
 from bagwise.project.changing import Changing
 from bagwise.project.database import Database
 from bagwise.project.events import Event, Pair, Votes
 from bagwise.project.handing import Asked, Asker, Handing
-from bagwise.project.importing import Progress, import_into, quiet
+from bagwise.project.importing import Keep, Progress, import_into, quiet
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
+from bagwise.project.partitioning import partition
 from bagwise.project.rankings import Ranking, Wait
 from bagwise.project.record import Record, Teacher
 from bagwise.project.saying import Said, Saying, or_refused
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.store import Contents
 from bagwise.project.teaching import Teaching
+from bagwise.project.working import Each, in_processes
 
 TRUTH = "truth.npz"
 TUNED = "tuned.jsonl"
@@ -45,7 +47,7 @@ class Project:
     """An open project; close it or use it in a `with` statement."""
 
     def __init__(self, folder: Path, settings: Settings, database: Database, teacher: Teacher = Teaching) -> None:
-        self.folder, self.settings, self.database = folder, settings, database
+        self.folder, self.database = folder, database
         self._record = Record(folder, settings, database, teacher)
         self._handing = Handing(self._record)
         self._saying = Saying(self._record)
@@ -129,13 +131,18 @@ class Project:
     # What there is
 
     @property
+    def settings(self) -> Settings:
+        """As they were when the project was opened, and where the instances lie now."""
+        return self._record.settings
+
+    @property
     def contents(self) -> Contents:
         """What it is made of, besides what people said."""
         return self._record.contents
 
     @property
     def bags(self) -> Bags:
-        """The instances, memory-mapped."""
+        """The instances, memory-mapped, or read from their parts when they are wanted."""
         return self._record.bags
 
     @property
@@ -332,11 +339,24 @@ class Project:
         classes: Sequence[str] = (),
         progress: Progress = quiet,
         media: kept.Media | None = None,
+        keep: Keep | None = None,
     ) -> None:
-        """More bags, more labels, more classes, more to see of them: all of it or nothing."""
+        """More bags, more labels, more classes, more to see of them: all of it or nothing.
+
+        With `keep`, that writes the instances.
+        """
         with self._record.lock:
-            import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media)
+            import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media, keep)
             self.catch_up()
+
+    def partition(
+        self, count: int, to: str | Path | None = None, each: Each = in_processes, progress: Progress = quiet
+    ) -> Path:
+        """Put the instances into so many parts, in the folder `to` or in this one, where they are from then on."""
+        with self._record.lock:
+            partition(self.folder, self.settings, self.database, count, to, each, progress)
+            self._record.load_anew()
+            return parted.place_of(self.folder, self.settings.data)
 
     def backup(self, target: str | Path) -> Path:
         """A complete copy that is a project of its own, its answers in SQLite whatever they are in here."""
@@ -347,14 +367,14 @@ class Project:
         try:
             unfinished.mkdir(parents=True)
             self.database.copy_to(unfinished / DATABASE)
-            shutil.copyfile(self.folder / instances.FILE, unfinished / instances.FILE)
+            data = storage.copy(self.folder, self.settings.data, unfinished)
             for extra in (TRUTH, TUNED):
                 with contextlib.suppress(FileNotFoundError):
                     shutil.copyfile(self.folder / extra, unfinished / extra)
             with contextlib.suppress(FileNotFoundError):
                 shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
             kept.copy(self.folder, unfinished)
-            replace(self.settings, database="").write(unfinished)
+            replace(self.settings, database="", data=data).write(unfinished)
             unfinished.replace(place)
         except OSError as error:
             raise BagwiseError(f"The backup {place} cannot be written: {error.strerror or error}.") from None
@@ -364,10 +384,12 @@ class Project:
 
 
 def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> PredictionTable:
-    """P(class in bag) with the instance that carries most of it."""
-    of_instances = model.predict_instance_proba(bags)
-    evidence = np.empty((len(bags), len(classes)), np.int64)
-    for b in range(len(bags)):
-        evidence[b] = of_instances[bags.offsets[b] : bags.offsets[b + 1]].argmax(axis=0)
+    """P(class in bag) with the instance that carries most of it, worked out for some bags at a time."""
+    probability, evidence = [], []
+    for positions in bags.portions():
+        some = bags.select(positions)
+        probability.append(model.predict_proba(some))
+        of_instances = np.split(model.predict_instance_proba(some), some.offsets[1:-1])
+        evidence.append(np.array([part.argmax(axis=0) for part in of_instances], np.int64))
     ids, thresholds = [str(name) for name in bags.ids], model.thresholds_
-    return PredictionTable(ids, classes, model.predict_proba(bags), evidence, thresholds)
+    return PredictionTable(ids, classes, np.concatenate(probability), np.concatenate(evidence), thresholds)

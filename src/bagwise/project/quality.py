@@ -142,7 +142,7 @@ def _goodness(found: Quality, metric: str) -> Interval | None:
 def _estimates(project: Project, events: Sequence[Event]) -> dict[int, Quality]:
     """By the number of events: of what was estimated before, of the grid where that is cheap, and now."""
     known = _still_true(project, events, _read(project))
-    cheap = project.bags.instances.size * len(project.classes) <= CHEAP
+    cheap = project.bags.n_instances * project.bags.n_features * len(project.classes) <= CHEAP
     wanted = grid(len(events)) if cheap else [len(events)]
     missing = {place: _estimate(project, events[:place]) for place in wanted if place not in known}
     found = _fewer({**known, **missing}, set(grid(len(events))))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
-from bagwise.project import instances, replay, store
+from bagwise.project import replay, storage, store
 from bagwise.project.database import Database, DatabaseError
 from bagwise.project.events import Event, Pair, Votes
 from bagwise.project.settings import FILE as SETTINGS
@@ -35,16 +35,16 @@ class Record:
         with self.database.reading() as connection:
             contents = store.contents(connection)
             events = store.events_after(connection, 0)
-        data = self.settings.data
+        self.settings = storage.settled(self.folder, self.settings)
         if contents.shape != self.settings.shape:
             width, dtype = contents.shape
             what = f"[data] was changed: it must say features = {width} and dtype = {dtype!r}, as the instances are."
             raise FileError(self.folder / SETTINGS, what)
-        features = instances.open_instances(self.folder, int(contents.offsets[-1]), data.features, data.dtype)
+        bags = storage.open_bags(self.folder, self.settings.data, contents)
         counted = replay.Replay(contents, self.settings)
         counted.count(events)
         self.contents, self.events, self.counted = contents, events, counted
-        self.bags = Bags.trusted(features, contents.offsets, contents.ids)
+        self.bags = bags
         snapshots = replay.Snapshots(self.folder, contents, self.settings)
         self.teaching = self._teacher(counted, self.bags, events, snapshots)
 

@@ -24,10 +24,14 @@ ALLOWED: dict[Any, Any] = {bool: bool, int: int, float: (int, float), str: str, 
 
 @dataclass(frozen=True)
 class Data:
-    """What the instances look like; fixed by the first import."""
+    """What the instances look like, fixed by the first import; `parts` is the folder they lie in where it is not here.
+
+    A path that is not absolute begins in the project's folder.
+    """
 
     features: int
     dtype: str
+    parts: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,11 @@ class Settings:
     def write(self, folder: Path) -> None:
         """As TOML with a word on every part."""
         sections: list[tuple[str, str, Any]] = [
-            ("data", "Fixed by the first import.", self.data),
+            (
+                "data",
+                "Fixed by the first import; parts is where the instances lie once they are partitioned.",
+                self.data,
+            ),
             ("learning", "A change takes effect at the next start, which then replays all answers.", self.learning),
             (
                 "asking",

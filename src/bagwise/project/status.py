@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.noise import Rate
-from bagwise.project import store
+from bagwise.project import parted, store
 from bagwise.project.events import Event
 from bagwise.project.project import Project
 
@@ -81,7 +81,7 @@ def status_of(project: Project) -> Status:
     return Status(
         project.settings.name,
         len(project.bags),
-        len(project.bags.instances),
+        project.bags.n_instances,
         [
             ClassStatus(
                 name,
@@ -99,7 +99,7 @@ def status_of(project: Project) -> Status:
         len(project.votes.disagreements()),
         agreement(audits_of(said)),
         times[len(times) // 2] if times else None,
-        {path.name: _size(path) for path in sorted(project.folder.iterdir()) if not path.name.startswith(".")},
+        _bytes_on_disk(project),
     )
 
 
@@ -112,6 +112,11 @@ def agreement(audits: Sequence[Event]) -> Share | None:
     """How often the answer was what the model believed before."""
     hits = sum((one.belief > 0.5) == (one.answer == "present") for one in audits if one.belief is not None)
     return Share.count(hits, len(audits))
+
+
+def _bytes_on_disk(project: Project) -> dict[str, int]:
+    here = {path.name: _size(path) for path in sorted(project.folder.iterdir()) if not path.name.startswith(".")}
+    return here | parted.bytes_elsewhere(project.folder, project.settings.data)
 
 
 def _size(path: Any) -> int:

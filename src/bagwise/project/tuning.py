@@ -12,7 +12,7 @@ from typing import Any
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.model.features import CURVED
 from bagwise.project.project import TUNED, Project
-from bagwise.project.settings import CURVED_SCALING, Learning
+from bagwise.project.settings import CURVED_SCALING, Learning, Settings
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def tune(project: Project) -> Tuned:
     changed = {name: (before[name], value) for name, value in after.items() if value != before[name]}
     if changed:
         _note(project, trials, changed)
-        replace(project.settings, learning=chosen).write(project.folder)
+        replace(Settings.read(project.folder), learning=chosen).write(project.folder)
     return Tuned(trials, changed)
 
 
