@@ -16,6 +16,7 @@ from rich.table import Table
 from bagwise import project as projects
 from bagwise import server
 from bagwise.cli._app import app, console, say
+from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught
@@ -88,10 +89,11 @@ def serve(
         str, typer.Option(help="Address to listen on; for others than this machine, invite people first.")
     ] = ("127.0.0.1"),
     at: At = "",
+    cluster: Cluster = "",
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Answer questions on a page in the browser."""
-    with Project.open(folder, apart=True) as project:
+    with Project.open(folder, apart=True, cluster=cluster) as project:
         server.refuse_taken_port(host, port)
         _serve(project, me_or(name), server.Site(host, at), port, browser)
 

@@ -30,8 +30,13 @@ def connect(address: str) -> None:
             log_to_driver=False,
             logging_level=logging.WARNING,
         )
-    except (ConnectionError, ValueError, RuntimeError):
-        raise _nothing_there(address) from None
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        if ":" not in address:
+            raise _nothing_there(address) from None
+        raise BagwiseError(
+            f"Something is at {address}, but it does not let us in ({type(error).__name__}): if it is a Ray cluster with "
+            "a token, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token (see docs/cluster.md)."
+        ) from None
 
 
 def _refuse_silence(address: str) -> None:
@@ -50,18 +55,23 @@ def _nothing_there(address: str) -> BagwiseError:
     )
 
 
-def processors() -> float:
-    """How many the cluster has."""
-    return float(ray.cluster_resources().get("CPU", 1.0))  # type: ignore[no-untyped-call]
+def number_of(kind: str) -> float:
+    """How many processors ("CPU") or cards ("GPU") the cluster has."""
+    return float(ray.cluster_resources().get(kind, 0.0))  # type: ignore[no-untyped-call]
 
 
-def begin_shards(origins: Sequence[Origin], cpus: float | None, gpus: float, shard: type[Shard]) -> list[Any]:
-    """A shard for each of the origins, spread over the machines; None for `cpus` shares out what there is."""
-    if cpus is None:
-        share = processors() / len(origins)
-        cpus = float(int(share)) if share >= 1 else share * 0.99
+def begin_shards(origins: Sequence[Origin], cpus: float | None, gpus: float | None, shard: type[Shard]) -> list[Any]:
+    """A shard for each of the origins, spread over the machines; None shares out what there is."""
+    cpus = _share("CPU", len(origins)) if cpus is None else cpus
+    gpus = min(1.0, _share("GPU", len(origins))) if gpus is None else gpus
     threads = max(1, int(cpus))
     made = ray.remote(shard).options(
         num_cpus=cpus, num_gpus=gpus, max_restarts=-1, max_task_retries=0, scheduling_strategy="SPREAD"
     )
     return [made.remote(origin, threads, "auto" if gpus else "cpu") for origin in origins]
+
+
+def _share(kind: str, shards: int) -> float:
+    """Whole ones where there are enough."""
+    share = number_of(kind) / shards
+    return float(int(share)) if share >= 1 else share * 0.99

@@ -17,7 +17,7 @@ import ray
 
 from bagwise import criteria, scouting
 from bagwise.bags import Bags
-from bagwise.cluster.connecting import HERE, begin_shards, connect, processors
+from bagwise.cluster.connecting import HERE, begin_shards, connect, number_of
 from bagwise.cluster.home import MOST_KEPT, FarBags, Home
 from bagwise.cluster.memory import ClusterMemory
 from bagwise.cluster.shard import About, Asked, Given, OfParts, Origin, Setting, Shard, added
@@ -50,7 +50,7 @@ class ClusterPool(Holding):
         self,
         origins: Sequence[Origin],
         cpus: float | None = None,
-        gpus: float = 0.0,
+        gpus: float | None = None,
         patience: float | None = None,
         home: int = MOST_KEPT,
         handed: Sequence[Bags] = (),
@@ -74,22 +74,22 @@ class ClusterPool(Holding):
         self._sums: dict[tuple[bytes, bytes, bool], Array] = {}
 
     @classmethod
-    def open(cls, folder: str | Path, address: str = "auto", shards: int | None = None, **options: Any) -> Self:
+    def open(cls, parts: Parts | str | Path, address: str = "auto", shards: int | None = None, **options: Any) -> Self:
         """The parts of a folder that every machine of the cluster can read; by default a shard for every processor."""
-        parts = Parts.open(folder)
+        parts = parts if isinstance(parts, Parts) else Parts.open(parts)
         connect(address)
-        most = shards or max(1, int(processors()))
+        most = shards or max(1, int(number_of("CPU")))
         edges = np.linspace(0, parts.n_instances, min(most, len(parts.parts)) + 1)
         dealt = np.searchsorted(edges, (parts.first_rows[:-1] + parts.first_rows[1:]) / 2) - 1
         groups = [np.flatnonzero(dealt == number).tolist() for number in range(len(edges) - 1)]
-        place = str(Path(folder).resolve())
+        place = str(parts.folder.resolve())
         return cls([OfParts(place, tuple(numbers)) for numbers in groups if numbers], **options)
 
     @classmethod
     def of(cls, bags: Bags, shards: int | Sequence[int] | None = None, address: str = HERE, **options: Any) -> Self:
         """Bags that are here, dealt to so many shards (by default one for every processor), or as many bags to each."""
         connect(address)
-        shards = max(1, min(int(processors()), len(bags))) if shards is None else shards
+        shards = max(1, min(int(number_of("CPU")), len(bags))) if shards is None else shards
         edges = (
             np.linspace(0, len(bags), shards + 1).astype(int) if isinstance(shards, int) else np.cumsum([0, *shards])
         )

@@ -32,16 +32,24 @@ class Apart(Teaching):
     """As `Teaching`; the learner itself is made here only for whoever wants all of it."""
 
     def __init__(
-        self, folder: Path, counted: replay.Replay, bags: Bags, events: list[Event], snapshots: replay.Snapshots
+        self,
+        folder: Path,
+        cluster: str,
+        counted: replay.Replay,
+        bags: Bags,
+        events: list[Event],
+        snapshots: replay.Snapshots,
     ) -> None:
-        super().__init__(counted, bags, events, snapshots)
+        super().__init__(counted, bags, events, snapshots, cluster)
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def of(cls, folder: Path) -> Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], "Apart"]:
+    def of(
+        cls, folder: Path, cluster: str = ""
+    ) -> Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], "Apart"]:
         """A teacher for the project in this folder."""
-        return partial(cls, folder)
+        return partial(cls, folder, cluster)
 
     def model(self) -> MIMLClassifier:
         """Taught everything; whoever wants it waits."""
@@ -69,7 +77,7 @@ class Apart(Teaching):
 
     def _begin(self) -> None:
         if self._process is None:
-            command = [sys.executable, "-m", "bagwise.project.studying", str(self._folder)]
+            command = [sys.executable, "-m", "bagwise.project.studying", str(self._folder), self._cluster]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
             threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
         self._send(self._process, self.rankings.wanted)

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from bagwise.project.rankings import Ranking, Wait
 from bagwise.project.record import Record, Teacher
 from bagwise.project.saying import Said, Saying, or_refused
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
+from bagwise.project.sharing import refuse_unparted
 from bagwise.project.store import Contents
 from bagwise.project.teaching import Teaching
 from bagwise.project.working import Each, in_processes
@@ -100,10 +102,11 @@ class Project:
         return cls.open(place)
 
     @classmethod
-    def open(cls, folder: str | Path, apart: bool = False) -> "Project":
+    def open(cls, folder: str | Path, apart: bool = False, cluster: str = "") -> "Project":
         """An existing project, upgraded if an older Bagwise made it (after a backup of its database).
 
-        With `apart`, a process of its own learns what is said, so that nobody who asks or answers waits for it.
+        With `apart`, a process of its own learns what is said, so that nobody who asks or answers waits for it. With
+        the address of a `cluster`, questions are looked for there, in the parts of its instances.
         """
         place = Path(folder)
         settings = Settings.read(place)
@@ -112,7 +115,12 @@ class Project:
             raise BagwiseError(f"{place} has no {DATABASE}: the answers are missing. Restore it from a backup.")
         try:
             upgraded(place, database)
-            return cls(place, settings, database, Apart.of(place) if apart else Teaching)
+            project = cls(
+                place, settings, database, Apart.of(place, cluster) if apart else partial(Teaching, cluster=cluster)
+            )
+            if cluster:
+                refuse_unparted(project.bags)
+            return project
         except BaseException:
             database.close()
             raise

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bagwise.asking import Answer
 from bagwise.bags import Bags
+from bagwise.holding import Holding
 from bagwise.kernels import Array
 from bagwise.labels import Labels
 from bagwise.learner import ActiveLearner, Memory
@@ -51,8 +52,10 @@ SCALERS: dict[str, Callable[[], Any]] = {
 class Replay:
     """Votes and, where bags are given, the learner that was taught them; `applied` events are in."""
 
-    def __init__(self, contents: Contents, settings: Settings, bags: Bags | None = None) -> None:
-        self.contents, self.settings, self.bags = contents, settings, bags
+    def __init__(
+        self, contents: Contents, settings: Settings, bags: Bags | None = None, pool: Holding | None = None
+    ) -> None:
+        self.contents, self.settings, self.bags, self.pool = contents, settings, bags, pool
         self.votes = fresh_votes(contents, settings)
         self.people = People.before(settings.learning.noise)
         self.learner: ActiveLearner | None = None
@@ -74,7 +77,8 @@ class Replay:
             self.people = People.remembered(learning.noise, memory)
         labels = labels_of(self.contents, self.votes, self.people)
         from_nothing = not (self.contents.given != UNKNOWN).all(axis=1).any()
-        self.learner = learner_of(self.bags, self.contents.classes, labels, learning, memory, from_nothing)
+        bags = self.bags if self.pool is None else None
+        self.learner = learner_of(bags, self.contents.classes, labels, learning, memory, from_nothing, self.pool)
         if memory is None:
             self.learner.take_up(self.known()[1], len(self.votes.decisions))
 
@@ -135,7 +139,13 @@ def teach(
 
 
 def learner_of(
-    bags: Bags, classes: Sequence[str], labels: Labels, learning: Learning, memory: Memory | None, from_nothing: bool
+    bags: Bags | None,
+    classes: Sequence[str],
+    labels: Labels,
+    learning: Learning,
+    memory: Memory | None,
+    from_nothing: bool,
+    pool: Holding | None = None,
 ) -> ActiveLearner:
     """A learner with the project's settings."""
     return ActiveLearner(
@@ -149,6 +159,7 @@ def learner_of(
         audit=learning.audit,
         random_state=learning.seed,
         memory=memory,
+        pool=pool,
     )
 
 
@@ -181,12 +192,13 @@ def full(
     events: Sequence[Event],
     snapshots: "Snapshots | None" = None,
     progress: Callable[[int], None] = lambda _: None,
+    pool: Holding | None = None,
 ) -> Replay:
     """Everything, from the newest snapshot that fits, or from the last turning point."""
     start = turning_point(contents, len(events))
     found = snapshots.newest(events, start) if snapshots is not None else None
     done, memory = found if found is not None else (start, None)
-    replay = Replay(contents, settings, bags)
+    replay = Replay(contents, settings, bags, pool)
     replay.count(events[:done])
     replay.begin(memory)
     progress(done)

@@ -49,7 +49,7 @@ def _listen(source: BinaryIO, heard: "queue.SimpleQueue[int | None]") -> None:
     os._exit(1)
 
 
-def main(folder: str) -> None:
+def main(folder: str, cluster: str = "") -> None:
     """Talk over stdin and stdout; whatever else is printed goes where errors go."""
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -59,10 +59,10 @@ def main(folder: str) -> None:
         os.nice(NICE)
     heard: queue.SimpleQueue[int | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, heard), daemon=True).start()
-    with Project.open(Path(folder)) as project:
+    with Project.open(Path(folder), cluster=cluster) as project:
         warm(project)
         study(project, heard, out)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bagwise.asking import NothingToAsk
 from bagwise.bags import Bags
+from bagwise.holding import Holding
 from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier
@@ -20,6 +21,7 @@ from bagwise.project.events import Event
 from bagwise.project.importing import Progress, quiet
 from bagwise.project.noise import People
 from bagwise.project.rankings import Ranking, Rankings, Turn
+from bagwise.project.sharing import pool_on
 
 PUBLISH_EVERY = 0.5
 
@@ -27,9 +29,18 @@ PUBLISH_EVERY = 0.5
 class Teaching:
     """Keeps a learner up to `events`, a list that only grows."""
 
-    def __init__(self, counted: replay.Replay, bags: Bags, events: list[Event], snapshots: replay.Snapshots) -> None:
+    def __init__(
+        self,
+        counted: replay.Replay,
+        bags: Bags,
+        events: list[Event],
+        snapshots: replay.Snapshots,
+        cluster: str = "",
+    ) -> None:
         self._start = (counted.contents, bags, counted.settings)
         self._events, self._snapshots = events, snapshots
+        self._cluster = cluster
+        self._pool: Holding | None = None
         self.replay: replay.Replay | None = None
         self._saved = -1
         self._learning = threading.RLock()
@@ -113,12 +124,16 @@ class Teaching:
             self._learn(quiet)
             if self.replay.applied != self._saved:
                 self._keep(self.replay)
+            if self._pool is not None:
+                self._pool.close()
 
     # Learning
 
     def _learn(self, progress: Progress, until: float = float("inf")) -> None:
         if self.replay is None:
-            taught = replay.full(*self._start, list(self._events), self._snapshots, progress)
+            if self._cluster and self._pool is None:
+                self._pool = pool_on(self._cluster, self._start[1])
+            taught = replay.full(*self._start, list(self._events), self._snapshots, progress, self._pool)
             self._keep(taught)
         else:
             taught = self.replay
