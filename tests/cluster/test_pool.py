@@ -1,17 +1,15 @@
 """A pool on a cluster asks what a pool in one process asks, question by question, whatever happens to its shards.
 
-Ray is started here, with as many processors as there are shards. `BAGWISE_CLUSTER_ANSWERS=500 pytest tests/cluster`
+Ray is started by the tests themselves. `BAGWISE_CLUSTER_ANSWERS=500 pytest tests/cluster`
 is the full size.
 """
 
-import logging
 import os
 import signal
 import time
 
 import numpy as np
 import pytest
-import ray
 
 from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
 from bagwise.cluster import ClusterPool, wire
@@ -24,13 +22,6 @@ ANSWERS = int(os.environ.get("BAGWISE_CLUSTER_ANSWERS", "80"))
 CLASSES = list("abcde")
 BAGS = 240
 SHARDS = {"one": [BAGS], "two": [200, 40], "five": [1, 90, 30, 100, 19]}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster():
-    ray.init(num_cpus=6, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture(scope="module")

@@ -34,8 +34,8 @@ def connect(address: str) -> None:
         if ":" not in address:
             raise _nothing_there(address) from None
         raise BagwiseError(
-            f"Something is at {address}, but it does not let us in ({type(error).__name__}): if it is a Ray cluster with "
-            "a token, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token (see docs/cluster.md)."
+            f"Something is at {address}, but it lets nobody in ({type(error).__name__}): if it is a Ray cluster with a "
+            "token, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token (see docs/cluster.md)."
         ) from None
 
 

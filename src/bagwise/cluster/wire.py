@@ -20,6 +20,7 @@ from bagwise.errors import BagwiseError
 SAY_AFTER = 3.0
 LARGEST_INLINE = 100_000
 BRANCHES = 8
+MOST_NAMED = 3
 
 log = logging.getLogger("bagwise.cluster")
 
@@ -137,7 +138,9 @@ class Wire:
                 self._late |= waiting
                 break
             if waiting and waited > SAY_AFTER and not said:
-                log.warning("Waiting for %s.", " and ".join(self.names[shard] for shard in waiting))
+                named = [self.names[shard] for shard in list(waiting)[:MOST_NAMED]]
+                more = [f"{len(waiting) - MOST_NAMED} more"] if len(waiting) > MOST_NAMED else []
+                log.warning("Waiting for %s.", " and ".join([*named, *more]))
                 said = True
             if waiting:
                 ray.wait(list(waiting.values()), timeout=0.1 if patience is None else min(0.1, patience / 4))

@@ -19,5 +19,5 @@ def refuse_unparted(bags: Bags) -> None:
     """Shards read parts."""
     if not isinstance(bags, PartedBags):
         raise BagwiseError(
-            "The instances of this project lie in one file: run `bagwise import DIR --partition N` to put them into parts."
+            "The instances of this project lie in one file: run `bagwise import DIR --partition N` first."
         )
