@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import ray
 from typer.testing import CliRunner
 
 from bagwise import cutting, formats, media
@@ -61,6 +62,14 @@ def test_partitioned_projects_run(monkeypatch, tmp_path):
     run_page(section, found)
     assert found["parts"].n_bags == 200
     assert len(found["parts"].parts) == 5
+
+
+def test_the_cluster_page_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    try:
+        run_page((ROOT / "docs/cluster.md").read_text().partition("## How it works")[0], {})
+    finally:
+        ray.shutdown()
 
 
 @pytest.mark.usefixtures("one_process")
