@@ -141,6 +141,7 @@ class Here(Holding):
             ledger.labels,
             withdrawn=ledger.withdrawn,
             askable=ledger.askable,
+            touched=ledger.touched,
             totals=ledger.totals,
             keys=self.place.keys,
             seed=seed,

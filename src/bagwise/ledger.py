@@ -90,6 +90,8 @@ class Ledger:
         self.withdrawn = np.zeros(labels.known.shape, bool) if withdrawn is None else withdrawn
         self.askable = np.asarray(~(labels.known | self.withdrawn))
         self.totals = Totals.of(labels, self.withdrawn)
+        self.touched: list[int] = []
+        """Rows that were changed, in order: whoever has a copy of them knows by it what to copy again."""
         self._labelled: list[int] = np.flatnonzero(labels.known.any(axis=1)).tolist()
 
     @classmethod
@@ -161,6 +163,7 @@ class Ledger:
         yield row
         after = self._totals_of(row)
         self.askable[row] = ~(self.labels.known[row] | self.withdrawn[row])
+        self.touched.append(row)
         self.totals = self.totals.changed(before, after)
         place = bisect_left(self._labelled, bag)
         if after.n_known and not before.n_known:

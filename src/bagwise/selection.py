@@ -115,8 +115,8 @@ class Selection:
         if ceilings is None:
             return None
         contest = Contest(pool, criterion, count)
-        contest.enter(_highest(ceilings, max(FIRST_LOOK, count)))
-        reaching = np.flatnonzero(ceilings >= contest.worst)
+        contest.enter(self._highest(ceilings, max(FIRST_LOOK, count)))
+        reaching = self._reaching(ceilings, contest.worst)
         if len(reaching) > MOST_LOOKED_AT * len(ceilings):
             self._give_up_for_a_while()
             return None
@@ -124,6 +124,17 @@ class Selection:
         self._failed = 0
         self._count_in(contest.size / len(ceilings))
         return contest.winners()
+
+    def _highest(self, ceilings: Any, count: int) -> Array:
+        """The bags with the `count` highest ceilings."""
+        if count >= len(ceilings):
+            return np.arange(len(ceilings))
+        highest: Array = np.argpartition(ceilings, len(ceilings) - count)[-count:]
+        return highest
+
+    def _reaching(self, ceilings: Any, score: float) -> Array:
+        """The bags whose ceilings reach a score."""
+        return np.flatnonzero(ceilings >= score)
 
     def _count_in(self, share: float) -> None:
         assert self._followed is not None
@@ -134,7 +145,7 @@ class Selection:
         self._followed, self._failed = None, self._failed + 1
         self._pause = min(2**self._failed, LONGEST_PAUSE)
 
-    def _ceilings(self, pool: Pool, criterion: str) -> Array | None:
+    def _ceilings(self, pool: Pool, criterion: str) -> Any:
         """What no unknown pair of a bag can exceed, for every bag; None where logits are not worth keeping."""
         scorer, score = pool.scorer, criteria.get(criterion)
         change = self._follow(scorer)
@@ -266,10 +277,3 @@ def scan(pool: Pool, criterion: str, count: int) -> list[Choice]:
         finalists.append(first + best)
         kept.append(scores[best])
     return final(pool, np.concatenate(finalists), np.concatenate(kept), count)
-
-
-def _highest(ceilings: Array, count: int) -> Array:
-    """Positions of the `count` largest."""
-    if count >= len(ceilings):
-        return np.arange(len(ceilings))
-    return np.argpartition(ceilings, len(ceilings) - count)[-count:]

@@ -10,6 +10,7 @@ instances of k_i x_i' with ||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, s
 The bags that could hold the best pair are then few, and the questions are those of the CPU, bit for bit.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,21 +58,42 @@ class DeviceSelection(Selection):
     def _forget(self) -> None:
         super()._forget()
         self._of: Instances | None = None
+        self._followed_touches: Sequence[int] | None = None
 
-    def _ceilings(self, pool: Pool, criterion: str) -> Array | None:
+    def _ceilings(self, pool: Pool, criterion: str) -> torch.Tensor:
         scorer = pool.scorer
         if self._of is not scorer.instances:
             self._of, self._resident = scorer.instances, Resident.of(scorer.instances, self._device)
-            self._radius = radii(scorer.instances)
-        spread = self._spread(scorer)
-        at_best = self._at_best(scorer, criteria.rises_with(criterion), spread)
+            self._radius = torch.as_tensor(radii(scorer.instances), device=self._resident.device)
+            self._sizes = torch.diff(self._resident.offsets).double()
+        at_best = self._at_best(scorer, criteria.rises_with(criterion), self._share(scorer))
         scores: Any = criteria.get(criterion)(OnDevice(pool, self._resident, at_best))
-        askable = torch.as_tensor(pool.askable, device=scores.device)
-        best: Array = scores.masked_fill_(~askable, -torch.inf).amax(1).double().cpu().numpy()
+        best: torch.Tensor = scores.masked_fill_(self._taken(pool), -torch.inf).amax(1).double()
         return best * (1 + 64 * unit_of(scorer.instances.x.dtype))
 
-    def _at_best(self, scorer: Scorer, rises_with: str | None, spread: Array) -> dict[str, torch.Tensor]:
-        share = torch.as_tensor(spread, dtype=self._resident.x.dtype, device=self._resident.device)[:, None]
+    def _highest(self, ceilings: torch.Tensor, count: int) -> Array:
+        return np.asarray(ceilings.topk(min(count, len(ceilings))).indices.cpu().numpy())
+
+    def _reaching(self, ceilings: torch.Tensor, score: float) -> Array:
+        return np.asarray((ceilings >= score).nonzero().flatten().cpu().numpy())
+
+    def _taken(self, pool: Pool) -> torch.Tensor:
+        """Which pairs may not be asked, on the device: copied whole once, and then what was changed of it."""
+        touched = pool.touched
+        if touched is None:
+            return torch.as_tensor(~pool.askable, device=self._resident.device)
+        if touched is not self._followed_touches:
+            self._followed_touches, self._seen = touched, len(touched)
+            self._not_askable = torch.as_tensor(~pool.askable, device=self._resident.device)
+        changed = list(dict.fromkeys(touched[self._seen :]))
+        if changed:
+            rows = torch.as_tensor(~pool.askable[changed], device=self._resident.device)
+            self._not_askable[torch.as_tensor(changed, device=self._resident.device)] = rows
+        self._seen = len(touched)
+        return self._not_askable
+
+    def _at_best(self, scorer: Scorer, rises_with: str | None, spread: torch.Tensor) -> dict[str, torch.Tensor]:
+        share = spread.to(self._resident.x.dtype)[:, None]
         if rises_with == "nearest_side":
             present, absent = bag_probabilities(self._resident, scorer.weights, scorer.n_classes)
             more = present * share + LEAST
@@ -82,14 +104,14 @@ class DeviceSelection(Selection):
         length += 4 * 2**0.5 * share * self._resident.longest_seen[:, None] * surprise
         return {"gradient_norm": length, "absent": absent + (1 - absent) * share + LEAST}
 
-    def _spread(self, scorer: Scorer) -> Array:
+    def _share(self, scorer: Scorer) -> torch.Tensor:
+        """By which share P(present) of a bag may differ from what the device says."""
         weights, bias = scorer.folded
-        unit, sizes = unit_of(weights.dtype), np.diff(scorer.instances.offsets)
+        unit = unit_of(weights.dtype)
         slack = ROUNDING * weights.shape[1] * unit * longest(weights.astype(float))
         off = slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
-        rounding = (sizes + 2) * ((2 * len(weights) + 100) * unit)
-        spread: Array = 1.001 * (np.expm1(2 * off) + 2 * rounding)
-        return spread
+        rounding = (self._sizes + 2) * ((2 * len(weights) + 100) * unit)
+        return 1.001 * (torch.expm1(2 * off) + 2 * rounding)
 
     def _count_in(self, share: float) -> None:
         self.statistics.add(share)

@@ -264,6 +264,7 @@ class Shard:
             ledger.labels,
             withdrawn=ledger.withdrawn,
             askable=ledger.askable,
+            touched=ledger.touched,
             totals=asked.totals,
             keys=self._place.keys,
             seed=asked.manner.seed,

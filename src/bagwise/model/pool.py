@@ -1,5 +1,6 @@
 """Pool: all that a criterion may see of the model and the labels. Computed when asked for, once."""
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -62,7 +63,8 @@ class Scorer:
 class Pool:
     """Probabilities, known labels and gradient norms of all bags under one model.
 
-    `askable` excludes what is known and what was withdrawn (answered *unsure*); `totals` are about all bags there are,
+    `askable` excludes what is known and what was withdrawn (answered *unsure*), `touched` are the bags of which it was
+    changed since it was made, where somebody keeps count; `totals` are about all bags there are,
     of which these may be a part. `prior` is the precision of the weights' prior. A pool made from probabilities alone
     serves criteria that need nothing else.
     """
@@ -74,6 +76,7 @@ class Pool:
         labels: Labels | None = None,
         withdrawn: Array | None = None,
         askable: Array | None = None,
+        touched: Sequence[int] | None = None,
         totals: Totals | None = None,
         keys: Array | None = None,
         seed: int = 0,
@@ -91,6 +94,7 @@ class Pool:
         self.shape: tuple[int, int] = (shape[0], shape[1])
         self.labels = Labels.unknown(*self.shape) if labels is None else labels
         self.withdrawn = np.zeros(self.shape, bool) if withdrawn is None else withdrawn
+        self.touched = touched
         if askable is not None:
             self.askable = askable
         if totals is not None:
