@@ -8,7 +8,6 @@ import typer
 from rich.markup import escape
 
 from bagwise.cli._app import console, progress_bar, say
-from bagwise.cluster.partitioning import OnCluster
 from bagwise.errors import BagwiseError
 from bagwise.formats import LabelTable
 from bagwise.parts import PartedBags
@@ -31,7 +30,13 @@ def refuse_without_partition(to: Path | None, cluster: str) -> None:
 
 def workers(cluster: str) -> Each:
     """Processes of this machine, or the tasks of a cluster."""
-    return OnCluster(cluster) if cluster else in_processes
+    if not cluster:
+        return in_processes
+    # Only whoever has a cluster has Ray.
+    from bagwise.cluster.partitioning import connect, on_cluster
+
+    connect(cluster)
+    return on_cluster
 
 
 def partition(project: Project, count: int, to: Path | None, each: Each) -> None:
