@@ -32,11 +32,9 @@ def workers(cluster: str) -> Each:
     """Processes of this machine, or the tasks of a cluster."""
     if not cluster:
         return in_processes
-    # Only whoever has a cluster has Ray.
-    from bagwise.cluster.partitioning import connect, on_cluster
+    from bagwise.cluster.partitioning import OnCluster
 
-    connect(cluster)
-    return on_cluster
+    return OnCluster(cluster)
 
 
 def partition(project: Project, count: int, to: Path | None, each: Each) -> None:

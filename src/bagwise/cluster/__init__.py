@@ -1,8 +1,1 @@
-"""The same learner over a pool whose bags lie on a Ray cluster."""
-
-try:
-    import ray  # noqa: F401
-except ImportError:
-    from bagwise.errors import BagwiseError
-
-    raise BagwiseError("A cluster needs Ray: pip install 'bagwise[cluster]'.") from None
+"""On several machines at once, with Ray (`pip install 'bagwise[cluster]'`)."""
