@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bagwise import Bags, BagwiseError
 
@@ -68,14 +66,3 @@ def test_bad_bags_are_refused_with_one_sentence(make, words):
     for word in words:
         assert word in str(refusal.value)
     assert "\n" not in str(refusal.value)
-
-
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(1, 30))
-def test_portions_are_all_bags_in_order_and_none_is_much_too_large(sizes, values):
-    found = Bags(np.zeros((sum(sizes), 1)), np.cumsum([0, *sizes]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bagwise.bags.VALUES_PER_CHUNK", values)
-        portions = list(found.portions())
-    assert [bag for portion in portions for bag in portion] == list(range(len(sizes)))
-    assert all(portion for portion in portions)
-    assert max(found.sizes[portion].sum() for portion in portions) < values + max(sizes)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -120,11 +119,9 @@ class Bags:
         for start in range(0, self.n_instances, rows):
             yield start, self.rows(start, min(start + rows, self.n_instances))
 
-    def portions(self) -> Iterator[range]:
-        """The positions of all bags, about a million values at a time."""
-        rows = max(1, VALUES_PER_CHUNK // self.n_features)
-        starts = np.unique(np.searchsorted(self.offsets[:-1], np.arange(0, self.n_instances, rows))).tolist()
-        return (range(first, last) for first, last in pairwise([*starts, len(self)]) if first < last)
+    def portions(self) -> Iterator[Array]:
+        """The positions of all bags, as many at a time as are best looked at together: here, all."""
+        yield np.arange(len(self))
 
     def rows(self, first: int, last: int) -> Array:
         """Instances `first` to `last`, whatever bags they are in."""

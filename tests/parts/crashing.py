@@ -33,6 +33,7 @@ STAGES = {
     "writing": lambda: setattr(making.Parts, "read", die),
     "verified": lambda: setattr(parted, "checksum_of", die),
     "put": lambda: after(parted, "on_the_disk"),
+    "unsettled": lambda: setattr(Settings, "write", die),
     "settings": lambda: after(Settings, "write"),
     "removing": lambda: setattr(parted, "on_the_disk", lambda *paths: die() if paths[0].name == FILE else None),
 }

@@ -77,7 +77,10 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
     folder = copied(plain, "parted")
     with Project.open(plain) as one, Project.open(folder) as other:
         assert answered(one, say, 10) == answered(other, say, 10)
+        text = (folder / "bagwise.toml").read_text()
+        (folder / "bagwise.toml").write_text(text.replace("lease_seconds = 300.0", "lease_seconds = 250.0"))
         place = other.partition(count)
+        assert "lease_seconds = 250.0" in (folder / "bagwise.toml").read_text()
         assert place == folder.resolve() / "instances"
         assert not (folder / "instances.bin").exists()
         assert isinstance(other.bags, PartedBags)
@@ -95,6 +98,18 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
         assert status_of(one).instances == status_of(other).instances
         with pytest.raises(BagwiseError, match="is in parts already, in "):
             other.partition(2)
+
+
+def test_parts_do_not_end_where_imports_do(plain, synthetic):
+    with Project.open(plain) as project:
+        for number in range(3):
+            some = [np.array(bag) for bag in synthetic.bags.select(range(number, 2 * number + 3))]
+            ids = [f"import {number}, {i}" for i in range(len(some))]
+            project.import_(Source.of_bags(Path(f"{number}.npz"), some, ids))
+        before = np.array(project.bags.instances)
+        project.partition(4)
+        assert np.array_equal(project.bags.instances, before)
+        all_is_well(project)
 
 
 def test_looking_at_bags_reads_no_more_than_these(plain):

@@ -50,6 +50,7 @@ def test_bags_in_parts_are_the_bags_that_were_written(cut, kind, data):
         # A few rows at once and few of them kept, so that bags lie across blocks and blocks are forgotten.
         patch.setattr(_files, "VALUES_PER_BLOCK", 12)
         patch.setattr(_bags, "BLOCKS_KEPT", 2)
+        patch.setattr(_bags, "VALUES_PER_PORTION", 30)
         pieces = cut_at(whole, cuts)
         assert Parts.write(folder, pieces, kind) == Parts.open(folder)
         parts = Parts.open(folder)
@@ -69,11 +70,15 @@ def test_bags_in_parts_are_the_bags_that_were_written(cut, kind, data):
         for (start, rows), (expected, others) in zip(found.chunks(), whole.chunks(), strict=True):
             assert start == expected
             assert np.array_equal(rows, others)
+        portions = list(found.portions())
+        assert [bag for portion in portions for bag in portion] == list(range(len(whole)))
+        assert max(whole.sizes[portion].sum() for portion in portions) < 30 // whole.n_features + max(whole.sizes)
         assert found._all is None, "everything was read where a part of it was wanted"
         assert np.array_equal(found.instances, whole.instances)
         assert found.instances is found.instances
         assert np.array_equal(found[0], whole[0])
         same(found.select(chosen), whole.select(chosen))
+        assert np.array_equal(list(found.portions()), [np.arange(len(whole))])
 
 
 @given(st.lists(st.binary(max_size=200), max_size=6))

@@ -199,7 +199,8 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """P(class is in bag), (bags x classes)."""
-        return self._scorer(bags).probabilities()[0]
+        bags = Bags.of(bags)
+        return np.concatenate([self._scorer(bags.select(some)).probabilities()[0] for some in bags.portions()])
 
     def predict(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """1 where P(class is in bag) is above the class's threshold, (bags x classes)."""

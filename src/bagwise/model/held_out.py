@@ -35,15 +35,16 @@ def out_of_fold(
     """
     if not hasattr(model, "weights_"):
         model = clone(model).prepare(bags, labels.n_classes)
-    instances = model.instances(bags)
+    labelled = np.flatnonzero(labels.known.any(axis=1))
     probability = np.full(labels.known.shape, np.nan)
-    labelled, fold = labels.known.any(axis=1), fold_of(bags, folds)
+    bags, labels = bags.select(labelled), labels.select(labelled)
+    instances, fold = model.instances(bags), fold_of(bags, folds)
     with single_threaded_blas():
         for one in range(folds if most is None else most):
-            held_out = np.flatnonzero(labelled & (fold == one))
+            held_out = np.flatnonzero(fold == one)
             kept = labels.hide(held_out)
             if len(held_out) and kept.n_known:
-                probability[held_out] = _learned_from(kept, model, instances, held_out)
+                probability[labelled[held_out]] = _learned_from(kept, model, instances, held_out)
     return probability
 
 

@@ -2,6 +2,8 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from bagwise.parts._parts import Parts
 
 BLOCKS_KEPT = 64
+VALUES_PER_PORTION = 1 << 22
 
 
 class PartedBags(Bags):
@@ -57,6 +60,14 @@ class PartedBags(Bags):
         if len(pieces) == 1:
             return pieces[0]
         return np.concatenate([np.empty((0, self.n_features), self.parts.dtype), *pieces])
+
+    def portions(self) -> Iterator[Array]:
+        """The positions of all bags, some millions of values at a time; all of them where all are in memory."""
+        if self._all is not None:
+            return super().portions()
+        rows = max(1, VALUES_PER_PORTION // self.n_features)
+        starts = np.unique(np.searchsorted(self.offsets[:-1], np.arange(0, self.n_instances, rows))).tolist()
+        return (np.arange(first, last) for first, last in pairwise([*starts, len(self)]) if first < last)
 
     def select(self, chosen: npt.ArrayLike) -> Bags:
         """The bags at these positions, in this order, with their ids; every block of rows is read at most once."""

@@ -18,7 +18,7 @@ from bagwise import checksums
 from bagwise.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 from bagwise.parts import Parts
-from bagwise.project import instances, parted, schema, storage, store
+from bagwise.project import instances, parted, schema, store
 from bagwise.project.database import Database
 from bagwise.project.importing import Progress, alone
 from bagwise.project.making import FromRows, Job, Made, edges, make_parts
@@ -28,31 +28,25 @@ from bagwise.project.working import Each
 
 
 def partition(
-    folder: Path,
-    settings: Settings,
-    database: Database,
-    count: int,
-    to: str | Path | None,
-    each: Each,
-    progress: Progress,
+    folder: Path, database: Database, count: int, to: str | Path | None, each: Each, progress: Progress
 ) -> None:
     """From one file in the project's folder to `count` parts in the folder `to`, and the project uses these."""
     with alone(folder):
-        settings = storage.settled(folder, settings)
+        settings = Settings.read(folder)
         _refuse_again(folder, settings)
         with database.reading() as connection:
             contents = store.contents(connection)
-            imported = connection.execute(select(schema.imports.c.checksum, schema.imports.c.instances)).all()
+            rows = select(schema.imports.c.checksum, schema.imports.c.instances).order_by(schema.imports.c.number)
+            imported = connection.execute(rows).all()
         place = Path(to if to is not None else folder / parted.FOLDER).resolve()
         _refuse_others(place, contents.project)
         features, dtype = contents.shape[0], np.dtype(contents.shape[1])
         with parted.unfinished(place.parent, f"{place.name}.{contents.project}") as unfinished:
             made = make(_jobs(folder.resolve() / instances.FILE, contents, count, unfinished), each, progress)
             width = features * dtype.itemsize
-            if parted.checksum_of(made) != checksums.together((crc, rows * width) for crc, rows in imported):
+            if parted.checksum_of(made) != checksums.together((crc, number * width) for crc, number in imported):
                 raise FileError(folder / instances.FILE, "is not what was imported: see `bagwise check`.")
-            parts = tuple(one.part for one in made)
-            Parts(unfinished, features, dtype, parts, contents.project).save()
+            Parts(unfinished, features, dtype, tuple(one.part for one in made), contents.project).save()
             _put(unfinished, place)
         _use(folder, settings, place)
 

@@ -362,7 +362,7 @@ class Project:
     ) -> Path:
         """Put the instances into so many parts, in the folder `to` or in this one, where they are from then on."""
         with self._record.lock:
-            partition(self.folder, self.settings, self.database, count, to, each, progress)
+            partition(self.folder, self.database, count, to, each, progress)
             self._record.load_anew()
             return parted.place_of(self.folder, self.settings.data)
 
