@@ -23,7 +23,7 @@ def make(rng, dtype):
 @pytest.mark.parametrize("criterion", ["widening_uncertainty", "uncertainty", "expected_gradient_length", "random"])
 def test_the_same_questions_as_on_the_cpu(rng, monkeypatch, dtype, update, criterion):
     bags, truth = make(rng, dtype)
-    options = {"criterion": criterion, "update": update, "random_state": 3}
+    options = {"criterion": criterion, "update": update, "random_state": 3, "scouting": False}
     here = ActiveLearner(bags, list("abcdef"), **options)
     monkeypatch.setattr(holding, "selection_on", lambda _: DeviceSelection(DEVICE))
     if DEVICE == "cpu":
@@ -37,7 +37,7 @@ def test_the_same_questions_as_on_the_cpu(rng, monkeypatch, dtype, update, crite
         here.tell(asked, said)
         there.tell(also, said)
     if criterion != "random":
-        assert there.statistics.scans < there.statistics.questions
+        assert there.statistics.scans < there.statistics.questions / 2
 
 
 def test_a_device_that_is_not_there_is_said_so(small):

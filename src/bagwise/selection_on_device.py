@@ -1,8 +1,9 @@
 """Selection with a card: it scores every pair in float32, and what comes near the best is scored exactly here.
 
-The card multiplies in another order than the CPU, so its logits are off by up to t = ||w|| ||x|| `ROUNDING` d u (d
-features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order. What follows from that
-is bounded as in `selection`: P1 within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over
+The card multiplies in another order than the CPU. Its logits are off by up to (d + `OF_PRODUCTS`) u ||w|| ||x|| (d
+features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order, and those of the CPU
+by what `model.motion` says of sums in their order. A product made of three TF32 products lacks at most 3/2^20 of itself,
+even where these cut digits off instead of rounding. What follows from that is bounded as in `selection`: P1 within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over
 instances of k_i x_i' with ||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, so its length is within
 
     4 spread sqrt(2) max_i ||x_i|| (-log P0)
@@ -20,11 +21,11 @@ from bagwise import criteria
 from bagwise.kernels import Array, Instances
 from bagwise.kernels.device import Resident, bag_probabilities, gradient_lengths
 from bagwise.kernels.kept import radii
-from bagwise.model.motion import longest, unit_of
+from bagwise.model.motion import fresh_slack, longest, unit_of
 from bagwise.model.pool import Part, Pool, Scorer
 from bagwise.selection import Selection
 
-ROUNDING = 4
+OF_PRODUCTS = 64
 LEAST = 1e-30
 
 
@@ -108,7 +109,8 @@ class DeviceSelection(Selection):
         """By which share P(present) of a bag may differ from what the device says."""
         weights, bias = scorer.folded
         unit = unit_of(weights.dtype)
-        slack = ROUNDING * weights.shape[1] * unit * longest(weights.astype(float))
+        in_any_order = (weights.shape[1] + OF_PRODUCTS) * unit * longest(weights.astype(float))
+        slack = fresh_slack(weights) + in_any_order
         off = slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
         rounding = (self._sizes + 2) * ((2 * len(weights) + 100) * unit)
         return 1.001 * (torch.expm1(2 * off) + 2 * rounding)

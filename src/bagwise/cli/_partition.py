@@ -19,7 +19,6 @@ Count = Annotated[
 To = Annotated[
     Path | None, typer.Option("--to", help="Folder for the parts, on shared storage (default: instances in DIR).")
 ]
-Cluster = Annotated[str, typer.Option(metavar="ADDRESS", help="Make the parts on a Ray cluster: auto, or its address.")]
 
 
 def refuse_without_partition(to: Path | None, cluster: str) -> None:

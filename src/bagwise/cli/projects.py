@@ -12,6 +12,7 @@ from rich.table import Table
 from bagwise import project as projects
 from bagwise.cli import _partition as parts
 from bagwise.cli._app import app, console, errors, progress_bar, say
+from bagwise.cli._cluster import Cluster
 from bagwise.cli._projects import (
     AsJson,
     BagColumn,
@@ -118,7 +119,7 @@ def import_(
     embed: Embed = "",
     partition: parts.Count = None,
     to: parts.To = None,
-    cluster: parts.Cluster = "",
+    cluster: Cluster = "",
 ) -> None:
     """Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it.
 
