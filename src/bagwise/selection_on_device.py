@@ -2,9 +2,10 @@
 
 The card multiplies in another order than the CPU. Its logits are off by up to (d + `OF_PRODUCTS`) u ||w|| ||x|| (d
 features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order, and those of the CPU
-by what `model.motion` says of sums in their order. A product made of three TF32 products lacks at most 3/2^20 of itself,
-even where these cut digits off instead of rounding. What follows from that is bounded as in `selection`: P1 within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over
-instances of k_i x_i' with ||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, so its length is within
+by what `model.motion` says of sums in their order. A product made of three TF32 products lacks at most 3/2^20 of
+itself, even where these cut digits off instead of rounding. What follows from that is bounded as in `selection`: P1
+within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over instances of k_i x_i' with
+||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, so its length is within
 
     4 spread sqrt(2) max_i ||x_i|| (-log P0)
 
