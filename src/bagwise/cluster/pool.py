@@ -244,10 +244,9 @@ class ClusterPool(Holding):
     def statistics(self) -> Statistics:
         """What finding the questions has cost, over all shards."""
         found: list[Statistics] = list(self.wire.everywhere("statistics").values())
-        shares = [one.looked_at for one in found]
-        looked_at = np.average(
-            [share[-min(map(len, shares)) :] for share in shares], axis=0, weights=[about.bags for about in self._about]
-        )
+        last = min(len(one.looked_at) for one in found)
+        shares = [one.looked_at[len(one.looked_at) - last :] for one in found]
+        looked_at = np.average(shares, axis=0, weights=[about.bags for about in self._about])
         return Statistics(
             max(one.questions for one in found),
             max(one.scans for one in found),
