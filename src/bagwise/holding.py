@@ -17,7 +17,7 @@ from bagwise.bags import Bags
 from bagwise.errors import BagwiseError
 from bagwise.granularity import Choice, Seconds
 from bagwise.kernels import Array, Instances
-from bagwise.ledger import Ledger
+from bagwise.ledger import Ledger, Totals
 from bagwise.model import MIMLClassifier, Pool
 from bagwise.model.objective import Counts, Objective
 from bagwise.opening import opening
@@ -103,9 +103,24 @@ class Place:
             self._landmarks, self._clusters = landmarks, landmarks.clusters(self.instances)
         return self._clusters
 
+    def pool(self, model: MIMLClassifier, ledger: Ledger, totals: Totals, seed: int) -> Pool:
+        """What a criterion sees of these bags, given the totals of all."""
+        return model.pool_of(
+            model.scorer(self.instances),
+            ledger.labels,
+            withdrawn=ledger.withdrawn,
+            askable=ledger.askable,
+            touched=ledger.touched,
+            totals=totals,
+            keys=self.keys,
+            seed=seed,
+        )
+
     def choose(self, pool: Pool, want: Want, manner: Manner, scout: Callable[[Pool], Array]) -> list[Choice]:
         """The best questions of the pool over these bags."""
         criterion, count = want.criterion, want.count
+        if count == 0:
+            return []
         if criterion == "random":
             return granularity.random_choice(manner.granularity, pool, count)
         first = opening(pool, scout) if manner.scouting else None
@@ -136,21 +151,12 @@ class Here(Holding):
 
     def pool(self, model: MIMLClassifier, ledger: Ledger, seed: int) -> Pool:
         """What a criterion sees."""
-        return model.pool_of(
-            model.scorer(self.place.instances),
-            ledger.labels,
-            withdrawn=ledger.withdrawn,
-            askable=ledger.askable,
-            touched=ledger.touched,
-            totals=ledger.totals,
-            keys=self.place.keys,
-            seed=seed,
-        )
+        return self.place.pool(model, ledger, ledger.totals, seed)
 
     def choose(self, model: MIMLClassifier, ledger: Ledger, manner: Manner, wants: Sequence[Want]) -> Chosen:
         """The best questions under the model."""
         pool = self.pool(model, ledger, manner.seed)
-        return Chosen([self.place.choose(pool, want, manner, self._scout) if want.count else [] for want in wants])
+        return Chosen([self.place.choose(pool, want, manner, self._scout) for want in wants])
 
     def instances(self, bag: int) -> Instances:
         """One bag, as the model sees it."""

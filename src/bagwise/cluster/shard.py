@@ -7,7 +7,7 @@ out. All that it knows can be told again: a shard that was begun anew says that 
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -258,38 +258,22 @@ class Shard:
 
     def choose(self, asked: Asked) -> Found:
         """The best questions among its bags."""
-        model, ledger = self._model(asked.weights), self._ledger
-        pool = model.pool_of(
-            model.scorer(self._place.instances),
-            ledger.labels,
-            withdrawn=ledger.withdrawn,
-            askable=ledger.askable,
-            touched=ledger.touched,
-            totals=asked.totals,
-            keys=self._place.keys,
-            seed=asked.manner.seed,
-        )
-        manner, last = asked.manner, asked.manner.last
-        inside = last is not None and 0 <= last - self._first < len(self.bags)
-        manner = replace(manner, last=last - self._first if inside and last is not None else None)
-        choices = [
-            [
-                choice._replace(bag=choice.bag + self._first)
-                for choice in (self._place.choose(pool, want, manner, self._scout(asked)) if want.count else [])
-            ]
-            for want in asked.wants
-        ]
+        pool = self._place.pool(self._model(asked.weights), self._ledger, asked.totals, asked.manner.seed)
+        manner = replace(asked.manner, last=self._here(asked.manner.last))
+        found = [self._place.choose(pool, want, manner, partial(self._scout, asked.is_class)) for want in asked.wants]
+        choices = [[choice._replace(bag=choice.bag + self._first) for choice in some] for some in found]
         return Found(choices, self._first_rows(choices))
 
-    def _scout(self, asked: Asked) -> Any:
-        def scout(pool: Pool) -> Array:
-            assert self._setting is not None
-            assert self._setting.landmarks is not None
-            assert asked.is_class is not None
-            clusters = self._place.clusters(self._setting.landmarks)
-            return scouting.scores(clusters, asked.is_class, scouting.unfound(pool.totals))
+    def _here(self, bag: int | None) -> int | None:
+        """The position of a bag among those here, if it is here."""
+        return bag - self._first if bag is not None and 0 <= bag - self._first < len(self.bags) else None
 
-        return scout
+    def _scout(self, is_class: Array | None, pool: Pool) -> Array:
+        assert self._setting is not None
+        assert self._setting.landmarks is not None
+        assert is_class is not None
+        clusters = self._place.clusters(self._setting.landmarks)
+        return scouting.scores(clusters, is_class, scouting.unfound(pool.totals))
 
     def _first_rows(self, choices: list[list[Choice]]) -> dict[int, Array]:
         rows: dict[int, Array] = {}
