@@ -4,7 +4,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import ray
 from typer.testing import CliRunner
 
 from bagwise import cutting, formats, media
@@ -12,6 +11,7 @@ from bagwise.cli import app
 from bagwise.cutting import _workers
 from bagwise.experiments import runner
 from bagwise.project import working
+from tests.ray_here import ray_here
 
 ROOT = Path(__file__).parents[1]
 
@@ -66,10 +66,8 @@ def test_partitioned_projects_run(monkeypatch, tmp_path):
 
 def test_the_cluster_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    try:
+    with ray_here():
         run_page((ROOT / "docs/cluster.md").read_text().partition("## How it works")[0], {})
-    finally:
-        ray.shutdown()
 
 
 @pytest.mark.usefixtures("one_process")

@@ -14,6 +14,7 @@ import pytest
 from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
 from bagwise.cluster import ClusterPool, wire
 from bagwise.cluster.shard import Shard
+from bagwise.cluster.spread import SpreadObjective
 from bagwise.labels import Labels
 from bagwise.ledger import Told
 from bagwise.parts import Parts
@@ -57,7 +58,7 @@ class WatchedPool(ClusterPool):
 
 @pytest.fixture(scope="module")
 def pools(data):
-    made = {name: WatchedPool.of(data[0], sizes, cpus=1 / 3) for name, sizes in SHARDS.items()}
+    made = {name: WatchedPool.of(data[0], sizes, cpus=0.1) for name, sizes in SHARDS.items()}
     yield made
     for pool in made.values():
         pool.close()
@@ -160,22 +161,29 @@ def kill(pool, shard):
 
 
 def test_a_killed_worker_changes_nothing(data):
-    with WatchedPool.of(data[0], [200, 40], cpus=1 / 3) as pool:
+    with WatchedPool.of(data[0], [200, 40], cpus=0.1) as pool:
         here, there = pair_of(pool, data)
 
         def now_and_then(number):
-            if number in (2, 7, 8, 12):
+            if number in (3, 8):
                 kill(pool, number % 2)
 
         assert_alike(here, there, data[1], 16, now_and_then)
         assert all(np.array_equal(value, there.memory()[name]) for name, value in here.memory().items())
+        pool._most = 0
+        objective, _ = pool.objective(there.model, there._ledger, np.empty(0, int))
+        before = objective(there.model.weights_)
+        kill(pool, 1)
+        after = objective(there.model.weights_)
+        assert before[0] == after[0]
+        np.testing.assert_array_equal(before[1], after[1])
 
 
 def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path):
     bags = data[0]
     parts = Parts.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(100, BAGS))])
     gone = tmp_path / "parts" / parts.parts[1].file
-    with WatchedPool.open(tmp_path / "parts", cpus=1 / 3) as pool:
+    with WatchedPool.open(tmp_path / "parts", cpus=0.1) as pool:
         here, there = pair_of(pool, data)
         assert_alike(here, there, data[1], 3)
         gone.rename(tmp_path / "elsewhere")
@@ -214,37 +222,27 @@ def test_a_shard_that_fails_says_so(pools):
 # Training over shards
 
 
-def test_gradients_are_summed_where_the_bags_are(data, monkeypatch):
-    bags = Bags(data[0].instances.astype(float), data[0].offsets, data[0].ids)
+def test_gradients_are_summed_where_the_bags_are(pools, data, monkeypatch):
+    pool = pools["five"]
+    monkeypatch.setattr(pool, "_most", 0)
     labels = Labels(data[1], np.random.default_rng(0).random(data[1].shape) < 0.4)
-    with ClusterPool.of(bags, SHARDS["five"], cpus=1 / 3, home=0) as pool:
-        here, there = pair_of(pool, (bags, data[1]), labels=labels, update="lbfgs", model=MIMLClassifier(max_iter=15))
-        np.testing.assert_allclose(there.model.weights_, here.model.weights_, rtol=1e-6, atol=1e-9)
-        ours, _ = there._held.objective(there.model, there._ledger, np.empty(0, int))
-        theirs, _ = here._held.objective(here.model, here._ledger, np.empty(0, int))
-        for branches, weights in ((2, np.zeros_like(here.model.weights_)), (8, here.model.weights_)):
-            monkeypatch.setattr(wire, "BRANCHES", branches)
-            value, gradient = ours(weights)
-            assert value == pytest.approx(theirs(weights)[0], rel=1e-12)
-            np.testing.assert_allclose(gradient, theirs(weights)[1], rtol=1e-9, atol=1e-13)
-        for update in ("lbfgs", "gd", "replay", "bag_sgd"):
-            here.update = there.update = update
-            question = here.ask()
-            told(here, question, data[1])
-            told(there, question, data[1])
-            np.testing.assert_allclose(there.model.weights_, here.model.weights_, rtol=1e-6, atol=1e-8)
-
-
-def test_a_shard_that_dies_while_gradients_are_summed(data):
-    labels = Labels(data[1], np.ones_like(data[1]))
-    with WatchedPool.of(data[0], SHARDS["two"], cpus=1 / 3, home=0) as pool:
-        _, there = pair_of(pool, data, labels=labels, model=MIMLClassifier(max_iter=3), scouting=False)
-        objective, _ = there._held.objective(there.model, there._ledger, np.empty(0, int))
-        before = objective(there.model.weights_)
-        kill(pool, 1)
-        after = objective(there.model.weights_)
-        assert before[0] == after[0]
-        np.testing.assert_array_equal(before[1], after[1])
+    here, there = pair_of(pool, data, labels=labels, update="lbfgs", model=MIMLClassifier(max_iter=15))
+    close = {"rtol": 1e-3, "atol": 1e-4}  # features are in single precision
+    np.testing.assert_allclose(there.model.weights_, here.model.weights_, **close)
+    ours, _ = there._held.objective(there.model, there._ledger, np.empty(0, int))
+    theirs, _ = here._held.objective(here.model, here._ledger, np.empty(0, int))
+    assert isinstance(ours, SpreadObjective)
+    for branches, weights in ((2, np.zeros_like(here.model.weights_)), (8, here.model.weights_)):
+        monkeypatch.setattr(wire, "BRANCHES", branches)
+        value, gradient = ours(weights)
+        assert value == pytest.approx(theirs(weights)[0], rel=1e-6)
+        np.testing.assert_allclose(gradient, theirs(weights)[1], rtol=1e-4, atol=1e-6)
+    for update in ("lbfgs", "gd", "replay", "bag_sgd"):
+        here.update = there.update = update
+        question = here.ask()
+        told(here, question, data[1])
+        told(there, question, data[1])
+        np.testing.assert_allclose(there.model.weights_, here.model.weights_, **close)
 
 
 # What is refused

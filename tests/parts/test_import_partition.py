@@ -10,6 +10,7 @@ import pytest
 from bagwise.parts import Parts
 from bagwise.project import Project, working
 from tests.project.test_commands import bagwise
+from tests.ray_here import ray_here
 
 
 @pytest.fixture
@@ -102,11 +103,8 @@ def test_without_ray_it_says_what_to_install(files, monkeypatch):
 
 @pytest.fixture
 def ray_cluster():
-    import ray
-
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield
-    ray.shutdown()
+    with ray_here() as address:
+        yield address
 
 
 @pytest.mark.usefixtures("ray_cluster")
