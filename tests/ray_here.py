@@ -13,7 +13,9 @@ def ray_here():
     """Its address. Ray gives itself 30 seconds to start, which may be too few where other tests run beside it."""
     for tried in range(TRIES):
         try:
-            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+            ray.init(
+                address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
+            )
             break
         except Exception:
             ray.shutdown()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bagwise import BagwiseError, Labels, Pool, granularity
+from bagwise import BagwiseError, Labels, Pool, criteria, granularity
 from bagwise.criteria import uncertainty
 
 PRESENT = np.array([[0.5, 0.9, 0.1], [0.6, 0.6, 0.6], [0.0, 1.0, 0.5], [0.9, 0.9, 0.9]])
@@ -89,3 +89,12 @@ def test_withdrawn_pairs_are_not_asked():
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(BagwiseError, match="choose one of pair, bag, bag_then_class"):
         granularity.get("instance")
+
+
+def test_pairs_drawn_part_by_part_are_those_drawn_at_once(rng, monkeypatch):
+    labels = Labels(np.zeros((50, 4), bool), rng.random((50, 4)) < 0.4)
+    pool = Pool(rng.random((50, 4)), labels=labels, seed=5)
+    whole = granularity.random_choice("pair", pool, 30)
+    monkeypatch.setattr(granularity, "DRAWN_AT_A_TIME", 12)
+    assert granularity.random_choice("pair", pool, 30) == whole
+    assert whole == granularity.pair(pool, criteria.random(pool), 30)

@@ -12,6 +12,7 @@ from bagwise.kernels import (
     blocks,
     gradient_lengths,
     instance_probabilities,
+    keyed_grid,
     keyed_uniform,
     log_likelihood_and_gradient,
     mix,
@@ -192,3 +193,9 @@ def test_a_forked_child_can_score(rng, monkeypatch):
         same = np.array_equal(bag_probabilities(x, offsets, weights, bias, 4)[0], expected)
         os._exit(0 if same else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_lots_of_a_grid_are_those_of_its_pairs(rng):
+    keys = rng.integers(0, 2**63, 40, dtype=np.uint64)
+    expected = keyed_uniform(7, keys[:, None], np.arange(13)[None, :])
+    np.testing.assert_array_equal(keyed_grid(7, keys, 13), expected)

@@ -23,6 +23,7 @@ from bagwise.model.pool import Pool
 
 TIES = 0x7165
 FEWEST_QUERIED = 0.5
+DRAWN_AT_A_TIME = 1 << 20
 
 
 Rank = tuple[float, float]
@@ -95,7 +96,11 @@ def random_choice(name: str, pool: Pool, count: int) -> list[Choice]:
     """`count` questions of a granularity, each as likely as any other: whole bags, or else pairs."""
     if name == "bag":
         return whole_bag(pool, keyed_uniform(pool.seed, pool.keys, np.array(pool.shape[1])), count)
-    return pair(pool, random(pool), count)
+    bags, classes = pool.shape
+    step = max(1, DRAWN_AT_A_TIME // classes)
+    parts = ((first, pool.between(first, min(first + step, bags))) for first in range(0, bags, step))
+    best = ([one._replace(bag=first + one.bag) for one in pair(part, random(part), count)] for first, part in parts)
+    return merged(best, count)
 
 
 def whole_bag(pool: Pool, values: Array, count: int) -> list[Choice]:

@@ -69,6 +69,10 @@ class Holding(ABC):
     def choose(self, model: MIMLClassifier, ledger: Ledger, manner: Manner, wants: Sequence[Want]) -> Chosen:
         """The best questions under the model."""
 
+    def bring(self, bags: Sequence[int]) -> None:  # noqa: ARG002
+        """Have these bags at hand: they are about to be looked at."""
+        return
+
     @abstractmethod
     def instances(self, bag: int) -> Instances:
         """One bag, as the model sees it."""

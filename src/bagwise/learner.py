@@ -279,6 +279,7 @@ class ActiveLearner(Learner):
     def _in_turn(self, count: int, spread: bool = False) -> list[Question]:
         with single_threaded_blas():
             turns, partial = self._turns(count, spread)
+            self._held.bring([choice.bag for choice, _ in turns])
             return [self._question(choice, audit, partial) for choice, audit in turns]
 
     def _turns(self, count: int, spread: bool = False) -> tuple[list[tuple[granularity.Choice, bool]], bool]:

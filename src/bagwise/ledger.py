@@ -115,7 +115,8 @@ class Ledger:
 
     def flip(self, bag: int, label_class: int) -> float:
         """The rate at which the label of a pair is wrong."""
-        return 0.0 if self.labels.flip is None else float(self.labels.flip[self._row(bag), label_class])
+        row = self._row(bag)
+        return 0.0 if self.labels.flip is None else float(self.labels.flip[row, label_class])
 
     def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
         """Make one pair known; `flip` is the rate at which such a label is wrong."""
@@ -142,7 +143,8 @@ class Ledger:
 
     def labels_of(self, bags: Sequence[int]) -> Labels:
         """What is known of these bags, in this order."""
-        return self.labels.select(np.array([self._row(bag) for bag in bags], np.int64))
+        rows = np.array([self._row(bag) for bag in bags], np.int64)
+        return self.labels.select(rows)
 
     def remember(self, told: Told) -> None:
         """Have exactly this told."""

@@ -4,15 +4,18 @@ Ray is started by the tests themselves. `BAGWISE_CLUSTER_ANSWERS=500 pytest test
 is the full size.
 """
 
+import copy
 import os
+import shutil
 import signal
+import threading
 import time
 
 import numpy as np
 import pytest
 
 from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
-from bagwise.cluster import ClusterPool, wire
+from bagwise.cluster import ClusterPool, connect, wire
 from bagwise.cluster.shard import Shard
 from bagwise.cluster.spread import SpreadObjective
 from bagwise.labels import Labels
@@ -78,6 +81,7 @@ def assert_alike(here, there, truth, answers, now_and_then=lambda _: None):
 
 
 def pair_of(pool, data, **options):
+    pool.patience = None
     options = {"random_state": 4, **options}
     here = ActiveLearner(data[0], CLASSES, **options)
     return here, ActiveLearner(classes=CLASSES, pool=pool, **options)
@@ -131,15 +135,37 @@ def test_what_a_learner_has_become_can_be_taken_up(pools, data):
 
 
 def test_labels_may_be_given_for_some_bags_only(pools, data):
-    some = np.array([3, 77, 211])
+    some = np.array([211, 3, 77])
     given = Told(some, Labels(data[1][some], np.ones((3, len(CLASSES)))), np.zeros((3, len(CLASSES)), bool))
     labels = Labels(data[1], np.isin(np.arange(BAGS), some)[:, None] * np.ones(len(CLASSES)))
     here = ActiveLearner(data[0], CLASSES, labels)
     there = ActiveLearner(classes=CLASSES, labels=given, pool=pools["five"])
     assert_alike(here, there, data[1], 10)
     assert there.told.labels.n_known == here.labels.n_known
+    for learner in (here, there):
+        learner.retract(211, 0)
+    assert_alike(here, there, data[1], 3)
     with pytest.raises(BagwiseError, match="told"):
         _ = there.labels
+    twice = Told(np.array([3, 3]), given.labels.select([0, 1]), given.withdrawn[:2])
+    with pytest.raises(BagwiseError, match="Bag 3 is told of twice"):
+        ActiveLearner(classes=CLASSES, labels=twice, pool=pools["five"])
+
+
+def test_a_batch_is_fetched_together(pools, data):
+    here, there = pair_of(pools["five"], data, audit=0, scouting=False)
+    there.ask()
+    before = pools["five"].wire.messages
+    assert here.ask(40) == there.ask(40)
+    assert pools["five"].wire.messages - before <= 10, "one message to each shard for the search, one for the bags"
+
+
+def test_bags_are_named_as_in_one_process(pools, data):
+    crowded = int(np.flatnonzero(data[0].sizes == 1)[5])
+    labels = Labels(np.ones((BAGS, len(CLASSES)), bool), (np.arange(BAGS) == crowded)[:, None] * np.ones(len(CLASSES)))
+    for options in ({"bags": data[0]}, {"pool": pools["five"]}):
+        with pytest.raises(BagwiseError, match=f"position {crowded} has 1 instances"):
+            ActiveLearner(classes=CLASSES, labels=labels, model=MIMLClassifier(objective="joint"), **options)
 
 
 def test_any_few_bags_are_at_hand(pools, data):
@@ -165,8 +191,13 @@ def test_a_killed_worker_changes_nothing(data):
         here, there = pair_of(pool, data)
 
         def now_and_then(number):
-            if number in (3, 8):
-                kill(pool, number % 2)
+            if number == 3:
+                kill(pool, 1)
+            if number == 8:
+                # In the middle of a question: it works on it when it is killed.
+                pool.wire.each("be_slow", {0: (1.0,)})
+                pid = pool.wire.each("pid", {0: ()})[0]
+                threading.Timer(0.4, os.kill, (pid, signal.SIGKILL)).start()
 
         assert_alike(here, there, data[1], 16, now_and_then)
         assert all(np.array_equal(value, there.memory()[name]) for name, value in here.memory().items())
@@ -192,6 +223,13 @@ def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path)
             there.ask()
         (tmp_path / "elsewhere").rename(gone)
         assert_alike(here, there, data[1], 3)
+        shutil.rmtree(tmp_path / "parts")
+        Parts.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(99, BAGS))])
+        kill(pool, 1)
+        with pytest.raises(BagwiseError, match="not those that the pool was opened with"):
+            there.ask()
+    with pytest.raises(BagwiseError, match="closed"):
+        there.ask()
 
 
 def test_a_slow_shard_is_waited_for_or_left_out(pools, data, caplog, monkeypatch):
@@ -202,16 +240,73 @@ def test_a_slow_shard_is_waited_for_or_left_out(pools, data, caplog, monkeypatch
     assert here.ask() == there.ask()
     assert "Waiting for shard 0 (bags 0 to 199)" in caplog.text
     pool.patience = 0.1
-    start = time.monotonic()
     some = there.ask()
     assert some.partial
     assert some.bag >= 200
     assert there.ask().partial, "it still works on what it was asked before"
-    assert time.monotonic() - start < 0.9
+    pool.wire.each("be_slow", {1: (1.0,)})
+    with pytest.raises(BagwiseError, match=r"No shard replied within 0\.1 s"):
+        there.ask()
+    with pytest.raises(BagwiseError, match=r"No shard replied within 0\.1 s"):
+        there.ask(3)
     pool.patience = None
+    pool.wire.each("be_slow", {1: (0.0,)})
     assert not there.ask().partial
     pool.wire.each("be_slow", {0: (0.0,)})
     assert_alike(here, there, data[1], 3)
+
+
+class Silence:
+    """Ray whose shards never reply, and a clock that waiting for them moves on."""
+
+    now = 0.0
+
+    def get(self, _, timeout):
+        self.now += timeout
+        raise wire.GetTimeoutError
+
+    def wait(self, refs, num_returns, timeout):  # noqa: ARG002
+        self.now += timeout
+        return [], refs
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.mark.parametrize("patience", [0.2, 1.5, 10.0])
+def test_patience_is_one_span_of_time(pools, patience, monkeypatch):
+    silence, alone = Silence(), pools["one"].wire
+    monkeypatch.setattr(wire, "ray", silence)
+    monkeypatch.setattr(wire, "time", silence)
+    monkeypatch.setattr(alone, "_say_waiting", lambda _: None)
+    monkeypatch.setattr(alone, "_late", {})
+    with pytest.raises(BagwiseError, match="No shard replied within"):
+        alone.everywhere("about", patience=patience)
+    assert silence.now == pytest.approx(patience)
+
+
+def test_what_is_left_may_lie_in_a_slow_shard(pools, data):
+    pool = pools["two"]
+    labels = Labels(data[1], (np.arange(BAGS) >= 200)[:, None] * np.ones(len(CLASSES)))
+    _, there = pair_of(pool, data, labels=labels, audit=0, model=MIMLClassifier(max_iter=2))
+    there.ask()
+    pool.wire.each("be_slow", {0: (1.0,)})
+    pool.patience = 0.2
+    with pytest.raises(BagwiseError, match="lies in shards that did not reply in time"):
+        there.ask()
+    pool.patience = None
+    pool.wire.each("be_slow", {0: (0.0,)})
+
+
+class Unborn(Shard):
+    def __init__(self, *_):
+        raise ModuleNotFoundError("No module named 'bagwise'")
+
+
+def test_a_shard_that_cannot_begin_is_not_waited_for(data, monkeypatch):
+    monkeypatch.setattr(ClusterPool, "shard", Unborn)
+    with pytest.raises(BagwiseError, match=r"does not come back.*No module named 'bagwise'"):
+        ClusterPool.of(data[0], 1, cpus=0.1)
 
 
 def test_a_shard_that_fails_says_so(pools):
@@ -222,27 +317,26 @@ def test_a_shard_that_fails_says_so(pools):
 # Training over shards
 
 
-def test_gradients_are_summed_where_the_bags_are(pools, data, monkeypatch):
-    pool = pools["five"]
-    monkeypatch.setattr(pool, "_most", 0)
+def test_gradients_are_summed_where_the_bags_are(data, monkeypatch):
+    bags = Bags(data[0].instances.astype(float), data[0].offsets, data[0].ids)
     labels = Labels(data[1], np.random.default_rng(0).random(data[1].shape) < 0.4)
-    here, there = pair_of(pool, data, labels=labels, update="lbfgs", model=MIMLClassifier(max_iter=15))
-    close = {"rtol": 1e-3, "atol": 1e-4}  # features are in single precision
-    np.testing.assert_allclose(there.model.weights_, here.model.weights_, **close)
-    ours, _ = there._held.objective(there.model, there._ledger, np.empty(0, int))
-    theirs, _ = here._held.objective(here.model, here._ledger, np.empty(0, int))
-    assert isinstance(ours, SpreadObjective)
-    for branches, weights in ((2, np.zeros_like(here.model.weights_)), (8, here.model.weights_)):
-        monkeypatch.setattr(wire, "BRANCHES", branches)
-        value, gradient = ours(weights)
-        assert value == pytest.approx(theirs(weights)[0], rel=1e-6)
-        np.testing.assert_allclose(gradient, theirs(weights)[1], rtol=1e-4, atol=1e-6)
-    for update in ("lbfgs", "gd", "replay", "bag_sgd"):
-        here.update = there.update = update
-        question = here.ask()
-        told(here, question, data[1])
-        told(there, question, data[1])
-        np.testing.assert_allclose(there.model.weights_, here.model.weights_, **close)
+    with ClusterPool.of(bags, [100, 20, 120], cpus=0.1, home=0) as pool:
+        here, there = pair_of(pool, (bags, data[1]), labels=labels, update="lbfgs", model=MIMLClassifier(max_iter=15))
+        np.testing.assert_allclose(there.model.weights_, here.model.weights_, rtol=1e-6, atol=1e-9)
+        ours, _ = there._held.objective(there.model, there._ledger, np.empty(0, int))
+        theirs, _ = here._held.objective(here.model, here._ledger, np.empty(0, int))
+        assert isinstance(ours, SpreadObjective)
+        for branches, weights in ((2, np.zeros_like(here.model.weights_)), (8, here.model.weights_)):
+            monkeypatch.setattr(wire, "BRANCHES", branches)
+            value, gradient = ours(weights)
+            assert value == pytest.approx(theirs(weights)[0], rel=1e-12)
+            np.testing.assert_allclose(gradient, theirs(weights)[1], rtol=1e-9, atol=1e-13)
+        for update in ("lbfgs", "gd", "replay", "bag_sgd"):
+            here.update = there.update = update
+            question = here.ask()
+            told(here, question, data[1])
+            told(there, question, data[1])
+            np.testing.assert_allclose(there.model.weights_, here.model.weights_, rtol=1e-6, atol=1e-8)
 
 
 # What is refused
@@ -262,6 +356,12 @@ def test_what_needs_all_bags_in_one_place_is_refused(pools, data):
         ActiveLearner(classes=CLASSES, pool=pool, device="cuda")
     with pytest.raises(BagwiseError, match="cannot be dealt"):
         ClusterPool.of(data[0], [10, 20])
+    with pytest.raises(BagwiseError, match="3 columns for 5 classes"):
+        ActiveLearner(classes=CLASSES, pool=pool, labels=data[1][:, :3])
+    with pytest.raises(BagwiseError, match="cannot be copied"):
+        copy.deepcopy(ActiveLearner(classes=CLASSES, pool=pool))
+    with pytest.raises(BagwiseError, match="already: it cannot join"):
+        connect("192.0.2.7:6379")
     nothing = Labels.unknown(1, len(CLASSES))
     with pytest.raises(BagwiseError, match="bag 240"):
         ActiveLearner(classes=CLASSES, pool=pool, labels=Told(np.array([240]), nothing, nothing.known))

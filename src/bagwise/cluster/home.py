@@ -1,7 +1,7 @@
 """Bags that came home: instances of the few bags that something was asked about, kept where the learner is."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
 
 MOST_KEPT = 1 << 28
+FETCHED_TOGETHER = 1000
 
 Fetch = Callable[[Sequence[int]], dict[int, Array]]
 
@@ -46,8 +47,18 @@ class FarBags(Bags):
 
     def select(self, chosen: object) -> Bags:
         """The bags at these positions, in this order, with their ids."""
-        positions = np.arange(len(self))[np.asarray(chosen)].tolist()
+        wanted = np.asarray(chosen)
+        if wanted.dtype == bool:
+            wanted = np.flatnonzero(wanted)
+        positions = [range(len(self))[bag] for bag in wanted.tolist()]
+        if not positions:
+            raise BagwiseError("No bag is selected: select at least one.")
         return together(self._fetch(positions), positions, self._names(positions))
+
+    def portions(self) -> Iterator[Array]:
+        """The positions of all bags, as many at a time as are fetched together."""
+        for first in range(0, len(self), FETCHED_TOGETHER):
+            yield np.arange(first, min(first + FETCHED_TOGETHER, len(self)))
 
 
 def together(rows: dict[int, Array], bags: Sequence[int], ids: Sequence[str] | None = None) -> Bags:
@@ -84,6 +95,11 @@ class Home:
                 found[bag] = self._rows[bag]
         self.add(found)
         return found
+
+    def bytes_of(self, bags: Sequence[int], usual: float) -> float:
+        """What the instances of these bags take; those that are not here, what is usual."""
+        here = [self._rows[bag].nbytes for bag in bags if bag in self._rows]
+        return sum(here) + usual * (len(bags) - len(here))
 
     def bags(self, bags: Sequence[int]) -> Bags:
         """These bags."""

@@ -50,7 +50,7 @@ class ClusterMemory:
 
     def __init__(self, shards: int) -> None:
         self.settings: list[Setting] = []
-        self._version = 0
+        self._setting = self._history = 0
         self._changes: list[list[Change]] = [[] for _ in range(shards)]
         self._told = [0] * shards
         self._ledger: SparseLedger | None = None
@@ -63,7 +63,7 @@ class ClusterMemory:
     def ledger(self, labels: Any, first_bags: Array, classes: int) -> SparseLedger:
         """The ledger of a new learner; shards that served another before begin anew."""
         bags = int(first_bags[-1])
-        self._first_bags = first_bags
+        self._first_bags, self.settings = first_bags, []
         self._ledger = LoggedLedger(bags, classes, self)
         if labels is not None:
             self._ledger.remember(_told(labels, bags, classes))
@@ -72,6 +72,7 @@ class ClusterMemory:
     def begin(self, settings: Sequence[Setting]) -> None:
         """See the bags in another way from here on."""
         self.settings = list(settings)
+        self._setting += 1
         self.start()
 
     def newest(self, shard: int) -> Knowing | None:
@@ -82,24 +83,24 @@ class ClusterMemory:
         if not self.settings:
             return None
         before, self._told[shard] = self._told[shard], len(self._changes[shard])
-        return Knowing(self._version, before, tuple(self._changes[shard][before:]))
+        return Knowing(self._setting, self._history, before, tuple(self._changes[shard][before:]))
 
-    def everything(self, shard: int) -> tuple[Setting, int, Told, int] | None:
+    def everything(self, shard: int) -> tuple[Setting, Knowing, Told] | None:
         """All of it, for `Shard.begin`, once there is something."""
         if not self.settings:
             return None
         self._told[shard] = len(self._changes[shard])
         assert self._ledger is not None
         told = self._ledger.told_between(*self._first_bags[shard : shard + 2].tolist())
-        return self.settings[shard], self._version, told, self._told[shard]
+        return self.settings[shard], Knowing(self._setting, self._history, self._told[shard]), told
 
     def serves(self, ledger: Ledger) -> bool:
         """Whether it is this ledger that the shards go by."""
         return self._ledger is ledger
 
     def start(self) -> None:
-        """All that shards know may have become wrong."""
-        self._version += 1
+        """What shards were told may have become wrong."""
+        self._history += 1
         self._changes = [[] for _ in self._changes]
         self._told = [0] * len(self._changes)
 
@@ -109,9 +110,14 @@ class ClusterMemory:
 
 
 def _told(labels: Any, bags: int, classes: int) -> Told:
-    if not isinstance(labels, Told):
-        return Ledger.of(labels, bags, classes).told()
-    outside = labels.bags[(labels.bags < 0) | (labels.bags >= bags)]
+    told = labels if isinstance(labels, Told) else Ledger.of(labels, bags, classes).told()
+    if told.labels.n_classes != classes:
+        raise BagwiseError(f"The labels have {told.labels.n_classes} columns for {classes} classes.")
+    outside = told.bags[(told.bags < 0) | (told.bags >= bags)]
     if len(outside):
         raise BagwiseError(f"Something is told of bag {outside[0]}: there are {bags} bags, counted from 0.")
-    return labels
+    order = np.argsort(told.bags)
+    ordered = told.bags[order]
+    if (np.diff(ordered) == 0).any():
+        raise BagwiseError(f"Bag {ordered[:-1][np.diff(ordered) == 0][0]} is told of twice: give one row for each.")
+    return Told(ordered, told.labels.select(order), told.withdrawn[order])

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import ray
 
 from bagwise import criteria, scouting
 from bagwise.bags import Bags
 from bagwise.cluster.connecting import HERE, begin_shards, connect, number_of
 from bagwise.cluster.home import MOST_KEPT, FarBags, Home
 from bagwise.cluster.memory import ClusterMemory
-from bagwise.cluster.shard import About, Asked, Given, OfParts, Origin, Setting, Shard, added
+from bagwise.cluster.shard import About, Asked, Found, Given, OfParts, Origin, Setting, Shard, added
 from bagwise.cluster.spread import SpreadObjective
 from bagwise.cluster.wire import Wire
 from bagwise.errors import BagwiseError
@@ -83,7 +82,8 @@ class ClusterPool(Holding):
         dealt = np.searchsorted(edges, (parts.first_rows[:-1] + parts.first_rows[1:]) / 2) - 1
         groups = [np.flatnonzero(dealt == number).tolist() for number in range(len(edges) - 1)]
         place = str(parts.folder.resolve())
-        return cls([OfParts(place, tuple(numbers)) for numbers in groups if numbers], **options)
+        shares = [tuple(numbers) for numbers in groups if numbers]
+        return cls([OfParts(place, some, tuple(parts.parts[number] for number in some)) for some in shares], **options)
 
     @classmethod
     def of(cls, bags: Bags, shards: int | Sequence[int] | None = None, address: str = HERE, **options: Any) -> Self:
@@ -100,14 +100,16 @@ class ClusterPool(Holding):
 
     def close(self) -> None:
         """End the shards."""
-        for shard in self.wire.shards:
-            ray.kill(shard)
+        self.wire.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> Any:
+        raise BagwiseError("A pool on a cluster cannot be copied or pickled: its shards are processes. Open another.")
 
     def _refuse_unlike(self) -> None:
         for name, about in zip(self.wire.names, self._about, strict=True):
@@ -141,20 +143,21 @@ class ClusterPool(Holding):
         return max(about.largest_bag for about in self._about)
 
     def _rows_of(self, bags: Sequence[int]) -> dict[int, Array]:
-        found = self.wire.each("rows", {shard: (some,) for shard, some in self._by_shard(bags).items()})
-        return {bag: rows for reply in found.values() for bag, rows in reply.items()}
+        return self._of_each("rows", bags)
 
     def _names_of(self, bags: Sequence[int]) -> list[str]:
-        dealt = self._by_shard(bags)
-        found = self.wire.each("names", {shard: (some,) for shard, some in dealt.items()})
-        named = {bag: name for shard in dealt for bag, name in zip(dealt[shard], found[shard], strict=True)}
+        named = self._of_each("names", bags)
         return [named[bag] for bag in bags]
 
-    def _by_shard(self, bags: Sequence[int]) -> dict[int, list[int]]:
+    def _of_each(self, method: str, bags: Sequence[int]) -> dict[int, Any]:
+        """What shards say of each of their bags among these."""
         dealt: dict[int, list[int]] = {}
         for bag, shard in zip(bags, np.searchsorted(self._first_bags, bags, side="right") - 1, strict=True):
             dealt.setdefault(int(shard), []).append(int(bag))
-        return dealt
+        firsts = self._first_bags.tolist()
+        wanted = {shard: ([bag - firsts[shard] for bag in some],) for shard, some in dealt.items()}
+        found = self.wire.each(method, wanted) if dealt else {}
+        return {bag: said for shard, some in dealt.items() for bag, said in zip(some, found[shard], strict=True)}
 
     # What a learner needs
 
@@ -183,10 +186,22 @@ class ClusterPool(Holding):
         found = self.wire.everywhere("choose", asked, patience=self.patience)
         for one in found.values():
             self._home.add(one.rows)
+        self._refuse_nothing(ledger, wants, found)
         choices = [
             merged([one.choices[number] for one in found.values()], want.count) for number, want in enumerate(wants)
         ]
         return Chosen(choices, partial=len(found) < len(self._about))
+
+    def _refuse_nothing(self, ledger: Ledger, wants: Sequence[Want], found: dict[int, Found]) -> None:
+        for number, want in enumerate(wants):
+            if want.count and ledger.totals.n_open and not any(one.choices[number] for one in found.values()):
+                raise BagwiseError(
+                    "All that is left to ask lies in shards that did not reply in time: be more patient."
+                )
+
+    def bring(self, bags: Sequence[int]) -> None:
+        """Have these bags at hand, in one message to each shard."""
+        self._home.rows(bags)
 
     def instances(self, bag: int) -> Instances:
         """One bag, as the model sees it."""
@@ -198,7 +213,7 @@ class ClusterPool(Holding):
         """What learning minimises, and the places of these bags in it."""
         self._refuse_other(ledger)
         labelled = ledger.labelled
-        if not alone and len(labelled) * self._bytes_per_bag > self._most:
+        if not alone and self._home.bytes_of(labelled.tolist(), self._bytes_per_bag) > self._most:
             return self._spread(model, ledger), bags
         wanted = np.unique(bags) if alone else labelled
         return self._at_home(model, ledger, wanted), np.searchsorted(wanted, bags)
@@ -211,7 +226,7 @@ class ClusterPool(Holding):
 
     def _at_home(self, model: MIMLClassifier, ledger: Ledger, bags: Array) -> Objective:
         """F over bags that are fetched where they are not here."""
-        counted = Counts(ledger.totals.n_known, np.arange(len(bags)), self.largest_bag)
+        counted = Counts(ledger.totals.n_known, np.arange(len(bags)), self.largest_bag, bags)
         return model.objective_of(
             model.instances(self._home.bags(bags.tolist())), ledger.labels_of(bags.tolist()), counted
         )

@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import zip_longest
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +26,7 @@ from bagwise.model import MIMLClassifier, Pool
 from bagwise.model.features import largest_of, sums_of
 from bagwise.model.objective import Counts
 from bagwise.model.solvers import State
-from bagwise.parts import Parts
+from bagwise.parts import Part, Parts
 from bagwise.scouting import Landmarks
 
 MOST_ROWS_SENT = 1 << 16
@@ -57,6 +58,7 @@ class OfParts:
 
     folder: str
     numbers: tuple[int, ...]
+    parts: tuple[Part, ...]
 
     @property
     def name(self) -> str:
@@ -69,6 +71,10 @@ class OfParts:
     def read(self) -> Bags:
         """The bags of these parts, one after the other."""
         parts = Parts.open(self.folder)
+        if any(
+            parts.parts[number : number + 1] != (part,) for number, part in zip(self.numbers, self.parts, strict=True)
+        ):
+            raise BagwiseError(f"The parts in {self.folder} are not those that the pool was opened with: open it anew.")
         read = [parts.read(number) for number in self.numbers]
         return read[0] if len(read) == 1 else joined(read)
 
@@ -136,9 +142,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Knowing:
-    """Which setting and how many changes a shard is taken to know, and the changes after them."""
+    """Which setting, which history and how many changes of it a shard is taken to know; and the changes after them."""
 
-    version: int
+    setting: int
+    history: int
     known: int
     changes: tuple[Change, ...] = ()
 
@@ -169,7 +176,7 @@ class Shard:
         self._origin, self._device = origin, device
         use_threads(threads)
         self._setting: Setting | None = None
-        self._version = self._known = 0
+        self._knows = 0, 0, 0
 
     def call(self, head: bytes, body: bytes) -> bytes:
         """Do what the message says: (method, what is known), arguments."""
@@ -188,7 +195,8 @@ class Shard:
     def combined(self, *messages: bytes) -> bytes:
         """The sums of what others found: a knot of a tree."""
         found = [pickle.loads(message) for message in messages]  # noqa: S301 -- from shards of the same pool
-        return pickle.dumps(added(found), 5)
+        refused = [one for one in found if isinstance(one, BagwiseError)]
+        return pickle.dumps(refused[0] if refused else added(found), 5)
 
     # What it has
 
@@ -205,13 +213,13 @@ class Shard:
             len(bags), int(bags.offsets[-1]), bags.n_features, bags.instances.dtype.name, largest, np.array(bags[0])
         )
 
-    def rows(self, bags: Sequence[int]) -> dict[int, Array]:
-        """The instances of some bags, by their positions among all."""
-        return {bag: np.array(self.bags[bag - self._first]) for bag in bags}
+    def rows(self, bags: Sequence[int]) -> list[Array]:
+        """The instances of some bags, by their positions here."""
+        return [np.array(self.bags[bag]) for bag in bags]
 
     def names(self, bags: Sequence[int]) -> list[str]:
         """The ids of some bags."""
-        return [self.bags.name(bag - self._first) for bag in bags]
+        return [self.bags.name(bag) for bag in bags]
 
     def largest(self) -> Array:
         """The largest absolute value of every feature."""
@@ -223,22 +231,22 @@ class Shard:
 
     # What it is told
 
-    def begin(self, setting: Setting, version: int, told: Told, known: int) -> None:
+    def begin(self, setting: Setting, knowing: Knowing, told: Told) -> None:
         """Take part from here on, knowing what so many changes led to."""
-        if self._setting is None or version != self._version:
+        if self._setting is None or knowing.setting != self._knows[0]:
             instances = setting.model.instances(self.bags)
             self._place = Place(instances, self.bags.keys, selection_on(self._device))
-        self._setting, self._version, self._known = setting, version, known
+        self._setting, self._knows = setting, (knowing.setting, knowing.history, knowing.known)
         labels = Labels.unknown(len(self.bags), setting.model.n_classes_)
         self._ledger = Ledger(labels)
         self._ledger.remember(replace(told, bags=told.bags - setting.first_bag))
 
     def _learn(self, knowing: Knowing) -> None:
-        if self._setting is None or (self._version, self._known) != (knowing.version, knowing.known):
+        if self._setting is None or self._knows != (knowing.setting, knowing.history, knowing.known):
             raise Behind
         for change in knowing.changes:
             replace(change, bag=change.bag - self._first).apply(self._ledger)
-        self._known += len(knowing.changes)
+        self._knows = knowing.setting, knowing.history, knowing.known + len(knowing.changes)
 
     @property
     def _first(self) -> int:
@@ -278,9 +286,10 @@ class Shard:
     def _first_rows(self, choices: list[list[Choice]]) -> dict[int, Array]:
         rows: dict[int, Array] = {}
         left = MOST_ROWS_SENT
-        for choice in (choice for some in choices for choice in some):
+        in_turn = zip_longest(*choices)
+        for choice in (choice for some in in_turn for choice in some if choice is not None):
             if choice.bag not in rows:
-                rows |= self.rows([choice.bag])
+                rows[choice.bag] = self.rows([choice.bag - self._first])[0]
                 left -= rows[choice.bag].nbytes
             if left <= 0:
                 break
@@ -289,7 +298,8 @@ class Shard:
     def gradient(self, weights: Array) -> tuple[float, Array]:
         """The log-likelihood of what is known of its bags, and its gradient."""
         model = self._model(weights)
-        counted = Counts(self._ledger.totals.n_known, self._ledger.labelled, self._place.largest_bag)
+        labelled = self._ledger.labelled
+        counted = Counts(self._ledger.totals.n_known, labelled, self._place.largest_bag, labelled + self._first)
         if not counted.n_known:
             return 0.0, np.zeros_like(weights)
         objective = model.objective_of(self._place.instances, self._ledger.labels, counted)

@@ -5,9 +5,7 @@
 Keyed by the pair, so the order of questions does not depend on chunks, shards, threads or the order of the bags.
 """
 
-import numpy as np
-
-from bagwise.kernels import Array, keyed_uniform
+from bagwise.kernels import Array, keyed_grid
 from bagwise.model.pool import Pool
 
 
@@ -17,4 +15,4 @@ def random(pool: Pool) -> Array:
     >>> random(Pool([[0.5, 1.0]], seed=0)).shape
     (1, 2)
     """
-    return keyed_uniform(pool.seed, pool.keys[:, None], np.arange(pool.shape[1])[None, :])
+    return keyed_grid(pool.seed, pool.keys, pool.shape[1])

@@ -75,6 +75,8 @@ class Simulation:
             raise BagwiseError("wrong and noise are shares of wrong answers: at least 0 and less than 0.5.")
         if isinstance(self.noise, str) and self.noise != ESTIMATE:
             raise BagwiseError(f"noise={self.noise!r} must be a rate or {ESTIMATE!r}.")
+        if self.cluster and (self.noise or self.system != "bagwise"):
+            raise BagwiseError("On a cluster only Bagwise's own learner runs, and without a rate of wrong answers.")
         if self.again and not self.noise:
             raise BagwiseError("Asking again needs a rate of wrong answers: give noise.")
 

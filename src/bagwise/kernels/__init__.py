@@ -5,7 +5,7 @@ from bagwise.kernels.compile import Array
 from bagwise.kernels.gradient import log_likelihood_and_gradient
 from bagwise.kernels.gradient_length import absent_gradients, gradient_lengths
 from bagwise.kernels.instances import Instances
-from bagwise.kernels.keyed import key_of, keyed_uniform, mix
+from bagwise.kernels.keyed import key_of, keyed_grid, keyed_uniform, mix
 from bagwise.kernels.presence import bag_probabilities, instance_probabilities
 from bagwise.kernels.sgd import EVERY_KNOWN_CLASS, sgd_steps
 
@@ -19,6 +19,7 @@ __all__ = [
     "gradient_lengths",
     "instance_probabilities",
     "key_of",
+    "keyed_grid",
     "keyed_uniform",
     "log_likelihood_and_gradient",
     "mix",

@@ -7,7 +7,7 @@ import hashlib
 
 import numpy as np
 
-from bagwise.kernels.compile import Array
+from bagwise.kernels.compile import Array, kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -31,6 +31,26 @@ def key_of(name: object) -> int:
 
 def keyed_uniform(seed: int, bag_keys: Array, classes: Array) -> Array:
     """Numbers in [0, 1), one for every pair of the broadcast of `bag_keys` and `classes`."""
-    seed_key = mix(np.array([seed & 0xFFFFFFFFFFFFFFFF], np.uint64))
-    mixed = mix(mix(bag_keys.astype(np.uint64) ^ seed_key) ^ mix(classes.astype(np.uint64)))
+    mixed = mix(_of_bags(seed, bag_keys) ^ mix(classes.astype(np.uint64)))
     return (mixed >> np.uint64(11)) * 2.0**-53
+
+
+def keyed_grid(seed: int, bag_keys: Array, classes: int) -> Array:
+    """The same for every bag with each of the first so many classes, (bags x classes)."""
+    grid = np.empty((len(bag_keys), classes))
+    _fill(_of_bags(seed, bag_keys), mix(np.arange(classes, dtype=np.uint64)), grid)
+    return grid
+
+
+def _of_bags(seed: int, bag_keys: Array) -> Array:
+    return mix(bag_keys.astype(np.uint64) ^ mix(np.array([seed & 0xFFFFFFFFFFFFFFFF], np.uint64)))
+
+
+@kernel
+def _fill(bags: Array, classes: Array, grid: Array) -> None:
+    for b in range(bags.shape[0]):
+        for c in range(classes.shape[0]):
+            z = (bags[b] ^ classes[c]) + _GOLDEN
+            z = (z ^ (z >> np.uint64(30))) * _FIRST
+            z = (z ^ (z >> np.uint64(27))) * _SECOND
+            grid[b, c] = np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53

@@ -39,7 +39,7 @@ def fit_transformer(transformer: Any, bags: Bags, spread: "Spread | None" = None
 
 def scaler_of(transformer: Any) -> StandardScaler | None:
     """The scaler that is meant, if it is one."""
-    if isinstance(transformer, StandardScaler):
+    if type(transformer) is StandardScaler:
         return clone(transformer)
     if isinstance(transformer, str):
         if transformer != STANDARDISE:

@@ -27,6 +27,8 @@ class Counts:
     n_known: int
     labelled: Array
     largest_bag: int
+    named: Array | None = None
+    """What people call the labelled bags, where it is not their positions here."""
 
     @classmethod
     def of(cls, instances: Instances, labels: Labels) -> "Counts":
@@ -113,7 +115,7 @@ class Objective:
         return np.asarray(positives <= MOST_POSITIVES_TOGETHER)
 
     def _refuse_unexplainable(self, sizes: Array, positives: Array, labels: Labels) -> None:
-        bags = self.counts.labelled
+        bags = self.counts.labelled if self.counts.named is None else self.counts.named
         crowded = np.flatnonzero(positives > sizes)
         if len(crowded):
             first = crowded[0]

@@ -119,13 +119,14 @@ class Teaching:
         self.rankings.close()
         self._thread.shutdown(cancel_futures=True)
         with self._learning:
-            if self.replay is None:
-                return
-            self._learn(quiet)
-            if self.replay.applied != self._saved:
-                self._keep(self.replay)
-            if self._pool is not None:
-                self._pool.close()
+            try:
+                if self.replay is not None:
+                    self._learn(quiet)
+                    if self.replay.applied != self._saved:
+                        self._keep(self.replay)
+            finally:
+                if self._pool is not None:
+                    self._pool.close()
 
     # Learning
 
