@@ -25,7 +25,8 @@ from bagwise import criteria, granularity
 from bagwise.granularity import Choice
 from bagwise.kernels import Array
 from bagwise.kernels.blocks import ahead
-from bagwise.kernels.kept import Change, GramBounds, KeptLogits, best_allowed, radii
+from bagwise.kernels.kept import TINY, Change, GramBounds, KeptLogits, best_allowed, radii
+from bagwise.kernels.moving import exponential_off
 from bagwise.kernels.product import Linear, padded
 from bagwise.model.motion import Motion, fresh_slack, longest, unit_of
 from bagwise.model.pool import Pool, Scorer
@@ -35,6 +36,7 @@ MOST_KEPT = 1 << 29
 FIRST_LOOK = 32
 MOST_LOOKED_AT = 0.25
 MOST_LEFT = 0.02
+ENOUGH = 0.0005
 WORN = 0.25
 LONGEST_PAUSE = 64
 
@@ -69,6 +71,7 @@ class _Followed:
 
     logits: KeptLogits
     radius: Array
+    typical: float
     reached: Array
     rounding: float = 0.0
     shares: list[float] = field(default_factory=list)
@@ -174,23 +177,21 @@ class Selection:
         elif self._followed is not None:
             if before is not None and np.array_equal(weights, before):
                 return None
-            motion = Motion.between(self._followed.reached, weights)
-            if not self._too_far(motion.left):
+            typical = self._followed.typical
+            motion = Motion.between(self._followed.reached, weights, ENOUGH / typical)
+            if motion.left * typical <= MOST_LEFT:
                 self._followed.reached = motion.reached
                 self._followed.rounding += motion.rounding
                 return self._anew(scorer) if self._followed.worn else motion.move
             self._followed = None
         elif before is not None and before.shape == weights.shape:
             radius = radii(scorer.instances)
-            if Motion.between(before.astype(float), weights).left * np.median(radius) <= MOST_LEFT:
+            typical = max(float(np.median(radius)), TINY)
+            if Motion.between(before.astype(float), weights).left * typical <= MOST_LEFT:
                 room = KeptLogits.room(scorer.instances, len(weights))
-                self._followed = _Followed(room, radius, weights.astype(float))
+                self._followed = _Followed(room, radius, typical, weights.astype(float))
                 return self._anew(scorer)
         return None
-
-    def _too_far(self, slack: float) -> bool:
-        assert self._followed is not None
-        return bool(slack * np.median(self._followed.radius) > MOST_LEFT)
 
     def _anew(self, scorer: Scorer) -> Linear:
         assert self._followed is not None
@@ -207,7 +208,7 @@ class Selection:
         assert followed is not None
         slack = longest(weights - followed.reached) + followed.rounding + fresh_slack(weights)
         unit, sizes = unit_of(weights.dtype), np.diff(scorer.instances.offsets)
-        off = slack * followed.radius + 4 * unit * float(np.abs(bias).max(initial=0))
+        off = slack * followed.radius + 4 * unit * float(np.abs(bias).max(initial=0)) + exponential_off(weights.dtype)
         rounding = (sizes + 2) * ((2 * len(weights) + 100) * unit)
         return (1.001 * (np.expm1(2 * off) + 2 * rounding)).astype(weights.dtype)
 
