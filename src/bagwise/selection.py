@@ -36,7 +36,7 @@ MOST_KEPT = 1 << 29
 FIRST_LOOK = 32
 MOST_LOOKED_AT = 0.25
 MOST_LEFT = 0.02
-ENOUGH = 0.0005
+ENOUGH = 0.002
 WORN = 0.25
 LONGEST_PAUSE = 64
 
@@ -100,7 +100,7 @@ class Selection:
         self._followed: _Followed | None = None
         self._weights: Array | None = None
         self._grams: GramBounds | None = None
-        self._pause, self._failed = 0, 0
+        self._pause, self._failed, self._reaching = 0, 0, 0
         self._one_at_a_time = threading.Lock()
 
     def best(self, pool: Pool, criterion: str, count: int) -> list[Choice]:
@@ -118,13 +118,13 @@ class Selection:
         if ceilings is None:
             return None
         contest = Contest(pool, criterion, count)
-        contest.enter(_highest(ceilings, max(FIRST_LOOK, count)))
+        contest.enter(_highest(ceilings, max(FIRST_LOOK, count, self._reaching)))
         reaching = np.flatnonzero(ceilings >= contest.worst)
         if len(reaching) > MOST_LOOKED_AT * len(ceilings):
             self._give_up_for_a_while()
             return None
         contest.enter(reaching)
-        self._failed = 0
+        self._failed, self._reaching = 0, len(reaching)
         self._count_in(contest.size / len(ceilings))
         return contest.winners()
 
@@ -220,6 +220,7 @@ class Contest:
         self._pool, self._criterion, self._count = pool, criteria.get(criterion), count
         self._bags = np.empty(0, np.int64)
         self._scores: list[Array] = []
+        self._winners: list[Choice] = []
 
     @property
     def size(self) -> int:
@@ -232,16 +233,17 @@ class Contest:
         if len(new):
             self._scores.append(self._criterion(self._pool.select(new)))
             self._bags = np.concatenate([self._bags, new])
+            self._winners = final(self._pool, self._bags, np.concatenate(self._scores), self._count)
 
     @property
     def worst(self) -> float:
         """The score of the last of the pairs wanted."""
-        chosen = self.winners()
+        chosen = self._winners
         return chosen[-1].score if len(chosen) == self._count else -np.inf
 
     def winners(self) -> list[Choice]:
         """The best pairs."""
-        return final(self._pool, self._bags, np.concatenate(self._scores), self._count)
+        return self._winners
 
 
 def final(pool: Pool, bags: Array, scores: Array, count: int) -> list[Choice]:

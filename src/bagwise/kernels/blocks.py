@@ -101,9 +101,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_afresh)
 
 
-def split(offsets: Array, columns: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of bags, each about `LOGITS_PER_BLOCK` logits and at least one bag; a few for a few bags."""
-    rows_per_block = max(1, min(LOGITS_PER_BLOCK, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
+def split(offsets: Array, columns: int, logits: int = LOGITS_PER_BLOCK) -> list[tuple[int, int]]:
+    """Consecutive ranges of bags, each about so many logits and at least one bag; a few for a few bags."""
+    rows_per_block = max(1, min(logits, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
     bags, ranges, first = len(offsets) - 1, [], 0
     while first < bags:
         last = int(np.searchsorted(offsets, offsets[first] + rows_per_block, side="right")) - 1
@@ -113,9 +113,11 @@ def split(offsets: Array, columns: int) -> list[tuple[int, int]]:
     return ranges
 
 
-def each_block(offsets: Array, columns: int, work: Callable[[int, int], Result]) -> list[Result]:
+def each_block(
+    offsets: Array, columns: int, work: Callable[[int, int], Result], logits: int = LOGITS_PER_BLOCK
+) -> list[Result]:
     """`work(first, last)` for every block of bags; the results in the order of the blocks."""
-    ranges = split(offsets, columns)
+    ranges = split(offsets, columns, logits)
     threads = thread_count()
     with single_threaded_blas():
         if len(ranges) == 1 or threads == 1:

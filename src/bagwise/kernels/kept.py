@@ -41,6 +41,7 @@ from bagwise.kernels.vectors import LANES
 
 SMALL = 1e-15
 LEAST = -1e38
+LOGITS_PER_BLOCK = 2**19
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class KeptLogits:
                 product_into(kept[rows], features, change.packed, 0.0)
             use(first, last, features, kept[rows], *move, padded_bias, offsets[first : last + 1])
 
-        each_block(offsets, kept.shape[1], block)
+        each_block(offsets, kept.shape[1], block, LOGITS_PER_BLOCK)
 
 
 def radii(instances: Instances) -> Array:
