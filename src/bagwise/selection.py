@@ -206,9 +206,9 @@ class Selection:
         """By which share P(present) of a bag may differ from what the kept logits say."""
         followed, (weights, bias) = self._followed, scorer.folded
         assert followed is not None
-        slack = longest(weights - followed.reached) + followed.rounding + fresh_slack(weights)
         unit, sizes = unit_of(weights.dtype), np.diff(scorer.instances.offsets)
-        off = slack * followed.radius + 4 * unit * float(np.abs(bias).max(initial=0)) + exponential_off(weights.dtype)
+        slack = longest(weights - followed.reached) + followed.rounding + fresh_slack(weights) + 4 * unit * longest(weights)
+        off = slack * followed.radius + 8 * unit * float(np.abs(bias).max(initial=0)) + exponential_off(weights.dtype)
         rounding = (sizes + 2) * ((2 * len(weights) + 100) * unit)
         return (1.001 * (np.expm1(2 * off) + 2 * rounding)).astype(weights.dtype)
 

@@ -32,11 +32,11 @@ import numpy.typing as npt
 from bagwise.kernels.blocks import each_block, scratch
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.instances import Instances
-from bagwise.kernels.moving import RANKS, moved_softmax
+from bagwise.kernels.moving import LOG2E, RANKS, move
 from bagwise.kernels.presence import bag_presence
 from bagwise.kernels.product import Linear, padded, product_into
 from bagwise.kernels.sides import TINY, bags_together, nearest_sides, softmax_room
-from bagwise.kernels.softmax import argmax_of
+from bagwise.kernels.softmax import argmax_of, softmax_of
 from bagwise.kernels.vectors import LANES
 
 SMALL = 1e-15
@@ -99,13 +99,13 @@ def _add_row(e: Array, rest: float, diagonal: float, sums: Array, weighted: Arra
 
 @kernel
 def _longest(
+    offsets: Array,
     x: Array,
     kept: Array,
     along: Array,
     by: Array,
     keep: float,
     bias: Array,
-    offsets: Array,
     spread: Array,
     diagonal: Array,
     row_sum: Array,
@@ -122,7 +122,8 @@ def _longest(
     while first < lengths.shape[0]:
         last = bags_together(offsets, first)
         start, stop = offsets[first] - offsets[0], offsets[last] - offsets[0]
-        moved_softmax(x, kept, start, stop, along, by, keep, bias, e_room, rest_room)
+        move(x, kept, start, stop, along, by, keep)
+        softmax_of(kept[start:stop], bias, e_room[: stop - start], rest_room[: stop - start])
         for b in range(first, last):
             rows = slice(offsets[b] - offsets[first], offsets[b + 1] - offsets[first])
             e, rest = e_room[rows], rest_room[rows]
@@ -153,27 +154,32 @@ def best_allowed(scores: Array, allowed: Array, best: Array) -> None:
 
 @dataclass(frozen=True)
 class KeptLogits:
-    """Logits (without bias) of all instances under some weights."""
+    """Logits (without bias) of all instances under some weights, and about where the largest of each is."""
 
     instances: Instances
     values: Array
+    tops: Array
 
     @classmethod
     def room(cls, instances: Instances, columns: int) -> "KeptLogits":
         """Room for them, to be filled by a first change."""
-        return cls(instances, np.empty((len(instances.x), padded(columns)), instances.precision))
+        rows, dtype = len(instances.x), instances.precision
+        return cls(instances, np.empty((rows, padded(columns)), dtype), np.zeros(rows, dtype))
 
     def nearest_sides(
         self, change: Change, bias: Array, spread: Array, classes: int, use: Callable[[int, int, Array], None]
     ) -> None:
         """Use(first, last, at most min(P1, P0) of their pairs) for every block of bags, after `change`."""
 
+        padded_bias, offsets = LOG2E * Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
+
         def block(first: int, last: int, *moved: Any) -> None:
             sides = scratch("sides", (last - first, classes), self.values.dtype)
-            nearest_sides(*moved, spread[first:last], sides)
+            bags, tops = slice(first, last), self.tops[offsets[first] : offsets[last]]
+            nearest_sides(*moved, tops, padded_bias, spread[bags], sides)
             use(first, last, sides)
 
-        self._each(change, bias, block)
+        self._each(change, block)
 
     def longest(
         self,
@@ -185,30 +191,29 @@ class KeptLogits:
         use: Callable[[int, int, Array, Array], None],
     ) -> None:
         """The same with at most the norm of d log P(absent)/d weights and at most P(absent)."""
-        starts = self.instances.offsets
+        padded_bias, offsets = Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
         def block(first: int, last: int, *moved: Any) -> None:
             shape, bags, dtype = (last - first, classes), slice(first, last), self.values.dtype
             lengths, absences = scratch("lengths", shape, dtype), scratch("absences", shape, dtype)
-            diagonal = bounds.diagonal[starts[first] : starts[last]]
+            diagonal = bounds.diagonal[offsets[first] : offsets[last]]
             of_bags = spread[bags], diagonal, bounds.row_sum[bags], bounds.overlap[bags]
-            _longest(*moved, *of_bags, lengths, absences)
+            _longest(*moved, padded_bias, *of_bags, lengths, absences)
             use(first, last, lengths, absences)
 
-        self._each(change, bias, block)
+        self._each(change, block)
 
-    def _each(self, change: Change, bias: Array, use: Callable[..., None]) -> None:
-        """Use(first, last, instances, logits, what is to be done with them, bias, offsets) for every block of bags."""
+    def _each(self, change: Change, use: Callable[..., None]) -> None:
+        """Use(first, last, offsets, instances, logits, and how these are to be moved) for every block of bags."""
         offsets, kept, x = self.instances.offsets, self.values, self.instances
-        padded_bias = Linear.padded_bias(bias, kept.dtype)
-        move = change.packed if isinstance(change, Move) else Move.none(x.x.shape[1], kept.dtype).packed
+        packed = (change if isinstance(change, Move) else Move.none(x.x.shape[1], kept.dtype)).packed
 
         def block(first: int, last: int) -> None:
             rows = slice(offsets[first], offsets[last])
             features = x.rows(rows)
             if isinstance(change, Linear):
                 product_into(kept[rows], features, change.packed, 0.0)
-            use(first, last, features, kept[rows], *move, padded_bias, offsets[first : last + 1])
+            use(first, last, offsets[first : last + 1], features, kept[rows], *packed)
 
         each_block(offsets, kept.shape[1], block, LOGITS_PER_BLOCK)
 

@@ -18,14 +18,17 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.exponential import exp_of_nonpositive
 from bagwise.kernels.vectors import LANES, Vectors, cgutils, compiled
 
 RANKS = (0, 4, 8, 12)
+LOG2E = math.log2(math.e)
 PAIR, TILE = 2, 4
 ROWS_AT_A_TIME = 16
 ROWS_AHEAD = 32
 DEGREE, LOWEST, MANTISSA = {4: 4, 8: 10}, {4: -125.0, 8: -1020.0}, {4: 23, 8: 52}
-BENEATH_ALL = {4: -3e38, 8: -1e308}
+BENEATH_ALL = -1e38
+FARTHEST = 2.0**20
 
 
 def exponential_off(dtype: npt.DTypeLike) -> float:
@@ -100,36 +103,26 @@ def _write_products(
 
 
 def _write_moved(
-    vectors: Vectors, kept: Any, stride: Any, part: Any, by: Any, bias: Any, out: Any, tops: Any, count: Any, two: Any,
-    rank: Any, keep: Any, _like: Any,
-) -> None:  # fmt: skip
-    builder, width = vectors.builder, LANES * vectors.size
-    factor = vectors.spread(keep)
+    vectors: Vectors, kept: Any, stride: Any, part: Any, by: Any, count: Any, two: Any, rank: Any, keep: Any, _like: Any
+) -> None:
+    builder, width, size, factor = vectors.builder, LANES * vectors.size, vectors.size, vectors.spread(keep)
 
     def write(rows: int, of_rank: int) -> None:
-        highest = [vectors.variable(vectors.constant(BENEATH_ALL[vectors.size])) for _ in range(rows)]
+        places = [_row(vectors, kept, stride, row) for row in range(rows)]
         shares = [
-            [vectors.number_at(part, part.type((row * of_rank + way) * vectors.size)) for way in range(of_rank)]
-            for row in range(rows)
+            [vectors.number_at(part, part.type((row * of_rank + way) * size)) for row in range(rows)]
+            for way in range(of_rank)
         ]
         with vectors.each(count) as offset:
-            of_classes = builder.add(by, builder.mul(offset, offset.type(of_rank)))
-            sums = [vectors.constant(0.0)] * rows
+            classes = builder.add(by, builder.mul(offset, offset.type(of_rank)))
+            moves = [vectors.constant(0.0)] * rows
             for way in range(of_rank):
-                classes = vectors.load(of_classes, offset.type(way * width))
-                sums = [vectors.fma(shares[row][way], classes, sums[row]) for row in range(rows)]
-            for row in range(rows):
-                here = _row(vectors, kept, stride, row)
-                vectors.prefetch(builder.add(_row(vectors, here, stride, ROWS_AHEAD), offset), near=False)
-                z = vectors.load(here, offset)
-                if of_rank:
-                    z = vectors.fma(factor, z, sums[row])
-                    vectors.store(z, here, offset)
-                z = builder.fadd(z, vectors.load(bias, offset))
-                vectors.store(z, _row(vectors, out, stride, row), offset)
-                builder.store(vectors.larger(z, builder.load(highest[row])), highest[row])
-        largest = _across(vectors, [builder.load(top) for top in highest], vectors.larger)
-        _write(vectors, largest, rows, tops)
+                here = vectors.load(classes, offset.type(way * width))
+                moves = [vectors.fma(share, here, move) for share, move in zip(shares[way], moves, strict=True)]
+            for place, move in zip(places, moves, strict=True):
+                later = builder.add(_row(vectors, place, stride, ROWS_AHEAD), offset)
+                vectors.prefetch(later, near=False)
+                vectors.store(vectors.fma(factor, vectors.load(place, offset), move), place, offset)
 
     _for_each_kind(vectors, two, rank, write)
 
@@ -143,7 +136,8 @@ def _powers_of_two(vectors: Vectors, exponents: list[Any]) -> list[Any]:
     """Of several vectors side by side."""
     builder = vectors.builder
     integers, narrow = ir.VectorType(ir.IntType(8 * vectors.size), LANES), ir.VectorType(ir.IntType(32), LANES)
-    bounded = [vectors.larger(t, vectors.constant(LOWEST[vectors.size])) for t in exponents]
+    least, most = vectors.constant(LOWEST[vectors.size]), vectors.constant(-LOWEST[vectors.size] / 2)
+    bounded = [vectors.smaller(vectors.larger(t, least), most) for t in exponents]
     wholes = [vectors.whole(t) for t in bounded]
     fractions = [builder.fsub(t, whole) for t, whole in zip(bounded, wholes, strict=True)]
     *lower, highest = [vectors.constant(c) for c in _coefficients(DEGREE[vectors.size])]
@@ -161,41 +155,35 @@ def _powers_of_two(vectors: Vectors, exponents: list[Any]) -> list[Any]:
 
 
 def _exponentials(rows: int) -> Any:
-    """An intrinsic: exp(row - its top) in place, and the sum of each row but for one of its tops at `rest`."""
+    """An intrinsic: 2^(log2(e) z + bias - top) of so many rows z, and the sum of each."""
 
-    def write(vectors: Vectors, e: Any, stride: Any, tops: Any, rest: Any, count: Any, _like: Any) -> None:
-        # Tops are counted in whole numbers, as in `vectors`: sums of floats get merged, and what is small is lost.
-        builder, integers = vectors.builder, ir.VectorType(ir.IntType(32), LANES)
-        zero, one, per_bit = vectors.constant(0.0), vectors.constant(1.0), vectors.constant(math.log2(math.e))
+    def write(
+        vectors: Vectors, kept: Any, stride: Any, bias: Any, tops: Any, out: Any, totals: Any, count: Any, _like: Any
+    ) -> None:
+        builder, per_bit = vectors.builder, vectors.constant(LOG2E)
         highest = [vectors.number_at(tops, tops.type(row * vectors.size)) for row in range(rows)]
-        below = [vectors.variable(zero) for _ in range(rows)]
-        ties = [cgutils.alloca_once_value(builder, ir.Constant(integers, None)) for _ in range(rows)]
-        places = [_row(vectors, e, stride, row) for row in range(rows)]
+        sums = [vectors.variable(vectors.constant(0.0)) for _ in range(rows)]
         with vectors.each(count) as offset:
-            beneath = [builder.fsub(vectors.load(places[row], offset), highest[row]) for row in range(rows)]
-            for row, value in enumerate(_powers_of_two(vectors, [builder.fmul(t, per_bit) for t in beneath])):
-                vectors.store(value, places[row], offset)
-                less = builder.fcmp_ordered("<", value, one)
-                builder.store(builder.fadd(builder.load(below[row]), builder.select(less, value, zero)), below[row])
-                tie = builder.zext(builder.not_(less), integers)
-                builder.store(builder.add(builder.load(ties[row]), tie), ties[row])
-        counted = _across(vectors, [builder.load(tie) for tie in ties], builder.add)
-        others = builder.sitofp(
-            builder.sub(counted, ir.Constant(counted.type, [1] * TILE)), ir.VectorType(vectors.number, TILE)
-        )
-        smaller = _across(vectors, [builder.load(total) for total in below], builder.fadd)
-        _write(vectors, builder.fadd(smaller, others), rows, rest)
+            shift = vectors.load(bias, offset)
+            logits = [vectors.load(_row(vectors, kept, stride, row), offset) for row in range(rows)]
+            exponents = [
+                builder.fsub(vectors.fma(z, per_bit, shift), top) for z, top in zip(logits, highest, strict=True)
+            ]
+            for row, e in enumerate(_powers_of_two(vectors, exponents)):
+                vectors.store(e, _row(vectors, out, stride, row), offset)
+                builder.store(builder.fadd(e, builder.load(sums[row])), sums[row])
+        _write(vectors, _across(vectors, [builder.load(total) for total in sums], builder.fadd), rows, totals)
 
-    return compiled("iiiii", False, write)
+    return compiled("iiiiiii", False, write)
 
 
 _products = compiled("iiiiiiii", False, _write_products)
-_moved = compiled("iiiiiiiiiif", False, _write_moved)
+_moved = compiled("iiiiiiif", False, _write_moved)
 _exponential_tile, _exponential_row = _exponentials(TILE), _exponentials(1)
 
 
 @kernel
-def _last_features(x: Array, start: int, count: int, along: Array, part: Array) -> None:
+def _add_last_features(x: Array, start: int, count: int, along: Array, part: Array) -> None:
     """Add what the features that fill no vector come to."""
     for i in range(count):
         for way in range(along.shape[0]):
@@ -204,58 +192,58 @@ def _last_features(x: Array, start: int, count: int, along: Array, part: Array) 
 
 
 @kernel
-def moved_softmax(
-    x: Array,
-    kept: Array,
-    first: int,
-    last: int,
-    along: Array,
-    by: Array,
-    keep: float,
-    bias: Array,
-    e: Array,
-    rest: Array,
-) -> None:
-    """Move rows first to last of `kept`; fill `e` and `rest`, as `softmax_of` does, from them and the bias."""
+def move(x: Array, kept: Array, first: int, last: int, along: Array, by: Array, keep: float) -> None:
+    """Rows first to last of `kept` <- keep times themselves + (x along') by'."""
     rank, features, vectors = along.shape[0], along.shape[1], kept.shape[1] // LANES
     like, factor, size, stride = kept.dtype.type(0), kept.dtype.type(keep), kept.itemsize, kept.strides[0]
-    part, tops = np.empty((ROWS_AT_A_TIME, rank), kept.dtype), np.empty(ROWS_AT_A_TIME, kept.dtype)
-    shares, highest = part.ctypes.data, tops.ctypes.data
-    for start in range(first, last, ROWS_AT_A_TIME):
+    part = np.empty((ROWS_AT_A_TIME, rank), kept.dtype)
+    for start in range(first, last if rank > 0 else first, ROWS_AT_A_TIME):
         count = min(ROWS_AT_A_TIME, last - start)
-        if rank > 0:
-            for i in range(0, count, PAIR):
-                _products(
-                    x.ctypes.data + (start + i) * x.strides[0],
-                    x.strides[0],
-                    along.ctypes.data,
-                    along.strides[0],
-                    shares + i * rank * size,
-                    features // LANES,
-                    i + 1 < count,
-                    rank,
-                    like,
-                )
-            if features % LANES > 0:
-                _last_features(x, start, count, along, part)
-        rows, out = kept.ctypes.data + start * stride, e.ctypes.data + (start - first) * stride
         for i in range(0, count, PAIR):
-            _moved(
-                rows + i * stride,
-                stride,
-                shares + i * rank * size,
-                by.ctypes.data,
-                bias.ctypes.data,
-                out + i * stride,
-                highest + i * size,
-                vectors,
+            _products(
+                x.ctypes.data + (start + i) * x.strides[0],
+                x.strides[0],
+                along.ctypes.data,
+                along.strides[0],
+                part.ctypes.data + i * rank * size,
+                features // LANES,
                 i + 1 < count,
                 rank,
-                factor,
                 like,
             )
-        others, whole = rest.ctypes.data + (start - first) * size, count - count % TILE
-        for i in range(0, whole, TILE):
-            _exponential_tile(out + i * stride, stride, highest + i * size, others + i * size, vectors, like)
-        for i in range(whole, count):
-            _exponential_row(out + i * stride, stride, highest + i * size, others + i * size, vectors, like)
+        if features % LANES > 0:
+            _add_last_features(x, start, count, along, part)
+        for i in range(0, count, PAIR):
+            row, share = kept.ctypes.data + (start + i) * stride, part.ctypes.data + i * rank * size
+            _moved(row, stride, share, by.ctypes.data, vectors, i + 1 < count, rank, factor, like)
+
+
+@kernel
+def _again(z: Array, bias: Array, e: Array) -> tuple[float, float]:
+    """The exponent of the largest number of one row, and its exponentials and their sum beside that one."""
+    per_bit, top, total = z.dtype.type(LOG2E), z.dtype.type(BENEATH_ALL), z.dtype.type(0)
+    for c in range(z.shape[0]):
+        top = max(top, z[c] * per_bit + bias[c])
+    for c in range(z.shape[0]):
+        e[c] = exp_of_nonpositive((z[c] * per_bit + bias[c] - top) / per_bit)
+        total += e[c]
+    return top, total
+
+
+@kernel
+def exponentials(kept: Array, tops: Array, first: int, last: int, bias: Array, e: Array, totals: Array) -> None:
+    """2^(log2(e) z + bias - top), and the sum, of rows z first to last; tops that have become wrong are put right."""
+    vectors, stride, size, like = kept.shape[1] // LANES, kept.strides[0], kept.itemsize, kept.dtype.type(0)
+    rows, highest, shift = kept.ctypes.data + first * stride, tops.ctypes.data + first * size, bias.ctypes.data
+    out, sums, count = e.ctypes.data, totals.ctypes.data, last - first
+    whole = count - count % TILE
+    for i in range(0, whole, TILE):
+        there, here = i * stride, i * size
+        _exponential_tile(rows + there, stride, shift, highest + here, out + there, sums + here, vectors, like)
+    for i in range(whole, count):
+        there, here = i * stride, i * size
+        _exponential_row(rows + there, stride, shift, highest + here, out + there, sums + here, vectors, like)
+    least, most = kept.dtype.type(1 / FARTHEST), kept.dtype.type(FARTHEST)
+    for i in range(count):
+        if not least < totals[i] < most:
+            tops[first + i], totals[i] = _again(kept[first + i], bias, e[i])

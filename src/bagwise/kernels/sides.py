@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.kernels.compile import Array, kernel
-from bagwise.kernels.moving import moved_softmax
+from bagwise.kernels.moving import exponentials, move
 from bagwise.kernels.vectors import LANES, Vectors, cgutils, compiled
 
 TINY = 1e-30
@@ -58,7 +58,7 @@ def bags_together(offsets: Array, first: int) -> int:
 
 @kernel
 def softmax_room(kept: Array, offsets: Array) -> tuple[Array, Array]:
-    """Room for `e` and `rest` of as many bags as go together."""
+    """Room for the exponentials of as many bags as go together, and for a number for every row."""
     most = ROWS_TOGETHER
     for b in range(offsets.shape[0] - 1):
         most = max(most, offsets[b + 1] - offsets[b])
@@ -67,30 +67,32 @@ def softmax_room(kept: Array, offsets: Array) -> tuple[Array, Array]:
 
 @kernel
 def nearest_sides(
+    offsets: Array,
     x: Array,
     kept: Array,
     along: Array,
     by: Array,
     keep: float,
+    tops: Array,
     bias: Array,
-    offsets: Array,
     spread: Array,
     sides: Array,
 ) -> None:
     """Move the logits `kept` of some bags (`moving`) and fill in what min(P1, P0) of their pairs is at most."""
     classes, size, vectors = sides.shape[1], kept.itemsize, kept.shape[1] // LANES
     like, one = kept.dtype.type(0), kept.dtype.type(1)
-    (e, rest), row = softmax_room(kept, offsets), np.empty(kept.shape[1], kept.dtype)
+    (e, totals), row = softmax_room(kept, offsets), np.empty(kept.shape[1], kept.dtype)
     stride, first = e.strides[0], 0
     while first < sides.shape[0]:
         last = bags_together(offsets, first)
         start, stop = offsets[first] - offsets[0], offsets[last] - offsets[0]
-        moved_softmax(x, kept, start, stop, along, by, keep, bias, e, rest)
+        move(x, kept, start, stop, along, by, keep)
+        exponentials(kept, tops, start, stop, bias, e, totals)
         for i in range(stop - start):
-            rest[i] = one / (one + rest[i])
+            totals[i] = one / totals[i]
         for b in range(first, last):
             i, n = offsets[b] - offsets[first], offsets[b + 1] - offsets[b]
-            inverses, of_bag = rest.ctypes.data + i * size, spread.ctypes.data + b * size
+            inverses, of_bag = totals.ctypes.data + i * size, spread.ctypes.data + b * size
             _sides(e.ctypes.data + i * stride, stride, inverses, n, of_bag, row.ctypes.data, vectors, like)
             sides[b, :] = row[:classes]
         first = last
