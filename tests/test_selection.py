@@ -96,7 +96,7 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
         present, absent = scorer.probabilities()
         norms, _ = scorer.gradient_lengths()
         sides, lengths, absences = np.empty_like(present), np.empty_like(present), np.empty_like(present)
-        spread, bias = chosen._spread(scorer), scorer.folded[1]
+        bias = scorer.folded[1]
 
         def keep_sides(first, last, found, sides=sides):
             sides[first:last] = found
@@ -104,8 +104,8 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
         def keep_lengths(first, last, found, gone, lengths=lengths, absences=absences):
             lengths[first:last], absences[first:last] = found, gone
 
-        chosen._followed.logits.nearest_sides(change, bias, spread, CLASSES, keep_sides)
-        chosen._followed.logits.longest(None, bias, spread, bounds, CLASSES, keep_lengths)
+        chosen._followed.logits.nearest_sides(change, bias, chosen._spread_of_kept(scorer, False), CLASSES, keep_sides)
+        chosen._followed.logits.longest(None, bias, chosen._spread_of_kept(scorer, True), bounds, CLASSES, keep_lengths)
         assert (sides >= np.minimum(present, absent)).all()
         assert (lengths >= norms).all()
         assert (absences >= absent).all()

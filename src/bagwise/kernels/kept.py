@@ -24,7 +24,7 @@ bags whose instances share a class, the second for those in which one has it. Fa
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,17 @@ class Move:
 
 
 Change = Move | Linear | None
+
+
+class Moved(NamedTuple):
+    """Instances of some bags, their logits, and how these are to be moved."""
+
+    offsets: Array
+    x: Array
+    kept: Array
+    along: Array
+    by: Array
+    keep: float
 
 
 @kernel
@@ -170,10 +181,9 @@ class KeptLogits:
         self, change: Change, bias: Array, spread: Array, classes: int, use: Callable[[int, int, Array], None]
     ) -> None:
         """Use(first, last, at most min(P1, P0) of their pairs) for every block of bags, after `change`."""
-
         padded_bias, offsets = LOG2E * Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
-        def block(first: int, last: int, *moved: Any) -> None:
+        def block(first: int, last: int, moved: Moved) -> None:
             sides = scratch("sides", (last - first, classes), self.values.dtype)
             bags, tops = slice(first, last), self.tops[offsets[first] : offsets[last]]
             nearest_sides(*moved, tops, padded_bias, spread[bags], sides)
@@ -193,7 +203,7 @@ class KeptLogits:
         """The same with at most the norm of d log P(absent)/d weights and at most P(absent)."""
         padded_bias, offsets = Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
-        def block(first: int, last: int, *moved: Any) -> None:
+        def block(first: int, last: int, moved: Moved) -> None:
             shape, bags, dtype = (last - first, classes), slice(first, last), self.values.dtype
             lengths, absences = scratch("lengths", shape, dtype), scratch("absences", shape, dtype)
             diagonal = bounds.diagonal[offsets[first] : offsets[last]]
@@ -203,8 +213,8 @@ class KeptLogits:
 
         self._each(change, block)
 
-    def _each(self, change: Change, use: Callable[..., None]) -> None:
-        """Use(first, last, offsets, instances, logits, and how these are to be moved) for every block of bags."""
+    def _each(self, change: Change, use: Callable[[int, int, Moved], None]) -> None:
+        """Use(first, last, the logits of these bags and how they are to be moved) for every block of bags."""
         offsets, kept, x = self.instances.offsets, self.values, self.instances
         packed = (change if isinstance(change, Move) else Move.none(x.x.shape[1], kept.dtype)).packed
 
@@ -213,7 +223,7 @@ class KeptLogits:
             features = x.rows(rows)
             if isinstance(change, Linear):
                 product_into(kept[rows], features, change.packed, 0.0)
-            use(first, last, offsets[first : last + 1], features, kept[rows], *packed)
+            use(first, last, Moved(offsets[first : last + 1], features, kept[rows], *packed))
 
         each_block(offsets, kept.shape[1], block, LOGITS_PER_BLOCK)
 

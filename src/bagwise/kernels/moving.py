@@ -1,12 +1,15 @@
-"""Logits that move, z <- keep z + by (along x), and their soft-max at once: what no full pass over logits has to fetch.
+"""Logits that move, z <- keep z + by (along x), and their exponentials, a few rows at a time.
 
-Two rows go through the registers together: as many directions as there are can be multiplied by them before they are
-needed again, and the processor follows two streams of rows, which it does not with four. Four rows go side by side
-through the exponential, where each step waits for the one before.
+This is all that touches every instance after an online step, so it is written for what the processor waits for. Two
+rows are multiplied by all directions together, so that a direction is fetched once for both; with four rows memory does
+not keep up, as it is asked in four places by turns. What comes next is fetched to the second level of the cache. Four
+rows go side by side through the exponential, where every step waits for the one before.
 
-The exponential is shorter than that of `exponential`: 2^t by a polynomial of degree d around the nearest whole number,
-through Chebyshev's points. It is right within the share (ln 2 / 2)^(d + 1) / (2^(d - 1) (d + 1)!), `OFF`, and exactly 1
-at 0: as in `softmax`, `e` is 1 at the arg-max and its ties. What is below 2^`LOWEST` becomes about that and not 0.
+Exponentials are 2^(log2(e) z + bias - top). What `top` is does not matter for the soft-max as long as nothing over- or
+underflows, so it is that of an earlier step and no pass over the row looks for it; a row whose sum has got beyond
+`FARTHEST` is done again beside its largest number. 2^t is a polynomial of degree d around the nearest whole number,
+through Chebyshev's points on [-1/2, 1/2]: |f^(d+1)| <= sqrt(2) (ln 2)^(d+1) there and 2^t >= 1/sqrt(2), so it is right
+within the share (ln 2 / 2)^(d+1) / (2^(d-1) (d+1)!). What is below 2^`LOWEST` becomes 2^`LOWEST`.
 """
 
 import math
@@ -19,7 +22,7 @@ from llvmlite import ir
 
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.exponential import exp_of_nonpositive
-from bagwise.kernels.vectors import LANES, Vectors, cgutils, compiled
+from bagwise.kernels.vectors import LANES, Vectors, compiled
 
 RANKS = (0, 4, 8, 12)
 LOG2E = math.log2(math.e)
@@ -45,9 +48,7 @@ def _row(vectors: Vectors, start: Any, stride: Any, row: int) -> Any:
 
 def _across(vectors: Vectors, rows: list[Any], merge: Callable[[Any, Any], Any]) -> Any:
     """What `merge` makes of the lanes of each of up to four vectors, in four lanes."""
-
-    def pick(a: Any, b: Any, lanes: list[int]) -> Any:
-        return vectors.pick(a, b, lanes)
+    pick = vectors.pick
 
     def halved(a: Any, b: Any) -> Any:
         return merge(pick(a, b, [0, 1, 8, 9, 4, 5, 12, 13]), pick(a, b, [2, 3, 10, 11, 6, 7, 14, 15]))
@@ -67,13 +68,12 @@ def _write(vectors: Vectors, values: Any, count: int, out: Any) -> None:
 def _for_each_kind(vectors: Vectors, two: Any, rank: Any, write: Callable[[int, int], None]) -> None:
     """Write(rows, rank) for one row and two, and for every rank, of which the right one is run."""
     builder = vectors.builder
-    for of_rank in RANKS:
-        with builder.if_then(builder.icmp_signed("==", rank, rank.type(of_rank))):
-            with builder.if_else(builder.icmp_signed("!=", two, two.type(0))) as (both, single):
-                with both:
-                    write(PAIR, of_rank)
-                with single:
-                    write(1, of_rank)
+    for of_rank in RANKS[1:]:
+        for rows, wanted in ((PAIR, 1), (1, 0)):
+            right_rank = builder.icmp_signed("==", rank, rank.type(of_rank))
+            right_rows = builder.icmp_signed("==", two, two.type(wanted))
+            with builder.if_then(builder.and_(right_rank, right_rows)):
+                write(rows, of_rank)
 
 
 def _write_products(
@@ -95,9 +95,9 @@ def _write_products(
                 builder.store(total, sums[row, way])
         for row in range(rows):
             for way in range(0, of_rank, TILE):
-                four = [builder.load(sums[row, way + k]) for k in range(TILE)]
+                some = [builder.load(sums[row, k]) for k in range(way, min(way + TILE, of_rank))]
                 place = builder.add(out, out.type((row * of_rank + way) * vectors.size))
-                _write(vectors, _across(vectors, four, builder.fadd), TILE, place)
+                _write(vectors, _across(vectors, some, builder.fadd), len(some), place)
 
     _for_each_kind(vectors, two, rank, write)
 
@@ -129,7 +129,7 @@ def _write_moved(
 
 def _coefficients(degree: int) -> list[float]:
     fit = np.polynomial.Chebyshev.interpolate(np.exp2, degree, [-0.5, 0.5])
-    return [1.0, *fit.convert(kind=np.polynomial.Polynomial).coef[1:].tolist()]
+    return [float(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef]
 
 
 def _powers_of_two(vectors: Vectors, exponents: list[Any]) -> list[Any]:

@@ -80,7 +80,9 @@ class Vectors(NamedTuple):
     def whole(self, value: Any) -> Any:
         """The nearest whole numbers."""
         one = ir.FunctionType(self.kind, [self.kind])
-        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, one, f"llvm.rint.{self.name}"), [value])
+        return self.builder.call(
+            cgutils.get_or_insert_function(self.builder.module, one, f"llvm.rint.{self.name}"), [value]
+        )
 
     def larger(self, a: Any, b: Any) -> Any:
         """The larger of two vectors, lane by lane."""

@@ -12,9 +12,9 @@ of the principal axes, and no more of them are used than it takes to leave as li
 
 To that comes rounding, bounded as usual: a sum of n products is off by at most u times the sum of the absolute partial
 sums, u the unit roundoff; or by h u times the sum of the absolute products where no product takes part in more than h
-roundings. In `kernels.moving` h is features/LANES + 3 + LANES for a product with a direction (lanes, then across them,
-then the features that fill no vector), one more for each of the `rank` terms of the sum over directions, and 2 for what
-was kept, which is multiplied and added last.
+roundings. In `kernels.moving` h is features/LANES + 3 for a product with a direction (in lanes, then across them), one
+more for every feature that fills no vector, and one for each of the `rank` terms of the sum over directions. What was
+kept is multiplied and added last, which rounds twice.
 """
 
 from dataclasses import dataclass
@@ -107,8 +107,8 @@ def _rounding(start: Array, by: Array, along: Array) -> float:
     """What the two products of a move add, for an instance of length 1."""
     carried = float(np.abs(by.astype(float)).sum(axis=1).max(initial=0))
     rank, features = along.shape
-    terms = features // LANES + 3 + LANES + rank
-    return unit_of(by.dtype) * ((terms + 2) * carried + 2 * longest(start))
+    terms = features // LANES + 3 + features % LANES + rank
+    return float(unit_of(by.dtype) * ((terms + 2) * carried + 2 * longest(start)))
 
 
 def _climb(rows: Array) -> float:
