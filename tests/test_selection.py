@@ -168,6 +168,47 @@ def test_a_long_random_run_asks_what_scoring_everything_would_ask(criterion, upd
             assert learner.statistics.scans < learner.statistics.questions / 2
 
 
+def alike(rng):
+    """Every bag there is several times over: nothing but ties."""
+    bags = a_pool(rng, bags=20)
+    return Bags.from_list([bags[b % 20] for b in range(240)])
+
+
+def of_all_sizes(rng):
+    """A bag of one instance beside one of hundreds."""
+    return Bags.from_list([rng.normal(size=(size, 5)).astype(np.float32) for size in (1, 600, 3, 40, 1, 90) * 20])
+
+
+def of_all_lengths(rng):
+    """Instances thousands of times as long as others."""
+    bags = a_pool(rng, bags=200)
+    return Bags(
+        (bags.instances * 10.0 ** rng.integers(-3, 4, (len(bags.instances), 1))).astype(np.float32), bags.offsets
+    )
+
+
+def of_one_feature(rng):
+    """One number for every instance."""
+    return a_pool(rng, bags=150, features=1)
+
+
+@pytest.mark.parametrize("update", ["bag_sgd", "pair_sgd", "replay"])
+@pytest.mark.parametrize("criterion", ["uncertainty", "expected_gradient_length"])
+@pytest.mark.parametrize("made", [alike, of_all_sizes, of_all_lengths, of_one_feature])
+@pytest.mark.parametrize("step_size", [0.1, 30.0])
+def test_strange_pools_are_selected_from_as_by_a_full_pass(made, criterion, update, step_size, rng):
+    """Ties, extreme sizes and lengths, steps that blow the weights up; an answer is taken back now and then."""
+    bags = made(rng)
+    truth, labels = some_labels(rng, bags)
+    model = MIMLClassifier(max_iter=5, transformer=None, step_size=step_size)
+    learner = ActiveLearner(bags, list("abcde"), labels, model, criterion, update=update, audit=0, random_state=2)
+    for number in range(12):
+        question = same_as_full(learner)
+        learner.tell(question, bool(truth[question.bag, question.classes[0]]))
+        if number % 5 == 4:
+            learner.undo()
+
+
 def test_the_best_few_are_those_of_a_full_pass(rng):
     bags = a_pool(rng)
     truth, labels = some_labels(rng, bags)

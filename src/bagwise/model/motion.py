@@ -78,7 +78,7 @@ def _principal(difference: Array, along: Array, enough: float) -> Array:
     by = difference @ along.T
     axes = np.linalg.eigh(by.T @ by)[1][:, ::-1]
     tails = np.cumsum(((by @ axes) ** 2)[:, ::-1], axis=1).max(axis=0)[::-1]
-    fewest = next((rank for rank in RANKS if rank >= len(along) or tails[rank] <= enough**2), RANK)
+    fewest = next((rank for rank in RANKS[1:] if rank >= len(along) or tails[rank] <= enough**2), RANK)
     return np.asarray(axes[:, :fewest].T @ along)
 
 
