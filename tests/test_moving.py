@@ -6,7 +6,7 @@ import pytest
 from bagwise.kernels.kept import Move
 from bagwise.kernels.moving import FARTHEST, LOG2E, RANKS, exponential_off, exponentials, move
 from bagwise.kernels.product import Linear, padded
-from bagwise.kernels.sides import nearest_sides
+from bagwise.kernels.sides import nearest_sides, sides_room
 from bagwise.model.motion import RANK, Motion, fresh_slack
 
 PRECISIONS = [np.float32, np.float64]
@@ -64,7 +64,7 @@ def test_bounds_hold_for_bags_of_any_size(dtype, rng):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     x = rng.normal(size=(offsets[-1], 6)).astype(dtype)
     weights = rng.normal(size=(5, 6)).astype(dtype)
-    kept, sides = kept_logits(x, weights), np.empty((len(sizes), 4), dtype)
+    kept, sides = kept_logits(x, weights), sides_room(len(sizes), 4, 8, dtype)
     bias = LOG2E * Linear.padded_bias(np.zeros(5, dtype), dtype)
     tops, none = np.zeros(len(x), dtype), np.zeros(len(sizes), dtype)
     nearest_sides(offsets, x, kept, *Move.none(6, dtype).packed, tops, bias, none, sides)
@@ -72,7 +72,7 @@ def test_bounds_hold_for_bags_of_any_size(dtype, rng):
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     absent = np.multiply.reduceat(1 - p, offsets[:-1], axis=0)[:, :4]
     np.testing.assert_allclose(sides, np.minimum(absent, 1 - absent), atol=2e-4 if dtype == np.float32 else 1e-11)
-    wide = np.empty_like(sides)
+    wide = sides_room(len(sizes), 4, 8, dtype)
     nearest_sides(offsets, x, kept, *Move.none(6, dtype).packed, tops, bias, none + dtype(0.01), wide)
     assert (wide >= np.minimum(absent, 1 - absent)).all()
     assert (wide <= 0.5).all()

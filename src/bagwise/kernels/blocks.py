@@ -4,6 +4,7 @@ Each thread multiplies its block and then runs a compiled kernel on the logits w
 thread meanwhile: two thread pools that wait for each other by spinning made the pass ten times slower.
 """
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -160,7 +161,7 @@ _scratch = threading.local()
 
 def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     """An array that this thread uses again; a fresh one for every block would cost a page fault every 4 KiB."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     key = f"{name}{np.dtype(dtype).char}"
     held: Array | None = getattr(_scratch, key, None)
     if held is None or held.size < size:

@@ -35,7 +35,7 @@ from bagwise.kernels.instances import Instances
 from bagwise.kernels.moving import LOG2E, RANKS, move
 from bagwise.kernels.presence import bag_presence
 from bagwise.kernels.product import Linear, padded, product_into
-from bagwise.kernels.sides import TINY, bags_together, nearest_sides, softmax_room
+from bagwise.kernels.sides import TINY, bags_together, nearest_sides, sides_room, softmax_room
 from bagwise.kernels.softmax import argmax_of, softmax_of
 from bagwise.kernels.vectors import LANES
 
@@ -184,7 +184,7 @@ class KeptLogits:
         padded_bias, offsets = LOG2E * Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
         def block(first: int, last: int, moved: Moved) -> None:
-            sides = scratch("sides", (last - first, classes), self.values.dtype)
+            sides = sides_room(last - first, classes, self.values.shape[1], self.values.dtype)
             bags, tops = slice(first, last), self.tops[offsets[first] : offsets[last]]
             nearest_sides(*moved, tops, padded_bias, spread[bags], sides)
             use(first, last, sides)

@@ -15,7 +15,9 @@ itself. They are part of `spread` P1^: P1^ is near 1 there.
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from bagwise.kernels.blocks import scratch
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.moving import exponentials, move
 from bagwise.kernels.vectors import LANES, Vectors, cgutils, compiled
@@ -45,6 +47,11 @@ def _write_sides(
 
 
 _sides = compiled("iiiiiii", False, _write_sides)
+
+
+def sides_room(bags: int, classes: int, columns: int, dtype: npt.DTypeLike) -> Array:
+    """Room for the bounds of so many bags, which this thread uses again, and behind it for what pads a row."""
+    return scratch("sides", (bags * classes + columns,), dtype)[: bags * classes].reshape(bags, classes)
 
 
 @kernel
@@ -78,10 +85,13 @@ def nearest_sides(
     spread: Array,
     sides: Array,
 ) -> None:
-    """Move the logits `kept` of some bags (`moving`) and fill in what min(P1, P0) of their pairs is at most."""
+    """Move the logits `kept` of some bags (`moving`) and fill in what min(P1, P0) of their pairs is at most.
+
+    A row is written in whole vectors and the next over its end, so behind the last of `sides_room` there is room.
+    """
     classes, size, vectors = sides.shape[1], kept.itemsize, kept.shape[1] // LANES
     like, one = kept.dtype.type(0), kept.dtype.type(1)
-    (e, totals), row = softmax_room(kept, offsets), np.empty(kept.shape[1], kept.dtype)
+    e, totals = softmax_room(kept, offsets)
     stride, first = e.strides[0], 0
     while first < sides.shape[0]:
         last = bags_together(offsets, first)
@@ -93,6 +103,6 @@ def nearest_sides(
         for b in range(first, last):
             i, n = offsets[b] - offsets[first], offsets[b + 1] - offsets[b]
             inverses, of_bag = totals.ctypes.data + i * size, spread.ctypes.data + b * size
-            _sides(e.ctypes.data + i * stride, stride, inverses, n, of_bag, row.ctypes.data, vectors, like)
-            sides[b, :] = row[:classes]
+            out = sides.ctypes.data + b * classes * size
+            _sides(e.ctypes.data + i * stride, stride, inverses, n, of_bag, out, vectors, like)
         first = last
