@@ -9,8 +9,9 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import cycle, islice
 from typing import TypeVar
 
 import numpy as np
@@ -48,7 +49,22 @@ def use_one_thread() -> None:
 
 @cache
 def _workers(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="bagwise")
+    """Threads; where there is one for every core, each stays on its own.
+
+    After a rest, as between a person's answers, Linux may wake them all on the core of the one that waits for them, and
+    the second begins when the first is done: 2 ms lost of 7. Blocks are handed out one by one, so a core that others use
+    as well does fewer of them. Fewer threads than cores may go anywhere: other processes may have as few.
+    """
+    homes = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+    if threads < len(homes):
+        homes = []
+    return ThreadPoolExecutor(threads, "bagwise", initializer=_settle, initargs=(cycle(homes),))
+
+
+def _settle(homes: Iterator[int]) -> None:
+    for home in islice(homes, 1):
+        with suppress(OSError):
+            os.sched_setaffinity(0, {home})
 
 
 @cache
