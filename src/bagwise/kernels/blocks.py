@@ -51,9 +51,9 @@ def use_one_thread() -> None:
 def _workers(threads: int) -> ThreadPoolExecutor:
     """Threads; where there is one for every core, each stays on its own.
 
-    After a rest, as between a person's answers, Linux may wake them all on the core of the one that waits for them, and
-    the second begins when the first is done: 2 ms lost of 7. Blocks are handed out one by one, so a core that others use
-    as well does fewer of them. Fewer threads than cores may go anywhere: other processes may have as few.
+    After a rest, as between a person's answers, Linux may wake them all on the core of the one that waits for them: the
+    second begins when the first is done, and 2 ms of 7 are lost. Blocks are handed out one by one, so that a core which
+    others use as well does fewer of them. Fewer threads than cores may go anywhere: other processes may have as few.
     """
     homes = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
     if threads < len(homes):
