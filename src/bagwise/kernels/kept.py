@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bagwise.kernels.blocks import each_block, scratch
+from bagwise.kernels.blocks import each_block, scratch, thread_count
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.instances import Instances
 from bagwise.kernels.moving import LOG2E, RANKS, move
@@ -41,7 +41,8 @@ from bagwise.kernels.vectors import LANES
 
 SMALL = 1e-15
 LEAST = -1e38
-LOGITS_PER_BLOCK = 2**19
+MOST_LOGITS_PER_BLOCK = 2**20
+BLOCKS_PER_THREAD = 4
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,8 @@ class KeptLogits:
                 product_into(kept[rows], features, change.packed, 0.0)
             use(first, last, Moved(offsets[first : last + 1], features, kept[rows], *packed))
 
-        each_block(offsets, kept.shape[1], block, LOGITS_PER_BLOCK)
+        each = -(-kept.size // (BLOCKS_PER_THREAD * thread_count()))
+        each_block(offsets, kept.shape[1], block, min(each, MOST_LOGITS_PER_BLOCK))
 
 
 def radii(instances: Instances) -> Array:
