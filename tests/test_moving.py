@@ -7,7 +7,7 @@ from bagwise.kernels.kept import Move
 from bagwise.kernels.moving import FARTHEST, LOG2E, RANKS, exponential_off, exponentials, move
 from bagwise.kernels.product import Linear, padded
 from bagwise.kernels.sides import nearest_sides, sides_room
-from bagwise.model.motion import RANK, Motion, fresh_slack
+from bagwise.model.motion import RANK, Motion, fresh_slack, unit_of
 
 PRECISIONS = [np.float32, np.float64]
 
@@ -52,9 +52,9 @@ def test_exponentials_are_right_within_their_bound_wherever_the_tops_were(classe
         p = np.exp(z - z.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         found = e[:, :classes] / totals[:, None].astype(float)
-        unit = np.finfo(dtype).eps
-        off = exponential_off(dtype) + 3 * unit * np.abs(z).max(axis=1, keepdims=True)
-        assert (np.abs(found - p) <= p * np.expm1(2 * off + 2 * classes * unit) + 1e-30).all()
+        unit = unit_of(dtype)
+        off = exponential_off(dtype) + unit * (4 * np.abs(logits).max(axis=1, keepdims=True) + 8 * np.abs(bias).max())
+        assert (np.abs(found - p) <= p * np.expm1(2 * off + (classes + 8) * unit) + 1e-30).all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
