@@ -96,7 +96,7 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
         present, absent = scorer.probabilities()
         norms, _ = scorer.gradient_lengths()
         sides, lengths, absences = np.empty_like(present), np.empty_like(present), np.empty_like(present)
-        spread, bias = chosen._spread(scorer), scorer.folded[1]
+        bias = scorer.folded[1]
 
         def keep_sides(first, last, found, sides=sides):
             sides[first:last] = found
@@ -104,8 +104,8 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
         def keep_lengths(first, last, found, gone, lengths=lengths, absences=absences):
             lengths[first:last], absences[first:last] = found, gone
 
-        chosen._followed.logits.nearest_sides(change, bias, spread, CLASSES, keep_sides)
-        chosen._followed.logits.longest(None, bias, spread, bounds, CLASSES, keep_lengths)
+        chosen._followed.logits.nearest_sides(change, bias, chosen._spread_of_kept(scorer, False), CLASSES, keep_sides)
+        chosen._followed.logits.longest(None, bias, chosen._spread_of_kept(scorer, True), bounds, CLASSES, keep_lengths)
         assert (sides >= np.minimum(present, absent)).all()
         assert (lengths >= norms).all()
         assert (absences >= absent).all()
@@ -166,6 +166,47 @@ def test_a_long_random_run_asks_what_scoring_everything_would_ask(criterion, upd
         one_random_step(learner, truth, rng)
         if step + 1 == SHORT and update.endswith("sgd"):
             assert learner.statistics.scans < learner.statistics.questions / 2
+
+
+def alike(rng):
+    """Every bag there is several times over: nothing but ties."""
+    bags = a_pool(rng, bags=20)
+    return Bags.from_list([bags[b % 20] for b in range(240)])
+
+
+def of_all_sizes(rng):
+    """A bag of one instance beside one of hundreds."""
+    return Bags.from_list([rng.normal(size=(size, 5)).astype(np.float32) for size in (1, 600, 3, 40, 1, 90) * 20])
+
+
+def of_all_lengths(rng):
+    """Instances thousands of times as long as others."""
+    bags = a_pool(rng, bags=200)
+    return Bags(
+        (bags.instances * 10.0 ** rng.integers(-3, 4, (len(bags.instances), 1))).astype(np.float32), bags.offsets
+    )
+
+
+def of_one_feature(rng):
+    """One number for every instance."""
+    return a_pool(rng, bags=150, features=1)
+
+
+@pytest.mark.parametrize("update", ["bag_sgd", "pair_sgd", "replay"])
+@pytest.mark.parametrize("criterion", ["uncertainty", "expected_gradient_length"])
+@pytest.mark.parametrize("made", [alike, of_all_sizes, of_all_lengths, of_one_feature])
+@pytest.mark.parametrize("step_size", [0.1, 30.0])
+def test_strange_pools_are_selected_from_as_by_a_full_pass(made, criterion, update, step_size, rng):
+    """Ties, extreme sizes and lengths, steps that blow the weights up; an answer is taken back now and then."""
+    bags = made(rng)
+    truth, labels = some_labels(rng, bags)
+    model = MIMLClassifier(max_iter=5, transformer=None, step_size=step_size)
+    learner = ActiveLearner(bags, list("abcde"), labels, model, criterion, update=update, audit=0, random_state=2)
+    for number in range(12):
+        question = same_as_full(learner)
+        learner.tell(question, bool(truth[question.bag, question.classes[0]]))
+        if number % 5 == 4:
+            learner.undo()
 
 
 def test_the_best_few_are_those_of_a_full_pass(rng):

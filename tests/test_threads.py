@@ -1,11 +1,13 @@
 """What a thread computes is what any other computes, bit for bit."""
 
+import os
 import threading
 
 import numpy as np
+import pytest
 from threadpoolctl import threadpool_info
 
-from bagwise.kernels.blocks import single_threaded_blas
+from bagwise.kernels.blocks import _workers, single_threaded_blas
 from bagwise.kernels.gradient import log_likelihood_and_gradient
 
 
@@ -48,3 +50,18 @@ def test_a_gradient_does_not_depend_on_the_thread(rng):
     here, there = gradient(), in_a_thread(gradient)
     assert here[0] == there[0]
     assert np.array_equal(here[1], there[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are assigned on Linux alone")
+def test_a_thread_for_every_core_stays_there_and_fewer_go_anywhere():
+    cores = os.sched_getaffinity(0)
+
+    def homes(threads):
+        together = threading.Barrier(threads)
+        with _workers.__wrapped__(threads) as workers:
+            return list(workers.map(lambda _: (together.wait(), os.sched_getaffinity(0))[1], range(threads)))
+
+    assert sorted(homes(len(cores)), key=min) == [{core} for core in sorted(cores)]
+    for threads in range(1, len(cores)):
+        assert homes(threads) == [cores] * threads
+    assert os.sched_getaffinity(0) == cores

@@ -10,6 +10,11 @@ How wide is a ceiling? Let every logit of a bag be right within t. Then p is wit
 1 - prod(1 - s p_i) is concave in s and 0 at s = 0, it grows by at most the factor s. Hence P1 (exp(2t) - 1) bounds how
 far P1 and P0 are off. Near 1/2 uncertainty is flat, and only pairs within about t of it are candidates.
 
+Rounding after the logits, with n instances, K classes and unit roundoff u. A probability is an exponential, within 90 u
+where its exponent is not below that of the smallest number, over a sum of K of them: within (K + 120) u. As above, what
+P1 is off by is no larger a share. Then n steps of the OR round a few times each: 6 (n + 2) u. This happens twice, in
+what is kept and in what is exact. For gradient lengths, sums over pairs of instances, more is allowed.
+
 Weights that moved in another way (a refit, an Adam step) leave too much of the motion outside of the directions. Then
 everything is scored, in parts, of which only the best are kept: as when logits would take too much memory. So a pool
 may be larger than memory, and a shard of a pool on another machine finds its best pairs by the same call.
@@ -26,7 +31,9 @@ from bagwise.granularity import Choice
 from bagwise.kernels import Array
 from bagwise.kernels.blocks import ahead
 from bagwise.kernels.kept import Change, GramBounds, KeptLogits, best_allowed, radii
+from bagwise.kernels.moving import exponential_off
 from bagwise.kernels.product import Linear, padded
+from bagwise.kernels.sides import TINY
 from bagwise.model.motion import Motion, fresh_slack, longest, unit_of
 from bagwise.model.pool import Pool, Scorer
 
@@ -35,6 +42,7 @@ MOST_KEPT = 1 << 29
 FIRST_LOOK = 32
 MOST_LOOKED_AT = 0.25
 MOST_LEFT = 0.02
+ENOUGH = 0.0015
 WORN = 0.25
 LONGEST_PAUSE = 64
 
@@ -69,6 +77,7 @@ class _Followed:
 
     logits: KeptLogits
     radius: Array
+    typical: float
     reached: Array
     rounding: float = 0.0
     shares: list[float] = field(default_factory=list)
@@ -97,7 +106,7 @@ class Selection:
         self._followed: _Followed | None = None
         self._weights: Array | None = None
         self._grams: GramBounds | None = None
-        self._pause, self._failed = 0, 0
+        self._pause, self._failed, self._reached = 0, 0, 0
         self._one_at_a_time = threading.Lock()
 
     def best(self, pool: Pool, criterion: str, count: int) -> list[Choice]:
@@ -115,13 +124,13 @@ class Selection:
         if ceilings is None:
             return None
         contest = Contest(pool, criterion, count)
-        contest.enter(self._highest(ceilings, max(FIRST_LOOK, count)))
+        contest.enter(self._highest(ceilings, max(FIRST_LOOK, count) + self._reached))
         reaching = self._reaching(ceilings, contest.worst)
         if len(reaching) > MOST_LOOKED_AT * len(ceilings):
             self._give_up_for_a_while()
             return None
         contest.enter(reaching)
-        self._failed = 0
+        self._failed, self._reached = 0, len(reaching)
         self._count_in(contest.size / len(ceilings))
         return contest.winners()
 
@@ -151,14 +160,15 @@ class Selection:
         change = self._follow(scorer)
         if self._followed is None:
             return None
-        logits, bias, spread = self._followed.logits, scorer.folded[1], self._spread(scorer)
+        of_gradients = criteria.rises_with(criterion) == "gradient_length"
+        logits, bias, spread = self._followed.logits, scorer.folded[1], self._spread_of_kept(scorer, of_gradients)
         askable, ceilings = pool.askable, np.empty(pool.shape[0])
 
         def hope(first: int, last: int, **values: Array) -> None:
             hopeful = pool.between(first, last).imagined(**values)
             best_allowed(score(hopeful), askable[first:last], ceilings[first:last])
 
-        if criteria.rises_with(criterion) == "nearest_side":
+        if not of_gradients:
             logits.nearest_sides(
                 change, bias, spread, scorer.n_classes, lambda a, b, sides: hope(a, b, present=sides, absent=sides)
             )
@@ -185,23 +195,21 @@ class Selection:
         elif self._followed is not None:
             if before is not None and np.array_equal(weights, before):
                 return None
-            motion = Motion.between(self._followed.reached, weights)
-            if not self._too_far(motion.left):
+            typical = self._followed.typical
+            motion = Motion.between(self._followed.reached, weights, ENOUGH / typical)
+            if motion.left * typical <= MOST_LEFT:
                 self._followed.reached = motion.reached
                 self._followed.rounding += motion.rounding
                 return self._anew(scorer) if self._followed.worn else motion.move
             self._followed = None
         elif before is not None and before.shape == weights.shape:
             radius = radii(scorer.instances)
-            if Motion.between(before.astype(float), weights).left * np.median(radius) <= MOST_LEFT:
+            typical = max(float(np.median(radius)), TINY)
+            if Motion.between(before.astype(float), weights).left * typical <= MOST_LEFT:
                 room = KeptLogits.room(scorer.instances, len(weights))
-                self._followed = _Followed(room, radius, weights.astype(float))
+                self._followed = _Followed(room, radius, typical, weights.astype(float))
                 return self._anew(scorer)
         return None
-
-    def _too_far(self, slack: float) -> bool:
-        assert self._followed is not None
-        return bool(slack * np.median(self._followed.radius) > MOST_LEFT)
 
     def _anew(self, scorer: Scorer) -> Linear:
         assert self._followed is not None
@@ -212,15 +220,16 @@ class Selection:
         self.statistics.products += 1
         return Linear(weights, bias)
 
-    def _spread(self, scorer: Scorer) -> Array:
-        """By which share P(present) of a bag may differ from what the kept logits say."""
+    def _spread_of_kept(self, scorer: Scorer, of_gradients: bool) -> Array:
+        """By which share P(present) of a bag, or ||k_i||, may differ from what the kept logits say."""
         followed, (weights, bias) = self._followed, scorer.folded
         assert followed is not None
+        unit, sizes, classes = unit_of(weights.dtype), np.diff(scorer.instances.offsets), len(weights)
         slack = longest(weights - followed.reached) + followed.rounding + fresh_slack(weights)
-        unit, sizes = unit_of(weights.dtype), np.diff(scorer.instances.offsets)
-        off = slack * followed.radius + 4 * unit * float(np.abs(bias).max(initial=0))
-        rounding = (sizes + 2) * ((2 * len(weights) + 100) * unit)
-        return (1.001 * (np.expm1(2 * off) + 2 * rounding)).astype(weights.dtype)
+        slack += 4 * unit * longest(weights)
+        off = slack * followed.radius + 8 * unit * float(np.abs(bias).max(initial=0)) + exponential_off(weights.dtype)
+        roundings = (sizes + 2) * (2 * classes + 100) if of_gradients else 6 * (sizes + 2) + classes + 120
+        return (1.001 * (np.expm1(2 * off) + 2 * unit * roundings)).astype(weights.dtype)
 
 
 class Contest:
@@ -228,8 +237,9 @@ class Contest:
 
     def __init__(self, pool: Pool, criterion: str, count: int) -> None:
         self._pool, self._criterion, self._count = pool, criteria.get(criterion), count
-        self._bags = np.empty(0, np.int64)
+        self._bags, self._entered = np.empty(0, np.int64), np.zeros(pool.shape[0], bool)
         self._scores: list[Array] = []
+        self._winners: list[Choice] = []
 
     @property
     def size(self) -> int:
@@ -238,20 +248,22 @@ class Contest:
 
     def enter(self, bags: Array) -> None:
         """Score those of the bags that are not there yet."""
-        new = np.setdiff1d(bags, self._bags)
+        new = np.sort(bags[~self._entered[bags]])
+        self._entered[new] = True
         if len(new):
             self._scores.append(self._criterion(self._pool.select(new)))
             self._bags = np.concatenate([self._bags, new])
+            self._winners = final(self._pool, self._bags, np.concatenate(self._scores), self._count)
 
     @property
     def worst(self) -> float:
         """The score of the last of the pairs wanted."""
-        chosen = self.winners()
+        chosen = self._winners
         return chosen[-1].score if len(chosen) == self._count else -np.inf
 
     def winners(self) -> list[Choice]:
         """The best pairs."""
-        return final(self._pool, self._bags, np.concatenate(self._scores), self._count)
+        return self._winners
 
 
 def final(pool: Pool, bags: Array, scores: Array, count: int) -> list[Choice]:

@@ -4,12 +4,14 @@ Each thread multiplies its block and then runs a compiled kernel on the logits w
 thread meanwhile: two thread pools that wait for each other by spinning made the pass ten times slower.
 """
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import cycle, islice
 from typing import TypeVar
 
 import numpy as np
@@ -52,7 +54,22 @@ def use_threads(count: int) -> None:
 
 @cache
 def _workers(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="bagwise")
+    """Threads; where there is one for every core, each stays on its own.
+
+    After a rest, as between a person's answers, Linux may wake them all on the core of the one that waits for them: the
+    second begins when the first is done, and 2 ms of 7 are lost. Blocks are handed out one by one, so that a core which
+    others use as well does fewer of them. Fewer threads than cores may go anywhere: other processes may have as few.
+    """
+    homes = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+    if threads < len(homes):
+        homes = []
+    return ThreadPoolExecutor(threads, "bagwise", initializer=_settle, initargs=(cycle(homes),))
+
+
+def _settle(homes: Iterator[int]) -> None:
+    for home in islice(homes, 1):
+        with suppress(OSError):
+            os.sched_setaffinity(0, {home})
 
 
 @cache
@@ -106,9 +123,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_afresh)
 
 
-def split(offsets: Array, columns: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of bags, each about `LOGITS_PER_BLOCK` logits and at least one bag; a few for a few bags."""
-    rows_per_block = max(1, min(LOGITS_PER_BLOCK, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
+def split(offsets: Array, columns: int, logits: int = LOGITS_PER_BLOCK) -> list[tuple[int, int]]:
+    """Consecutive ranges of bags, each about so many logits and at least one bag; a few for a few bags."""
+    rows_per_block = max(1, min(logits, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
     bags, ranges, first = len(offsets) - 1, [], 0
     while first < bags:
         last = int(np.searchsorted(offsets, offsets[first] + rows_per_block, side="right")) - 1
@@ -118,9 +135,11 @@ def split(offsets: Array, columns: int) -> list[tuple[int, int]]:
     return ranges
 
 
-def each_block(offsets: Array, columns: int, work: Callable[[int, int], Result]) -> list[Result]:
+def each_block(
+    offsets: Array, columns: int, work: Callable[[int, int], Result], logits: int = LOGITS_PER_BLOCK
+) -> list[Result]:
     """`work(first, last)` for every block of bags; the results in the order of the blocks."""
-    ranges = split(offsets, columns)
+    ranges = split(offsets, columns, logits)
     threads = thread_count()
     with single_threaded_blas():
         if len(ranges) == 1 or threads == 1:
@@ -163,7 +182,7 @@ _scratch = threading.local()
 
 def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     """An array that this thread uses again; a fresh one for every block would cost a page fault every 4 KiB."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     key = f"{name}{np.dtype(dtype).char}"
     held: Array | None = getattr(_scratch, key, None)
     if held is None or held.size < size:

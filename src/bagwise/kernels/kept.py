@@ -27,16 +27,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from bagwise.kernels.blocks import each_block, scratch
+from bagwise.kernels.blocks import each_block, scratch, thread_count
 from bagwise.kernels.compile import Array, kernel
 from bagwise.kernels.instances import Instances
+from bagwise.kernels.moving import LOG2E, RANKS, move
 from bagwise.kernels.presence import bag_presence
-from bagwise.kernels.product import Linear, pack, padded, product_into
+from bagwise.kernels.product import Linear, padded, product_into
+from bagwise.kernels.sides import TINY, bags_together, nearest_sides, sides_room, softmax_room
 from bagwise.kernels.softmax import argmax_of, softmax_of
+from bagwise.kernels.vectors import LANES
 
-TINY = 1e-30
 SMALL = 1e-15
+LEAST = -1e38
+MOST_LOGITS_PER_BLOCK = 2**20
+BLOCKS_PER_THREAD = 4
 
 
 @dataclass(frozen=True)
@@ -47,20 +53,34 @@ class Move:
     by: Array
     along: Array
 
+    @classmethod
+    def none(cls, features: int, dtype: npt.DTypeLike) -> "Move":
+        """What leaves everything as it is."""
+        return cls(1.0, np.zeros((0, 0), dtype), np.zeros((0, features), dtype))
+
+    @property
+    def packed(self) -> tuple[Array, Array, float]:
+        """Directions, what they do, vector of classes by vector of classes, and the factor, as `moving` takes them."""
+        (classes, used), features = self.by.shape, self.along.shape[1]
+        rank, dtype = next(rank for rank in RANKS if rank >= used), self.by.dtype
+        along, by = np.zeros((rank, features), dtype), np.zeros((padded(classes), rank), dtype)
+        along[:used], by[:classes, :used] = self.along, self.by
+        vectors = by.reshape(len(by) // LANES, LANES, rank)
+        return along, np.ascontiguousarray(vectors.transpose(0, 2, 1)), self.keep
+
 
 Change = Move | Linear | None
 
 
-@kernel
-def _nearest_sides(e: Array, rest: Array, offsets: Array, spread: Array, sides: Array) -> None:
-    absent, present = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
-    half, tiny = e.dtype.type(0.5), e.dtype.type(TINY)
-    for b in range(sides.shape[0]):
-        rows = slice(offsets[b] - offsets[0], offsets[b + 1] - offsets[0])
-        bag_presence(e[rows], rest[rows], absent, present)
-        for c in range(sides.shape[1]):
-            more = present[c] * spread[b] + tiny
-            sides[b, c] = min(min(present[c] + more, absent[c] + more), half)
+class Moved(NamedTuple):
+    """Instances of some bags, their logits, and how these are to be moved."""
+
+    offsets: Array
+    x: Array
+    kept: Array
+    along: Array
+    by: Array
+    keep: float
 
 
 @kernel
@@ -91,9 +111,13 @@ def _add_row(e: Array, rest: float, diagonal: float, sums: Array, weighted: Arra
 
 @kernel
 def _longest(
-    e: Array,
-    rest: Array,
     offsets: Array,
+    x: Array,
+    kept: Array,
+    along: Array,
+    by: Array,
+    keep: float,
+    bias: Array,
     spread: Array,
     diagonal: Array,
     row_sum: Array,
@@ -101,58 +125,72 @@ def _longest(
     lengths: Array,
     absences: Array,
 ) -> None:
-    absent, present = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
-    sums, weighted, roots = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
-    zero, one, tiny, small = e.dtype.type(0), e.dtype.type(1), e.dtype.type(TINY), e.dtype.type(SMALL)
-    for b in range(lengths.shape[0]):
-        rows = slice(offsets[b] - offsets[0], offsets[b + 1] - offsets[0])
-        bag_presence(e[rows], rest[rows], absent, present)
-        sums[:] = zero
-        weighted[:] = zero
-        roots[:] = zero
-        for i in range(rows.start, rows.stop):
-            _add_row(e[i], rest[i], diagonal[i], sums, weighted, roots)
-        factor, more, together, apart = (one + spread[b]) * (one + spread[b]), spread[b], row_sum[b], overlap[b]
-        for c in range(lengths.shape[1]):
-            separately = weighted[c] + apart * max(roots[c] * roots[c] - sums[c], zero)
-            lengths[b, c] = math.sqrt(max(min(together * sums[c], separately), zero)) * factor + small
-            absences[b, c] = (absent[c] + present[c] * more) * (one + more) + tiny
+    columns, dtype = kept.shape[1], kept.dtype
+    room = np.empty((5, columns), dtype)
+    absent, present, sums, weighted, roots = room[0], room[1], room[2], room[3], room[4]
+    zero, one, tiny, small = dtype.type(0), dtype.type(1), dtype.type(TINY), dtype.type(SMALL)
+    e_room, rest_room = softmax_room(kept, offsets)
+    first = 0
+    while first < lengths.shape[0]:
+        last = bags_together(offsets, first)
+        start, stop = offsets[first] - offsets[0], offsets[last] - offsets[0]
+        move(x, kept, start, stop, along, by, keep)
+        softmax_of(kept[start:stop], bias, e_room[: stop - start], rest_room[: stop - start])
+        for b in range(first, last):
+            rows = slice(offsets[b] - offsets[first], offsets[b + 1] - offsets[first])
+            e, rest = e_room[rows], rest_room[rows]
+            bag_presence(e, rest, absent, present)
+            sums[:] = zero
+            weighted[:] = zero
+            roots[:] = zero
+            for i in range(e.shape[0]):
+                _add_row(e[i], rest[i], diagonal[start + rows.start + i], sums, weighted, roots)
+            factor, more, together, apart = (one + spread[b]) * (one + spread[b]), spread[b], row_sum[b], overlap[b]
+            for c in range(lengths.shape[1]):
+                separately = weighted[c] + apart * max(roots[c] * roots[c] - sums[c], zero)
+                lengths[b, c] = math.sqrt(max(min(together * sums[c], separately), zero)) * factor + small
+                absences[b, c] = (absent[c] + present[c] * more) * (one + more) + tiny
+        first = last
 
 
 @kernel
 def best_allowed(scores: Array, allowed: Array, best: Array) -> None:
     """The largest allowed score of every row; minus infinity where nothing is."""
     for b in range(scores.shape[0]):
-        best[b] = -np.inf
+        lowest = scores.dtype.type(LEAST)
+        top = lowest
         for c in range(scores.shape[1]):
-            if allowed[b, c] and scores[b, c] > best[b]:
-                best[b] = scores[b, c]
+            top = max(top, scores[b, c] if allowed[b, c] else lowest)
+        best[b] = top if top > lowest else -np.inf
 
 
 @dataclass(frozen=True)
 class KeptLogits:
-    """Logits (without bias) of all instances under some weights."""
+    """Logits (without bias) of all instances under some weights, and about where the largest of each is."""
 
     instances: Instances
     values: Array
+    tops: Array
 
     @classmethod
     def room(cls, instances: Instances, columns: int) -> "KeptLogits":
         """Room for them, to be filled by a first change."""
-        return cls(instances, np.empty((len(instances.x), padded(columns)), instances.precision))
+        rows, dtype = len(instances.x), instances.precision
+        return cls(instances, np.empty((rows, padded(columns)), dtype), np.zeros(rows, dtype))
 
     def nearest_sides(
         self, change: Change, bias: Array, spread: Array, classes: int, use: Callable[[int, int, Array], None]
     ) -> None:
         """Use(first, last, at most min(P1, P0) of their pairs) for every block of bags, after `change`."""
-        offsets = self.instances.offsets
+        padded_bias, offsets = LOG2E * Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
-        def block(e: Array, rest: Array, first: int, last: int) -> None:
-            sides = scratch("sides", (last - first, classes), e.dtype)
-            _nearest_sides(e, rest, offsets[first : last + 1], spread[first:last], sides)
+        def block(first: int, last: int, moved: Moved) -> None:
+            sides = sides_room(last - first, classes, self.values.shape[1], self.values.dtype)
+            bags, tops = slice(first, last), self.tops[offsets[first] : offsets[last]]
+            nearest_sides(*moved, tops, padded_bias, spread[bags], sides)
             use(first, last, sides)
 
-        self._each(change, bias, block)
+        self._each(change, block)
 
     def longest(
         self,
@@ -164,50 +202,32 @@ class KeptLogits:
         use: Callable[[int, int, Array, Array], None],
     ) -> None:
         """The same with at most the norm of d log P(absent)/d weights and at most P(absent)."""
-        offsets = self.instances.offsets
+        padded_bias, offsets = Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
-        def block(e: Array, rest: Array, first: int, last: int) -> None:
-            shape, bags = (last - first, classes), slice(first, last)
-            lengths, absences = scratch("lengths", shape, e.dtype), scratch("absences", shape, e.dtype)
+        def block(first: int, last: int, moved: Moved) -> None:
+            shape, bags, dtype = (last - first, classes), slice(first, last), self.values.dtype
+            lengths, absences = scratch("lengths", shape, dtype), scratch("absences", shape, dtype)
             diagonal = bounds.diagonal[offsets[first] : offsets[last]]
-            starts = offsets[first : last + 1]
-            _longest(
-                e, rest, starts, spread[bags], diagonal, bounds.row_sum[bags], bounds.overlap[bags], lengths, absences
-            )
+            of_bags = spread[bags], diagonal, bounds.row_sum[bags], bounds.overlap[bags]
+            _longest(*moved, padded_bias, *of_bags, lengths, absences)
             use(first, last, lengths, absences)
 
-        self._each(change, bias, block)
+        self._each(change, block)
 
-    def _each(self, change: Change, bias: Array, use: Callable[[Array, Array, int, int], None]) -> None:
-        """Change the logits of every block and use their soft-max while it is warm."""
-        offsets, apply = self.instances.offsets, self._applied(change)
-        padded_bias = Linear.padded_bias(bias, self.values.dtype)
+    def _each(self, change: Change, use: Callable[[int, int, Moved], None]) -> None:
+        """Use(first, last, the logits of these bags and how they are to be moved) for every block of bags."""
+        offsets, kept, x = self.instances.offsets, self.values, self.instances
+        packed = (change if isinstance(change, Move) else Move.none(x.x.shape[1], kept.dtype)).packed
 
         def block(first: int, last: int) -> None:
             rows = slice(offsets[first], offsets[last])
-            kept = self.values[rows]
-            apply(rows, kept)
-            e, rest = scratch("logits", kept.shape, kept.dtype), scratch("rest", (len(kept),), kept.dtype)
-            softmax_of(kept, padded_bias, e, rest)
-            use(e, rest, first, last)
+            features = x.rows(rows)
+            if isinstance(change, Linear):
+                product_into(kept[rows], features, change.packed, 0.0)
+            use(first, last, Moved(offsets[first : last + 1], features, kept[rows], *packed))
 
-        each_block(offsets, self.values.shape[1], block)
-
-    def _applied(self, change: Change) -> Callable[[slice, Array], None]:
-        if change is None:
-            return lambda _rows, _kept: None
-        x = self.instances
-        if isinstance(change, Linear):
-            anew = change
-            return lambda rows, kept: product_into(kept, x.rows(rows), anew.packed, 0.0)
-        along, by, keep, rank = pack(change.along), pack(change.by), change.keep, len(change.along)
-
-        def move(rows: slice, kept: Array) -> None:
-            part = scratch("along", (len(kept), padded(rank)), kept.dtype)
-            product_into(part, x.rows(rows), along, 0.0)
-            product_into(kept, part[:, :rank], by, keep)
-
-        return move
+        each = -(-kept.size // (BLOCKS_PER_THREAD * thread_count()))
+        each_block(offsets, kept.shape[1], block, min(each, MOST_LOGITS_PER_BLOCK))
 
 
 def radii(instances: Instances) -> Array:

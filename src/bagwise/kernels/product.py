@@ -61,7 +61,7 @@ def _tile(rows: int, count: int) -> Any:
         for cell in cells:
             vectors.store(builder.load(sums[cell]), out, place(cell))
 
-    return compiled(6, False, write)
+    return compiled("iiiiii", False, write)
 
 
 _tile_1, _tile_2, _tile_3, _tile_4 = (_tile(ROWS_OF[count], count) for count in range(1, 5))

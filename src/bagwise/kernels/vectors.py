@@ -7,6 +7,7 @@ addresses in bytes.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -51,6 +52,19 @@ class Vectors(NamedTuple):
         """Write a vector `offset` bytes behind `start`."""
         self.builder.store(value, self.address(start, offset, self.kind), align=self.size)
 
+    def constant(self, value: float) -> Any:
+        """The same number, known beforehand, in every lane."""
+        return ir.Constant(self.kind, [value] * LANES)
+
+    def pick(self, a: Any, b: Any, lanes: list[int]) -> Any:
+        """These lanes of two vectors, those of the second counted on from those of the first."""
+        return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
+
+    def number_at(self, start: Any, offset: Any) -> Any:
+        """The number `offset` bytes behind `start`, in every lane."""
+        pointer = self.address(start, offset, self.number)
+        return self.spread(self.builder.load(pointer, align=self.size))
+
     def spread(self, value: Any) -> Any:
         """One number in every lane."""
         nothing = ir.Constant(self.kind, ir.Undefined)
@@ -63,12 +77,31 @@ class Vectors(NamedTuple):
         function = cgutils.get_or_insert_function(self.builder.module, three, f"llvm.fma.{self.name}")
         return self.builder.call(function, [a, b, c])
 
-    def prefetch(self, address: Any) -> None:
-        """Have the memory at this address fetched, which need not exist."""
+    def whole(self, value: Any) -> Any:
+        """The nearest whole numbers."""
+        one = ir.FunctionType(self.kind, [self.kind])
+        return self.builder.call(
+            cgutils.get_or_insert_function(self.builder.module, one, f"llvm.rint.{self.name}"), [value]
+        )
+
+    def larger(self, a: Any, b: Any) -> Any:
+        """The larger of two vectors, lane by lane."""
+        return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
+
+    def smaller(self, a: Any, b: Any) -> Any:
+        """The smaller of two vectors, lane by lane."""
+        return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
+
+    def prefetch(self, address: Any, near: bool = True) -> None:
+        """Have the memory at this address fetched, which need not exist; not `near`: to the second level of the cache.
+
+        The first level waits for a few dozen lines at a time and no more, which is too few for what comes slowly.
+        """
         whole, byte = ir.IntType(32), ir.IntType(8).as_pointer()
         four = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
         function = cgutils.get_or_insert_function(self.builder.module, four, "llvm.prefetch.p0")
-        self.builder.call(function, [self.builder.inttoptr(address, byte), whole(0), whole(3), whole(1)])
+        place = whole(3 if near else 2)
+        self.builder.call(function, [self.builder.inttoptr(address, byte), whole(0), place, whole(1)])
 
     def variable(self, value: Any) -> Any:
         """A vector that changes."""
@@ -95,37 +128,27 @@ class Vectors(NamedTuple):
         return self.builder.call(function, [self.number(0.0), value], fastmath=("reassoc",))
 
 
-def compiled(arguments: int, returns: bool, write: Callable[..., Any]) -> Any:
-    """An intrinsic of so many whole numbers and one more, `like`, whose type is that of the numbers in memory."""
+def compiled(arguments: str, returns: bool, write: Callable[..., Any]) -> Any:
+    """An intrinsic of these arguments, `i` a whole number and `f` one of the numbers in memory, whose type `like` has.
 
-    def generator(like: Any) -> Callable[..., Any]:
-        def generate(context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+    `like` comes last. `write` gets the vectors and all arguments, and returns the result where there is one.
+    """
+
+    def typed(_context: Any, *given: Any) -> Any:
+        like = given[-1]
+
+        def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
             number = ir.FloatType() if like == types.float32 else ir.DoubleType()
-            result = write(Vectors(builder, number), *given)
+            result = write(Vectors(builder, number), *values)
             return result if returns else context.get_dummy_value()
 
-        return generate
+        kinds = [types.intp if kind == "i" else like for kind in arguments]
+        return (like if returns else types.void)(*kinds, like), generate
 
-    def signature(like: Any) -> Any:
-        return (like if returns else types.void)(*[types.intp] * arguments, like)
-
-    if arguments == 2:
-
-        def two(_context: Any, _a: Any, _b: Any, like: Any) -> Any:
-            return signature(like), generator(like)
-
-        return intrinsic(two)
-    if arguments == 4:
-
-        def four(_context: Any, _a: Any, _b: Any, _c: Any, _d: Any, like: Any) -> Any:
-            return signature(like), generator(like)
-
-        return intrinsic(four)
-
-    def six(_context: Any, _a: Any, _b: Any, _c: Any, _d: Any, _e: Any, _f: Any, like: Any) -> Any:
-        return signature(like), generator(like)
-
-    return intrinsic(six)
+    names = ["context", *(f"argument_{place}" for place in range(len(arguments))), "like"]
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return intrinsic(typed)
 
 
 def _below_top(vectors: Vectors, row: Any, bias: Any, out: Any, count: Any, _like: Any) -> None:
@@ -135,8 +158,7 @@ def _below_top(vectors: Vectors, row: Any, bias: Any, out: Any, count: Any, _lik
     with vectors.each(count) as offset:
         z = builder.fadd(vectors.load(row, offset), vectors.load(bias, offset))
         vectors.store(z, out, offset)
-        before = builder.load(top)
-        builder.store(builder.select(builder.fcmp_ordered(">", z, before), z, before), top)
+        builder.store(vectors.larger(z, builder.load(top)), top)
     largest = vectors.spread(vectors.largest(builder.load(top)))
     with vectors.each(count) as offset:
         vectors.store(builder.fsub(vectors.load(out, offset), largest), out, offset)
@@ -158,8 +180,8 @@ def _rest_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
     return builder.fadd(vectors.total(builder.load(below)), builder.sitofp(others, vectors.number))
 
 
-below_top = compiled(4, False, _below_top)
+below_top = compiled("iiii", False, _below_top)
 """below_top(row, bias, out, vectors, like): out <- row + bias - the largest number of it."""
 
-rest_of = compiled(2, True, _rest_of)
+rest_of = compiled("ii", True, _rest_of)
 """rest_of(row, vectors, like): sum of a row's numbers but for one of those that are 1."""

@@ -7,8 +7,14 @@ directions. They are found by products with a fixed random matrix, `keep` by wha
     left = max_c || W'_c - keep W_c - by_c along ||
 
 is computed from the very numbers that move the logits. By Cauchy and Schwarz a logit of instance x moved as `Move` says
-is right within ||x|| left, whatever the update was. To that comes rounding, bounded as usual: a sum of n products is
-off by at most u times the sum of the absolute partial sums, u the unit roundoff.
+is right within ||x|| left, whatever the update was. Fewer directions cost less and leave more: their own order is that
+of the principal axes, and no more of them are used than it takes to leave as little as is wanted.
+
+To that comes rounding, bounded as usual: a sum of n products is off by at most u times the sum of the absolute partial
+sums, u the unit roundoff; or by h u times the sum of the absolute products where no product takes part in more than h
+roundings. In `kernels.moving` h is features/LANES + 3 for a product with a direction (in lanes, then across them), one
+more for every feature that fills no vector, and one for each of the `rank` terms of the sum over directions. What was
+kept is multiplied and added last, which rounds twice.
 """
 
 from dataclasses import dataclass
@@ -19,8 +25,10 @@ import numpy.typing as npt
 
 from bagwise.kernels import Array
 from bagwise.kernels.kept import Move
+from bagwise.kernels.moving import RANKS
+from bagwise.kernels.vectors import LANES
 
-RANK = 12
+RANK = RANKS[-1]
 
 
 @dataclass(frozen=True)
@@ -38,12 +46,12 @@ class Motion:
     rounding: float
 
     @classmethod
-    def between(cls, before: Array, after: Array) -> "Motion":
-        """The best description with `RANK` directions, in the precision of `after`."""
+    def between(cls, before: Array, after: Array, enough: float = 0.0) -> "Motion":
+        """The best description with up to `RANK` directions, in the precision of `after`; `enough` may be left."""
         classes = _directions(after - before)
         keep = float(after.dtype.type(1 + _shrinkage(after - before, before, classes)))
         difference = after - keep * before
-        along = _orthonormal(difference.T @ classes.T)
+        along = _principal(difference, _orthonormal(difference.T @ classes.T), enough)
         used = along.astype(after.dtype)
         by = (difference @ along.T).astype(after.dtype)
         reached = keep * before + by.astype(float) @ used
@@ -63,6 +71,15 @@ def _directions(difference: Array) -> Array:
 def _orthonormal(columns: Array) -> Array:
     """Rows that span what the columns do."""
     return np.ascontiguousarray(np.linalg.qr(columns)[0].T)
+
+
+def _principal(difference: Array, along: Array, enough: float) -> Array:
+    """The directions turned to the principal axes; as few, of those that kernels know, as leave `enough`."""
+    by = difference @ along.T
+    axes = np.linalg.eigh(by.T @ by)[1][:, ::-1]
+    tails = np.cumsum(((by @ axes) ** 2)[:, ::-1], axis=1).max(axis=0)[::-1]
+    fewest = next((rank for rank in RANKS[1:] if rank >= len(along) or tails[rank] <= enough**2), RANK)
+    return np.asarray(axes[:, :fewest].T @ along)
 
 
 @cache
@@ -88,9 +105,10 @@ def _shrinkage(difference: Array, start: Array, classes: Array) -> float:
 
 def _rounding(start: Array, by: Array, along: Array) -> float:
     """What the two products of a move add, for an instance of length 1."""
-    carried = float(np.abs(by.astype(float)).sum(axis=1).max())
-    rank = len(along)
-    return unit_of(by.dtype) * ((_climb(along) + rank + 4) * carried + (rank + 4) * longest(start))
+    carried = float(np.abs(by.astype(float)).sum(axis=1).max(initial=0))
+    rank, features = along.shape
+    terms = features // LANES + 3 + features % LANES + rank
+    return float(unit_of(by.dtype) * ((terms + 2) * carried + 2 * longest(start)))
 
 
 def _climb(rows: Array) -> float:
