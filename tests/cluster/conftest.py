@@ -1,11 +1,11 @@
-"""One small cluster for all tests of this folder that run in one process."""
+"""A small cluster for the tests of every file of this folder."""
 
 import pytest
 
 from tests.ray_here import ray_here
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def cluster():
     """Its address."""
     with ray_here() as address:
