@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import wait
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from bagwise.model import MIMLClassifier
 from bagwise.project import replay
 from bagwise.project.events import Event
 from bagwise.project.noise import People
-from bagwise.project.rankings import Ranking
+from bagwise.project.rankings import Ranking, wait_for
 from bagwise.project.teaching import Teaching
 
 CLOSING_SECONDS = 10.0
@@ -72,7 +71,7 @@ class Apart(Teaching):
             if self.rankings.closed:
                 return None
             for published, _ in self.rankings.waits(after, 1, patiently=True):
-                wait([published])
+                wait_for(published, None)
         return found
 
     def _begin(self) -> None:

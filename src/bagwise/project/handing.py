@@ -6,7 +6,6 @@ Everybody who asks at the same time is served in one transaction.
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import wait
 from dataclasses import dataclass
 from itertools import islice
 
@@ -18,7 +17,7 @@ from bagwise.model import MIMLClassifier
 from bagwise.project import store
 from bagwise.project.events import Event, Pair
 from bagwise.project.names import refuse_bad_name
-from bagwise.project.rankings import Ranking, Turn, Wait
+from bagwise.project.rankings import Ranking, Turn, Wait, wait_for
 from bagwise.project.record import Record
 
 SPARE_CANDIDATES = 60
@@ -73,7 +72,7 @@ class Handing:
         """Those still open from before, then the best that nobody has; wait where there is nothing to hand out yet."""
         for tried in range(TRIES):
             for published, seconds in self.waits(count, tried):
-                wait([published], seconds)
+                wait_for(published, seconds)
             (asked,) = self.hand_out([Asker(annotator, count)])
             if asked is not None:
                 return asked

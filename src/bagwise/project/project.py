@@ -8,7 +8,6 @@ import contextlib
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import wait
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,7 @@ from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
 from bagwise.project.partitioning import partition
-from bagwise.project.rankings import Ranking, Wait
+from bagwise.project.rankings import Ranking, Wait, wait_for
 from bagwise.project.record import Record, Teacher
 from bagwise.project.saying import Said, Saying, or_refused
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
@@ -280,7 +279,7 @@ class Project:
     def make_ready(self) -> None:
         """Wait until there is something to hand out."""
         for published, seconds in self.waits(1, tried=1):
-            wait([published], seconds)
+            wait_for(published, seconds)
 
     def hand_out(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
         """`ask` for several people at once, without waiting; None for whoever has to wait for more questions."""

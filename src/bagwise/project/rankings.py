@@ -18,11 +18,25 @@ from bagwise.project.noise import People
 
 PATIENCE = 0.1
 """Seconds: what takes longer no longer feels immediate."""
+FIRST_LOOK, LONGEST_PAUSE = 0.0005, 0.008
 RECENT = 3
 """Where each of so many rankings took longer than anybody waits, nobody waits for the next in vain."""
 
 Wait = tuple[Future[None], float | None]
 """What to wait for, and for how many seconds; None: until it is there."""
+
+
+def wait_for(published: Future[None], seconds: float | None) -> None:
+    """Until it is there, but no longer than so many seconds; it is looked at now and then.
+
+    Whoever waits on a lock and is interrupted (Ctrl-C) in the moment of waking may keep that lock for ever, and then
+    whoever publishes, or closes, waits for it for ever.
+    """
+    until = time.monotonic() + (float("inf") if seconds is None else seconds)
+    pause = FIRST_LOOK
+    while not published.done() and time.monotonic() < until:
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
 
 
 class Turn(NamedTuple):
