@@ -15,6 +15,8 @@ from bagwise.project.schema import VERSION
 from bagwise.project.settings import Settings
 
 DATABASE = "bagwise.db"
+TRUTH = "truth.npz"
+TUNED = "tuned.jsonl"
 BACKUPS = "backups"
 
 

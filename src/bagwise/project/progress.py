@@ -7,7 +7,8 @@ the model is right.
 from dataclasses import dataclass
 
 from bagwise.project.estimating import Estimating
-from bagwise.project.project import TRUTH, Project
+from bagwise.project.opening import TRUTH
+from bagwise.project.project import Project
 from bagwise.project.quality import Report
 from bagwise.project.status import Status, status_of
 from bagwise.project.truth import TrueQuality

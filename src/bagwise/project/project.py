@@ -4,11 +4,9 @@ Several processes may have one project open: questions are leased through the da
 same events in the same order.
 """
 
-import contextlib
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,9 +17,10 @@ from bagwise.errors import BagwiseError
 from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier, Trial, choose_settings
-from bagwise.project import cutting, parted, replay, storage, store
+from bagwise.project import cutting, parted, replay, store
 from bagwise.project import media as kept
 from bagwise.project.apart import Apart
+from bagwise.project.backup import back_up
 from bagwise.project.changing import Changing
 from bagwise.project.database import Database
 from bagwise.project.events import Event, Pair, Votes
@@ -39,9 +38,6 @@ from bagwise.project.sharing import refuse_unparted
 from bagwise.project.store import Contents
 from bagwise.project.teaching import Teaching
 from bagwise.project.working import Each, in_processes
-
-TRUTH = "truth.npz"
-TUNED = "tuned.jsonl"
 
 
 class Project:
@@ -367,27 +363,7 @@ class Project:
 
     def backup(self, target: str | Path) -> Path:
         """A complete copy that is a project of its own, its answers in SQLite whatever they are in here."""
-        place = Path(target)
-        if place.exists():
-            raise BagwiseError(f"{place} is there already: a backup never overwrites anything.")
-        unfinished = place.resolve().with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
-        try:
-            unfinished.mkdir(parents=True)
-            self.database.copy_to(unfinished / DATABASE)
-            data = storage.copy(self.folder, self.settings.data, unfinished)
-            for extra in (TRUTH, TUNED):
-                with contextlib.suppress(FileNotFoundError):
-                    shutil.copyfile(self.folder / extra, unfinished / extra)
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copytree(self.folder / replay.FOLDER, unfinished / replay.FOLDER)
-            kept.copy(self.folder, unfinished)
-            replace(self.settings, database="", data=data).write(unfinished)
-            unfinished.replace(place)
-        except OSError as error:
-            raise BagwiseError(f"The backup {place} cannot be written: {error.strerror or error}.") from None
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-        return place
+        return back_up(self.folder, self.settings, self.database, Path(target))
 
 
 def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> PredictionTable:

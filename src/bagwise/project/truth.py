@@ -16,7 +16,8 @@ from bagwise.errors import FileError
 from bagwise.kernels import Array
 from bagwise.metrics import bag_accuracy, hamming_loss
 from bagwise.project import replay
-from bagwise.project.project import TRUTH, Project
+from bagwise.project.opening import TRUTH
+from bagwise.project.project import Project
 
 LEARNED_AT_ONCE = 200
 

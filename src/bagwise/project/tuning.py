@@ -11,7 +11,8 @@ from typing import Any
 
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.model.features import CURVED
-from bagwise.project.project import TUNED, Project
+from bagwise.project.opening import TUNED
+from bagwise.project.project import Project
 from bagwise.project.settings import CURVED_SCALING, Learning, Settings
 
 
