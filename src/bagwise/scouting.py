@@ -15,9 +15,10 @@ after class until it is explained. It is not held against a cluster that it may 
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from bagwise.kernels import Array, Instances
+from bagwise.kernels.clustering import ROWS_AT_A_TIME, k_means, nearness_to
+from bagwise.kernels.elementary import expm1_nonpositive, log1p
 from bagwise.kernels.product import Linear
 from bagwise.labels import Labels
 from bagwise.ledger import Totals
@@ -28,7 +29,6 @@ ROUNDS = 20
 DENIED = 0.1
 MOST_DENIALS = 64
 MOST_CLUSTERED = 20_000
-ROWS_AT_A_TIME = 1 << 13
 
 
 def sample(instances: Instances, first_row: int = 0, all_rows: int | None = None) -> Array:
@@ -50,17 +50,15 @@ class Landmarks:
         """Cluster the sample."""
         wanted = min(max(2, CLUSTERS_PER_CLASS * classes), MOST_CLUSTERS)
         count = min(wanted, len(np.unique(sampled, axis=0)))
-        return cls(KMeans(count, n_init=1, max_iter=ROUNDS, random_state=seed).fit(sampled).cluster_centers_)
+        return cls(k_means(sampled, count, ROUNDS, seed))
 
     def clusters(self, instances: Instances) -> Array:
         """Which clusters every bag has, (bags x clusters) of 0 and 1.
 
-        The nearest centre is where x.c - |c|^2/2 is largest; each number depends on its row alone, so that a bag has
-        the same clusters wherever it lies.
+        How near a row is to a centre depends on the row alone, so that a bag has the same clusters wherever it lies.
         """
-        centres = np.ascontiguousarray(self.centres, instances.precision)
-        nearness = Linear(centres, -0.5 * np.einsum("ij,ij->i", centres, centres))
-        has = np.zeros((len(instances.offsets) - 1, len(centres)), np.float32)
+        nearness = nearness_to(np.ascontiguousarray(self.centres, instances.precision))
+        has = np.zeros((len(instances.offsets) - 1, len(self.centres)), np.float32)
         bag = np.repeat(np.arange(len(has)), np.diff(instances.offsets))
         for start in range(0, len(instances.x), ROWS_AT_A_TIME):
             rows = instances.transformed(start, min(start + ROWS_AT_A_TIME, len(instances.x)))
@@ -77,17 +75,20 @@ def unfound(totals: Totals) -> Array:
 def suspicion(clusters: Array, labels: Labels) -> Array:
     """P(cluster is of class), (clusters x classes), from the labelled bags, their clusters and labels."""
     lacking = (labels.known & ~labels.value).astype(np.float32)
-    weight = DENIED ** (clusters.T @ lacking)
+    denials = (clusters.T @ lacking).astype(np.int64)
+    weight = np.cumprod([1.0] + [DENIED] * int(denials.max(initial=0)), dtype=np.float32)[denials]
     return np.asarray(weight / (1 + weight.sum(axis=1, keepdims=True)))
 
 
 def scores(clusters: Array, is_class: Array, looked_for: Array) -> Array:
     """Score every pair of the bags with these clusters, larger = ask sooner; 0 for classes that are not looked for."""
-    not_there = Linear(np.ascontiguousarray(np.log1p(-is_class).T), np.zeros(is_class.shape[1], is_class.dtype))
+    not_there = Linear(
+        np.ascontiguousarray(log1p(-is_class).T, is_class.dtype), np.zeros(is_class.shape[1], is_class.dtype)
+    )
     found = np.zeros((len(clusters), is_class.shape[1]))
     columns = np.flatnonzero(looked_for)
     for start in range(0, len(clusters), ROWS_AT_A_TIME):
         part = clusters[start : start + ROWS_AT_A_TIME]
-        yes = -np.expm1(not_there.logits(part)[0][:, columns])
+        yes = -expm1_nonpositive(not_there.logits(part)[0][:, columns])
         found[start : start + len(part), columns] = yes / np.sqrt(part.sum(axis=1, keepdims=True))
     return found

@@ -42,6 +42,8 @@ MOST_KEPT = 1 << 29
 FIRST_LOOK = 32
 MOST_LOOKED_AT = 0.25
 MOST_LEFT = 0.02
+MOST_OFF = 8.0
+"""Logits that may be off by more say nothing: such a bag has no ceiling and is scored."""
 ENOUGH = 0.0015
 WORN = 0.25
 LONGEST_PAUSE = 64
@@ -161,12 +163,14 @@ class Selection:
         if self._followed is None:
             return None
         of_gradients = criteria.rises_with(criterion) == "gradient_length"
-        logits, bias, spread = self._followed.logits, scorer.folded[1], self._spread_of_kept(scorer, of_gradients)
+        off = self._off(scorer)
+        logits, bias, spread = self._followed.logits, scorer.folded[1], self._spread(scorer, off, of_gradients)
         askable, ceilings = pool.askable, np.empty(pool.shape[0])
 
         def hope(first: int, last: int, **values: Array) -> None:
             hopeful = pool.between(first, last).imagined(**values)
             best_allowed(score(hopeful), askable[first:last], ceilings[first:last])
+            ceilings[first:last][off[first:last] > MOST_OFF] = np.inf
 
         if not of_gradients:
             logits.nearest_sides(
@@ -220,16 +224,22 @@ class Selection:
         self.statistics.products += 1
         return Linear(weights, bias)
 
-    def _spread_of_kept(self, scorer: Scorer, of_gradients: bool) -> Array:
-        """By which share P(present) of a bag, or ||k_i||, may differ from what the kept logits say."""
+    def _off(self, scorer: Scorer) -> Array:
+        """By how much a kept logit of every bag may be off."""
         followed, (weights, bias) = self._followed, scorer.folded
         assert followed is not None
-        unit, sizes, classes = unit_of(weights.dtype), np.diff(scorer.instances.offsets), len(weights)
+        unit = unit_of(weights.dtype)
         slack = longest(weights - followed.reached) + followed.rounding + fresh_slack(weights)
         slack += 4 * unit * longest(weights)
-        off = slack * followed.radius + 8 * unit * float(np.abs(bias).max(initial=0)) + exponential_off(weights.dtype)
+        return slack * followed.radius + 8 * unit * float(np.abs(bias).max(initial=0)) + exponential_off(weights.dtype)
+
+    def _spread(self, scorer: Scorer, off: Array, of_gradients: bool) -> Array:
+        """By which share P(present) of a bag, or ||k_i||, may differ from what the kept logits say."""
+        weights, sizes = scorer.folded[0], np.diff(scorer.instances.offsets)
+        unit, classes = unit_of(weights.dtype), len(weights)
         roundings = (sizes + 2) * (2 * classes + 100) if of_gradients else 6 * (sizes + 2) + classes + 120
-        return (1.001 * (np.expm1(2 * off) + 2 * unit * roundings)).astype(weights.dtype)
+        spread = np.expm1(2 * np.minimum(off, MOST_OFF)) + 2 * unit * roundings
+        return (1.001 * spread).astype(weights.dtype)
 
 
 class Contest:

@@ -24,7 +24,7 @@ from bagwise.kernels.device import Resident, bag_probabilities, gradient_lengths
 from bagwise.kernels.kept import radii
 from bagwise.model.motion import fresh_slack, longest, unit_of
 from bagwise.model.pool import Part, Pool, Scorer
-from bagwise.selection import Selection
+from bagwise.selection import MOST_OFF, Selection
 
 OF_PRODUCTS = 64
 LEAST = 1e-30
@@ -68,10 +68,12 @@ class DeviceSelection(Selection):
             self._of, self._resident = scorer.instances, Resident.of(scorer.instances, self._device)
             self._radius = torch.as_tensor(radii(scorer.instances), device=self._resident.device)
             self._sizes = torch.diff(self._resident.offsets).double()
-        at_best = self._at_best(scorer, criteria.rises_with(criterion), self._share(scorer))
+        off = self._off_on_device(scorer)
+        at_best = self._at_best(scorer, criteria.rises_with(criterion), self._share(scorer, off))
         scores: Any = criteria.get(criterion)(OnDevice(pool, self._resident, at_best))
         best: torch.Tensor = scores.masked_fill_(self._taken(pool), -torch.inf).amax(1).double()
-        return best * (1 + 64 * unit_of(scorer.instances.x.dtype))
+        best *= 1 + 64 * unit_of(scorer.instances.x.dtype)
+        return best.masked_fill_(off > MOST_OFF, torch.inf)
 
     def _highest(self, ceilings: torch.Tensor, count: int) -> Array:
         return np.asarray(ceilings.topk(min(count, len(ceilings))).indices.cpu().numpy())
@@ -106,15 +108,19 @@ class DeviceSelection(Selection):
         length += 4 * 2**0.5 * share * self._resident.longest_seen[:, None] * surprise
         return {"gradient_norm": length, "absent": absent + (1 - absent) * share + LEAST}
 
-    def _share(self, scorer: Scorer) -> torch.Tensor:
-        """By which share P(present) of a bag may differ from what the device says."""
+    def _off_on_device(self, scorer: Scorer) -> torch.Tensor:
+        """By how much a logit of every bag may be off there."""
         weights, bias = scorer.folded
         unit = unit_of(weights.dtype)
         in_any_order = (weights.shape[1] + OF_PRODUCTS) * unit * longest(weights.astype(float))
         slack = fresh_slack(weights) + in_any_order
-        off = slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
-        rounding = (self._sizes + 2) * ((2 * len(weights) + 100) * unit)
-        return 1.001 * (torch.expm1(2 * off) + 2 * rounding)
+        return slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
+
+    def _share(self, scorer: Scorer, off: torch.Tensor) -> torch.Tensor:
+        """By which share P(present) of a bag may differ from what the device says."""
+        weights = scorer.folded[0]
+        rounding = (self._sizes + 2) * ((2 * len(weights) + 100) * unit_of(weights.dtype))
+        return 1.001 * (torch.expm1(2 * off.clamp(max=MOST_OFF)) + 2 * rounding)
 
     def _count_in(self, share: float) -> None:
         self.statistics.add(share)

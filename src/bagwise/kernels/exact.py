@@ -15,12 +15,12 @@ FOLDS = 3
 
 def splitters(largest: Array, count: int) -> Array:
     """The numbers T, (FOLDS x columns), for sums of `count` terms that are at most `largest` in every column."""
-    exponent = np.frexp(largest)[1].astype(float)
-    room = float(np.ceil(np.log2(max(count, 2))))
+    exponent = np.frexp(largest)[1]
+    room = (max(count, 2) - 1).bit_length()
     found = []
     for _ in range(FOLDS):
         with np.errstate(over="ignore"):
-            found.append(1.5 * np.exp2(exponent + room))
+            found.append(np.ldexp(1.5, exponent + room))
         exponent = exponent + room - 53
     return np.array(found)
 

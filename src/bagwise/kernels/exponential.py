@@ -5,7 +5,8 @@
 The series stops where its remainder is below rounding (r^8/8! = 5e-9 in float32, r^13/13! = 2e-16 in float64).
 exp(0) is exactly 1, which the soft-max relies on; below the range of normal numbers the result is exactly 0.
 x <= 0, so cutting off x log2(e) - 1/2 rounds to the nearest k; `math.floor` would give a long integer, which is slower.
-The C library's exp is called one number at a time and costs three times the whole scoring pass.
+The C library's exp is called one number at a time, costs three times the whole scoring pass, and is another function on
+another processor.
 """
 
 import math
@@ -15,7 +16,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic, overload
+
+cgutils: Any = _cgutils
 
 
 def _write_exponent(_context: Any, _exponent: Any, like: Any) -> Any:
@@ -38,6 +42,21 @@ def _write_exponent(_context: Any, _exponent: Any, like: Any) -> Any:
 _two_to_the: Any = intrinsic(_write_exponent)
 
 
+def _write_fused(_context: Any, a: Any, _b: Any, _c: Any) -> Any:
+    number, name = (ir.FloatType(), "f32") if a == types.float32 else (ir.DoubleType(), "f64")
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        three = ir.FunctionType(number, [number] * 3)
+        function = cgutils.get_or_insert_function(builder.module, three, f"llvm.fma.{name}")
+        return builder.call(function, arguments)
+
+    return a(a, a, a), generate
+
+
+fused: Any = intrinsic(_write_fused)
+"""fused(a, b, c): a b + c, rounded once, inside compiled code."""
+
+
 def exp_of_nonpositive(x: float) -> float:
     """exp(x) for x <= 0, inside compiled code and out of it."""
     return math.exp(x)
@@ -56,8 +75,9 @@ def _single() -> Callable[[Any], Any]:
         y = max(x, lowest)
         k = np.int32(y * log2e - half)
         n = np.float32(k)
-        r = (y - n * ln2_high) - n * ln2_low
-        series = c0 + r * (c1 + r * (c2 + r * (c3 + r * (c4 + r * (c5 + r * (c6 + r * c7))))))
+        r = fused(-n, ln2_low, fused(-n, ln2_high, y))
+        upper = fused(r, fused(r, fused(r, c7, c6), c5), c4)
+        series = fused(r, fused(r, fused(r, fused(r, upper, c3), c2), c1), c0)
         return series * _two_to_the(k, x) if x >= lowest else zero
 
     return single
@@ -72,9 +92,10 @@ def _double() -> Callable[[Any], Any]:
         y = max(x, lowest)
         k = np.int32(y * log2e - half)
         n = np.float64(k)
-        r = (y - n * ln2_high) - n * ln2_low
-        upper = c6 + r * (c7 + r * (c8 + r * (c9 + r * (c10 + r * (c11 + r * c12)))))
-        series = c0 + r * (c1 + r * (c2 + r * (c3 + r * (c4 + r * (c5 + r * upper)))))
+        r = fused(-n, ln2_low, fused(-n, ln2_high, y))
+        top = fused(r, fused(r, fused(r, fused(r, c12, c11), c10), c9), c8)
+        upper = fused(r, fused(r, fused(r, fused(r, top, c7), c6), c5), c4)
+        series = fused(r, fused(r, fused(r, fused(r, upper, c3), c2), c1), c0)
         return series * _two_to_the(k, x) if x >= lowest else zero
 
     return double

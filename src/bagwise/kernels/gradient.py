@@ -11,6 +11,7 @@ from bagwise.kernels.joint import bag_joint_likelihood
 from bagwise.kernels.likelihood import bag_likelihood, no_flips
 from bagwise.kernels.product import Linear, precise
 from bagwise.kernels.softmax import softmax_rows
+from bagwise.kernels.sums import column_sums, transposed_product
 
 
 @kernel
@@ -31,7 +32,7 @@ def _likelihood_block(
 ) -> float:
     """Log-likelihood of the bags first..last; `logits` are overwritten by its derivative."""
     softmax_rows(logits, padded_bias, rest)
-    room = np.empty((3, logits.shape[1]), logits.dtype)
+    room = np.empty((4, logits.shape[1]), logits.dtype)
     base, total = offsets[first], 0.0
     for b in range(first, last):
         rows = slice(offsets[b] - base, offsets[b + 1] - base)
@@ -68,8 +69,7 @@ def log_likelihood_and_gradient(
         total = _likelihood_block(
             logits, padded_bias, rest, offsets, first, last, value, known, rates, together, rows, weights, bias
         )
-        by_logit = logits[:, :columns]
-        return total, by_logit.T @ rows, by_logit.sum(axis=0)
+        return total, transposed_product(logits, rows, columns), column_sums(logits, columns)
 
     total, by_weight, by_bias = 0.0, np.zeros(weights.shape), np.zeros(columns)
     for part, weight_part, bias_part in each_block(offsets, columns, block):

@@ -26,6 +26,8 @@ from bagwise.kernels.instances import Instances
 from bagwise.kernels.presence import bag_presence
 from bagwise.kernels.product import Linear
 from bagwise.kernels.softmax import argmax_of, softmax_rows
+from bagwise.kernels.sums import gram_into, inner, transposed_product
+from bagwise.kernels.vectors import LANES, dot_of
 
 LARGEST_GRAM = 2048
 
@@ -60,30 +62,22 @@ def _fill_rows(e: Array, rest: Array, p: Array, q: Array, u: Array, top: Array) 
 def _squared_lengths(gram: Array, p: Array, q: Array, u: Array, top: Array, squared: Array) -> None:
     rows, columns = p.shape
     zero, two = p.dtype.type(0), p.dtype.type(2)
+    stride, vectors = p.strides[0], columns // LANES
     for c in range(columns):
         squared[c] = zero
     for i in range(rows):
         for j in range(i + 1):
             k = gram[i, j] if i == j else two * gram[i, j]
-            overlap = zero
-            rest_i = zero
-            rest_j = zero
-            same_top = top[i] == top[j]
-            if same_top:
-                for t in range(columns):
-                    overlap += p[i, t] * p[j, t]
-                    rest_i += u[i, t] * u[j, t]
-                m = top[i]
-                squared[m] += k * (p[i, m] * p[j, m] * rest_i)
+            p_i, p_j = p.ctypes.data + i * stride, p.ctypes.data + j * stride
+            u_i, u_j = u.ctypes.data + i * stride, u.ctypes.data + j * stride
+            overlap = dot_of(p_i, p_j, vectors, zero)
+            m = top[i]
+            if m == top[j]:
+                squared[m] += k * (p[i, m] * p[j, m] * dot_of(u_i, u_j, vectors, zero))
             else:
-                for t in range(columns):
-                    overlap += p[i, t] * p[j, t]
-                    rest_i += u[i, t] * p[j, t]
-                    rest_j += u[j, t] * p[i, t]
-                m = top[i]
-                squared[m] += k * (p[i, m] * q[j, m] * rest_i)
+                squared[m] += k * (p[i, m] * q[j, m] * dot_of(u_i, p_j, vectors, zero))
                 m = top[j]
-                squared[m] += k * (p[j, m] * q[i, m] * rest_j)
+                squared[m] += k * (p[j, m] * q[i, m] * dot_of(u_j, p_i, vectors, zero))
             for c in range(columns):
                 pp = p[i, c] * p[j, c]
                 squared[c] += k * (pp + q[i, c] * q[j, c] * (overlap - pp))
@@ -100,16 +94,6 @@ def gradient_factors(p: Array, q: Array, u: Array, top: Array, c: int, factors: 
             for t in range(p.shape[1]):
                 factors[i, t] = q[i, c] * p[i, t]
         factors[i, c] = -p[i, c]
-
-
-@kernel
-def _gram_of(seen: Array, gram: Array) -> None:
-    for i in range(seen.shape[0]):
-        for j in range(i + 1):
-            product = seen.dtype.type(0)
-            for k in range(seen.shape[1]):
-                product += seen[i, k] * seen[j, k]
-            gram[i, j] = product
 
 
 @kernel
@@ -153,7 +137,7 @@ def _length_block(
         if kept:
             _squared_lengths(gram_entries[gram_offsets[b] : gram_offsets[b + 1]].reshape(n, n), p, q, u, top, room[2])
         else:
-            _gram_of(seen[rows], gram_room)
+            gram_into(gram_room, seen[rows])
             _squared_lengths(gram_room, p, q, u, top, room[2])
         for c in range(classes):
             lengths[b, c] = math.sqrt(max(room[2, c], e.dtype.type(0)))
@@ -173,7 +157,8 @@ def _lengths_by_gradient(e: Array, rest: Array, columns: int, seen: Array, class
     factors = np.empty_like(e)
     for c in range(classes):
         gradient_factors(p, q, u, top, c, factors)
-        lengths[c] = np.linalg.norm(factors[:, :columns].T @ seen)
+        gradient = transposed_product(factors, seen, columns)
+        lengths[c] = math.sqrt(inner(gradient, gradient))
     return lengths
 
 
@@ -211,5 +196,5 @@ def absent_gradients(x: Array, seen: Array, weights: Array, bias: Array, classes
     gradients = np.empty((classes, len(weights), seen.shape[1]), weights.dtype)
     for c in range(classes):
         gradient_factors(p, q, u, top, c, factors)
-        np.matmul(factors[:, : len(weights)].T, seen, out=gradients[c])
+        gradients[c] = transposed_product(factors, seen, len(weights))
     return gradients

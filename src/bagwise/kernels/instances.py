@@ -17,6 +17,7 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels.blocks import each_block, gather
 from bagwise.kernels.compile import Array
 from bagwise.kernels.product import precise
+from bagwise.kernels.sums import gram_into, row_dots
 
 KEPT_SHARE = 4
 
@@ -90,7 +91,7 @@ class Instances:
     def fold(self, seen_weights: Array) -> tuple[Array, Array]:
         """Weights and bias on raw rows, in the precision of the rows."""
         weights = seen_weights[:, : self.x.shape[1]] / self.scale
-        bias = -(weights @ self.shift.astype(np.float64))
+        bias = -row_dots(weights, self.shift)
         if self.intercept:
             bias = bias + seen_weights[:, -1]
         with np.errstate(over="ignore"):
@@ -119,7 +120,7 @@ class Instances:
             for b in range(first, last):
                 if kept[b]:
                     bag = rows[self.offsets[b] - start : self.offsets[b + 1] - start]
-                    entries[offsets[b] : offsets[b + 1]] = (bag @ bag.T).ravel()
+                    gram_into(entries[offsets[b] : offsets[b + 1]].reshape(len(bag), len(bag)), bag)
 
         each_block(self.offsets, self.x.shape[1], block)
         return Grams(entries, offsets)

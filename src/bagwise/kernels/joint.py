@@ -15,11 +15,10 @@ improbable that P(E) underflows all the same, the recursion runs once more in lo
 only in the number K of classes known present.
 """
 
-import math
-
 import numpy as np
 
 from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.elementary import exp_of, log1p_of, log_of
 from bagwise.kernels.likelihood import log_sum_exp, logits_of_row
 
 SMALLEST = 1e-250
@@ -30,7 +29,7 @@ NEVER = -1e300
 @kernel
 def _add_logs(a: float, b: float) -> float:
     low, high = min(a, b), max(a, b)
-    return high if low <= NEVER else high + math.log1p(math.exp(low - high))
+    return high if low <= NEVER else high + log1p_of(exp_of(low - high))
 
 
 @kernel
@@ -77,8 +76,8 @@ def _in_logarithms(e: Array, value: Array, known: Array, x: Array, weights: Arra
                 after = _times(forward[i, m], backward[m | (1 << k)])
                 share[present[k]] = _add_logs(share[present[k]], _times(log_p[i, present[k]], after))
         for c in range(outputs):
-            posterior = math.exp(share[c] - total) if share[c] > NEVER else 0.0
-            e[i, c] = posterior - math.exp(log_p[i, c])
+            posterior = exp_of(share[c] - total) if share[c] > NEVER else 0.0
+            e[i, c] = posterior - exp_of(log_p[i, c])
         earlier = np.full(subsets, NEVER)
         for m in range(subsets):
             earlier[m] = _times(free[i], backward[m])
@@ -126,12 +125,12 @@ def _in_products(e: Array, rest: Array, value: Array, known: Array, outputs: int
             scale += reached
         if scale < SMALLEST:
             return NEVER
-        total += math.log(scale)
+        total += log_of(scale)
         for m in range(subsets):
             after[m] /= scale
     if forward[rows, subsets - 1] < SMALLEST:
         return NEVER
-    total += math.log(forward[rows, subsets - 1])
+    total += log_of(forward[rows, subsets - 1])
     backward, earlier = np.zeros(subsets), np.zeros(subsets)
     backward[subsets - 1] = 1.0
     share = np.zeros(outputs)

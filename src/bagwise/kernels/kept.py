@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bagwise.kernels.blocks import each_block, scratch, thread_count
-from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.compile import Array, bounding_kernel
 from bagwise.kernels.instances import Instances
 from bagwise.kernels.moving import LOG2E, RANKS, move
 from bagwise.kernels.presence import bag_presence
@@ -83,7 +83,7 @@ class Moved(NamedTuple):
     keep: float
 
 
-@kernel
+@bounding_kernel
 def _add_row(e: Array, rest: float, diagonal: float, sums: Array, weighted: Array, roots: Array) -> None:
     """Add ||k_i||^2, K_ii ||k_i||^2 and ||k_i|| of one instance, each class's at least."""
     zero, one = e.dtype.type(0), e.dtype.type(1)
@@ -109,7 +109,7 @@ def _add_row(e: Array, rest: float, diagonal: float, sums: Array, weighted: Arra
     roots[m] += at_top - factor
 
 
-@kernel
+@bounding_kernel
 def _longest(
     offsets: Array,
     x: Array,
@@ -153,7 +153,7 @@ def _longest(
         first = last
 
 
-@kernel
+@bounding_kernel
 def best_allowed(scores: Array, allowed: Array, best: Array) -> None:
     """The largest allowed score of every row; minus infinity where nothing is."""
     for b in range(scores.shape[0]):
@@ -267,7 +267,7 @@ class GramBounds(NamedTuple):
         return bounds
 
 
-@kernel
+@bounding_kernel
 def _bound_grams(
     entries: Array, starts: Array, offsets: Array, diagonal: Array, row_sum: Array, overlap: Array
 ) -> None:

@@ -15,13 +15,13 @@ underflows (a logit some 80 away from the rest in float32, 700 in float64) the s
 from logits computed once more; that path is rare, exact, and what keeps the objective finite for any finite weights.
 """
 
-import math
-
 import numpy as np
 
 from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.elementary import exp_of, log1p_of, log_of
 from bagwise.kernels.presence import bag_presence
 from bagwise.kernels.softmax import argmax_of
+from bagwise.kernels.vectors import LANES, total_of
 
 TINY = 1e-30
 NEVER_WRONG = 1e-12
@@ -50,8 +50,8 @@ def log_sum_exp(z: Array) -> float:
         largest = max(largest, z[c])
     total = 0.0
     for c in range(z.shape[0]):
-        total += math.exp(z[c] - largest)
-    return float(largest + math.log(total))
+        total += exp_of(z[c] - largest)
+    return float(largest + log_of(total))
 
 
 @kernel
@@ -70,9 +70,9 @@ def _log_absent(e: Array, rest: Array, x: Array, weights: Array, bias: Array, c:
     for i in range(x.shape[0]):
         r = np.float64(rest[i])
         if e[i, c] < 1:
-            total += math.log1p(-np.float64(e[i, c]) / (1.0 + r))
+            total += log1p_of(-np.float64(e[i, c]) / (1.0 + r))
         elif r > TINY:
-            total += math.log(r / (1.0 + r))
+            total += log_of(r / (1.0 + r))
         else:
             z = np.empty(weights.shape[0])
             logits_of_row(x[i], weights, bias, z)
@@ -90,9 +90,9 @@ def _improbable_presence(x: Array, weights: Array, bias: Array, c: int, derivati
         log_p[i] -= log_sum_exp(log_p[i])
     log_present = log_sum_exp(log_p[:, c].copy())
     for i in range(rows):
-        share = math.exp(log_p[i, c] - log_present)
+        share = exp_of(log_p[i, c] - log_present)
         for t in range(columns):
-            derivative[i, t] -= share * math.exp(log_p[i, t])
+            derivative[i, t] -= share * exp_of(log_p[i, t])
         derivative[i, c] += share
     return log_present
 
@@ -105,12 +105,12 @@ def _share_the_rest(x: Array, weights: Array, bias: Array, m: int, push: float, 
     log_rest = _log_sum_exp_without(z, m)
     for c in range(z.shape[0]):
         if c != m:
-            derivative[c] -= push * math.exp(z[c] - log_rest)
+            derivative[c] -= push * exp_of(z[c] - log_rest)
 
 
 @kernel
 def _log_of(probability: float, complement: float) -> float:
-    return math.log(probability) if probability < 0.5 else math.log1p(-complement)
+    return log_of(probability) if probability < 0.5 else log1p_of(-complement)
 
 
 @kernel
@@ -119,13 +119,13 @@ def bag_likelihood(
 ) -> float:
     """Sum of log P over the known labels; `e` is overwritten by its derivative by the logits.
 
-    `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`; `room` is (3, padded classes) to work in. `flip` has
+    `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`; `room` is (4, padded classes) to work in. `flip` has
     the rate at which each label is wrong, or is empty where none ever is; a rate below `NEVER_WRONG` is none.
     """
     zero, one = e.dtype.type(0), e.dtype.type(1)
     tiny = e.dtype.type(TINY)
     rows, columns = e.shape
-    absent, present, factor = room[0], room[1], room[2]
+    absent, present, factor, drive = room[0], room[1], room[2], room[3]
     bag_presence(e, rest, absent, present)
     total, improbable = 0.0, False
     for c in range(columns):
@@ -161,14 +161,14 @@ def bag_likelihood(
         inverse = one / s
         at_top = factor[m]
         factor[m] = zero
-        pull = zero
         for c in range(columns):
-            pull += factor[c] * row[c] / (s - row[c] if row[c] < one else max(r, tiny))
+            drive[c] = factor[c] * (row[c] / (s - row[c] if row[c] < one else max(r, tiny)))
+        pull = total_of(drive.ctypes.data, columns // LANES, zero)
         push = at_top * inverse
         shared = push / r if r > tiny else zero
+        draw = inverse * pull + shared
         for c in range(columns):
-            odds = row[c] / (s - row[c] if row[c] < one else max(r, tiny))
-            row[c] = factor[c] * odds - row[c] * (inverse * pull + shared)
+            row[c] = drive[c] - row[c] * draw
         row[m] = push - inverse * pull
         factor[m] = at_top
         if r <= tiny and push != zero:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.compile import Array, bounding_kernel
 from bagwise.kernels.exponential import exp_of_nonpositive
 from bagwise.kernels.vectors import LANES, Vectors, compiled
 
@@ -182,7 +182,7 @@ _moved = compiled("iiiiiiif", False, _write_moved)
 _exponential_tile, _exponential_row = _exponentials(TILE), _exponentials(1)
 
 
-@kernel
+@bounding_kernel
 def _add_last_features(x: Array, start: int, count: int, along: Array, part: Array) -> None:
     """Add what the features that fill no vector come to."""
     for i in range(count):
@@ -191,7 +191,7 @@ def _add_last_features(x: Array, start: int, count: int, along: Array, part: Arr
                 part[i, way] += x[start + i, k] * along[way, k]
 
 
-@kernel
+@bounding_kernel
 def move(x: Array, kept: Array, first: int, last: int, along: Array, by: Array, keep: float) -> None:
     """Rows first to last of `kept` <- keep times themselves + (x along') by'."""
     rank, features, vectors = along.shape[0], along.shape[1], kept.shape[1] // LANES
@@ -218,7 +218,7 @@ def move(x: Array, kept: Array, first: int, last: int, along: Array, by: Array, 
             _moved(row, stride, share, by.ctypes.data, vectors, i + 1 < count, rank, factor, like)
 
 
-@kernel
+@bounding_kernel
 def _again(z: Array, bias: Array, e: Array) -> tuple[float, float]:
     """The exponent of the largest number of one row, and its exponentials and their sum beside that one."""
     per_bit, top, total = z.dtype.type(LOG2E), z.dtype.type(BENEATH_ALL), z.dtype.type(0)
@@ -230,7 +230,7 @@ def _again(z: Array, bias: Array, e: Array) -> tuple[float, float]:
     return top, total
 
 
-@kernel
+@bounding_kernel
 def exponentials(kept: Array, tops: Array, first: int, last: int, bias: Array, e: Array, totals: Array) -> None:
     """2^(log2(e) z + bias - top), and the sum, of rows z first to last; tops that have become wrong are put right."""
     vectors, stride, size, like = kept.shape[1] // LANES, kept.strides[0], kept.itemsize, kept.dtype.type(0)

@@ -15,15 +15,14 @@ from bagwise.kernels.instances import Instances
 from bagwise.kernels.likelihood import bag_likelihood, no_flips
 from bagwise.kernels.product import padded
 from bagwise.kernels.softmax import softmax_rows
+from bagwise.kernels.sums import dot
 
 EVERY_KNOWN_CLASS = -1
 
 
 @kernel
 def _project(weights: Array, radius: float) -> None:
-    squared = 0.0
-    for w in weights.flat:
-        squared += w * w
+    squared = dot(weights.reshape(weights.size), weights.reshape(weights.size))
     if squared > radius * radius:
         shrink = radius / math.sqrt(squared)
         for k in range(weights.shape[0]):
@@ -56,7 +55,8 @@ def _steps(
     seen_room = np.ones((largest, weights.shape[1]))
     logits_room = np.empty((largest, padded_bias.shape[0]))
     rest_room = np.empty(largest)
-    room = np.empty((3, padded_bias.shape[0]))
+    room = np.empty((4, padded_bias.shape[0]))
+    change = np.empty(weights.shape[1])
     asked = np.zeros(known.shape[1], np.bool_)
     for step in range(bags.shape[0]):
         b, only = bags[step], classes[step]
@@ -68,10 +68,7 @@ def _steps(
             for c in range(logits.shape[1]):
                 logits[i, c] = 0.0
             for c in range(columns):
-                z = 0.0
-                for j in range(weights.shape[1]):
-                    z += weights[c, j] * seen[i, j]
-                logits[i, c] = z
+                logits[i, c] = dot(weights[c], seen[i])
         softmax_rows(logits, padded_bias, rest)
         count = 0
         for c in range(known.shape[1]):
@@ -82,11 +79,12 @@ def _steps(
         eta = step_size / (penalty * (taken + step) + 1.0)
         decay = max(0.0, 1.0 - eta * penalty * count)
         for c in range(columns):
+            change[:] = 0.0
+            for i in range(n):
+                for j in range(weights.shape[1]):
+                    change[j] += logits[i, c] * seen[i, j]
             for j in range(weights.shape[1]):
-                change = 0.0
-                for i in range(n):
-                    change += logits[i, c] * seen[i, j]
-                weights[c, j] = decay * weights[c, j] + eta * change
+                weights[c, j] = decay * weights[c, j] + eta * change[j]
         _project(weights, radius)
 
 

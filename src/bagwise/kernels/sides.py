@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bagwise.kernels.blocks import scratch
-from bagwise.kernels.compile import Array, kernel
+from bagwise.kernels.compile import Array, bounding_kernel
 from bagwise.kernels.moving import exponentials, move
 from bagwise.kernels.vectors import LANES, Vectors, cgutils, compiled
 
@@ -54,7 +54,7 @@ def sides_room(bags: int, classes: int, columns: int, dtype: npt.DTypeLike) -> A
     return scratch("sides", (bags * classes + columns,), dtype)[: bags * classes].reshape(bags, classes)
 
 
-@kernel
+@bounding_kernel
 def bags_together(offsets: Array, first: int) -> int:
     """The end of the bags from `first` on that have few instances together; one bag at least."""
     last = first + 1
@@ -63,7 +63,7 @@ def bags_together(offsets: Array, first: int) -> int:
     return last
 
 
-@kernel
+@bounding_kernel
 def softmax_room(kept: Array, offsets: Array) -> tuple[Array, Array]:
     """Room for the exponentials of as many bags as go together, and for a number for every row."""
     most = ROWS_TOGETHER
@@ -72,7 +72,7 @@ def softmax_room(kept: Array, offsets: Array) -> tuple[Array, Array]:
     return np.empty((most, kept.shape[1]), kept.dtype), np.empty(most, kept.dtype)
 
 
-@kernel
+@bounding_kernel
 def nearest_sides(
     offsets: Array,
     x: Array,

@@ -122,10 +122,14 @@ class Vectors(NamedTuple):
         return self.builder.call(function, [value], fastmath=("nnan", "nsz"))
 
     def total(self, value: Any) -> Any:
-        """The sum of the lanes, in an order of the processor's liking."""
-        two = ir.FunctionType(self.number, [self.number, self.kind])
-        function = cgutils.get_or_insert_function(self.builder.module, two, f"llvm.vector.reduce.fadd.{self.name}")
-        return self.builder.call(function, [self.number(0.0), value], fastmath=("reassoc",))
+        """The sum of the lanes: halves are added, then halves of that."""
+        width = LANES
+        while width > 1:
+            width //= 2
+            value = self.builder.fadd(
+                self.pick(value, value, list(range(width))), self.pick(value, value, list(range(width, 2 * width)))
+            )
+        return self.builder.extract_element(value, ir.IntType(32)(0))
 
 
 def compiled(arguments: str, returns: bool, write: Callable[..., Any]) -> Any:
@@ -180,8 +184,30 @@ def _rest_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
     return builder.fadd(vectors.total(builder.load(below)), builder.sitofp(others, vectors.number))
 
 
+def _total_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
+    builder = vectors.builder
+    lanes = vectors.variable(vectors.constant(0.0))
+    with vectors.each(count) as offset:
+        builder.store(builder.fadd(builder.load(lanes), vectors.load(row, offset)), lanes)
+    return vectors.total(builder.load(lanes))
+
+
+def _dot_of(vectors: Vectors, a: Any, b: Any, count: Any, _like: Any) -> Any:
+    builder = vectors.builder
+    lanes = vectors.variable(vectors.constant(0.0))
+    with vectors.each(count) as offset:
+        builder.store(vectors.fma(vectors.load(a, offset), vectors.load(b, offset), builder.load(lanes)), lanes)
+    return vectors.total(builder.load(lanes))
+
+
 below_top = compiled("iiii", False, _below_top)
 """below_top(row, bias, out, vectors, like): out <- row + bias - the largest number of it."""
 
 rest_of = compiled("ii", True, _rest_of)
 """rest_of(row, vectors, like): sum of a row's numbers but for one of those that are 1."""
+
+total_of = compiled("ii", True, _total_of)
+"""total_of(row, vectors, like): sum of a row's numbers."""
+
+dot_of = compiled("iii", True, _dot_of)
+"""dot_of(a, b, vectors, like): sum of the products of two rows' numbers."""

@@ -15,6 +15,8 @@ import numpy as np
 
 from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances, log_likelihood_and_gradient
+from bagwise.kernels.elementary import log
+from bagwise.kernels.sums import inner
 from bagwise.labels import Labels
 
 MOST_POSITIVES_TOGETHER = 14
@@ -77,7 +79,7 @@ class Objective:
         """
         if self.penalty == 0:
             return float("inf")
-        worst = max(np.log(self.n_outputs), self.counts.largest_bag / (self.n_outputs - 1))
+        worst = max(float(log(self.n_outputs)), self.counts.largest_bag / (self.n_outputs - 1))
         return float(np.sqrt(2 / self.penalty * worst))
 
     def about(self, bags: Array) -> "Objective":
@@ -148,11 +150,11 @@ class Objective:
         """sum log P over the known labels; free where the value of F is known."""
         if value is None:
             return self.log_likelihood_and_gradient(weights)[0]
-        return -self.counts.n_known * (value - self.penalty / 2 * float(np.vdot(weights, weights)))
+        return -self.counts.n_known * (value - self.penalty / 2 * inner(weights, weights))
 
     def __call__(self, weights: Array) -> tuple[float, Array]:
         """F and its gradient."""
         total, gradient = self.log_likelihood_and_gradient(weights)
         known = self.counts.n_known
-        value = -total / known + self.penalty / 2 * float(np.vdot(weights, weights))
+        value = -total / known + self.penalty / 2 * inner(weights, weights)
         return value, -gradient / known + self.penalty * weights

@@ -6,17 +6,20 @@
 Rates, a and b are those of highest posterior density (over logit e, log a and b), found together: answers of several
 people to one pair speak about each other, and every answer is held against the belief. a and b forgive a model that is
 too sure of itself, which would otherwise look like wrong answers. Intervals hold 95 % of the posterior of a rate, the
-rest held at its best, widened by what not knowing the rest costs.
+rest held at its best, widened by what not knowing the rest costs. Rates are part of what a model learns from, so they
+are computed by functions that are the same on every processor.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logit
 
 from bagwise.kernels import Array
+from bagwise.kernels.cholesky import inverse_diagonal
+from bagwise.kernels.elementary import exp, expit, log, log1p, log_expit, logaddexp, logit
+from bagwise.kernels.minimise import minimise
+from bagwise.kernels.sums import inner
 
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 19.0
 PRIOR_RATE = PRIOR_WRONG / (PRIOR_WRONG + PRIOR_RIGHT)
@@ -25,6 +28,10 @@ SPREAD = 0.5
 SUREST = 1e-6
 GRID = np.linspace(0, MOST, 502)[1:-1]
 INSIDE = 0.95
+PRIOR_HIGH = 0.14586598404053
+"""The end of the shortest interval from 0 that holds `INSIDE` of Beta(1, 19): 1 - (1 - INSIDE)^(1/19)."""
+ITERATIONS, TOLERANCE = 200, 1e-6
+FLATTEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class Rate:
 
     rate: float = PRIOR_RATE
     low: float = 0.0
-    high: float = float(-np.expm1(np.log1p(-INSIDE) / PRIOR_RIGHT))
+    high: float = PRIOR_HIGH
     answers: int = 0
 
 
@@ -69,8 +76,8 @@ def estimate(answers: Answers, belief: Array | None, pairs: int, people: int) ->
     """From the answers and, where there is one, the model's belief about each pair (made without its label)."""
     evidence = np.zeros(pairs) if belief is None else logit(np.clip(belief, SUREST, 1 - SUREST))
     posterior = _Posterior(answers, evidence, people)
-    start = np.concatenate([np.full(people, logit(2 * PRIOR_RATE)), [0.0, 0.0]])
-    found = minimize(posterior, start, jac=True, method="L-BFGS-B", options={"maxiter": 200, "gtol": 1e-6}).x
+    start = np.concatenate([np.full(people, float(logit(2 * PRIOR_RATE))), [0.0, 0.0]])
+    found, _ = minimise(posterior, start, ITERATIONS, TOLERANCE)
     widening = posterior.widening(found)
     rates = [posterior.rate(found, person, widening[person]) for person in range(people)]
     return Estimate(rates, posterior.present(found))
@@ -85,16 +92,16 @@ class _Posterior:
     def __call__(self, point: Array) -> tuple[float, Array]:
         rates, scale, shift = self._unpacked(point)
         log_present, log_absent = self._log_both(rates, scale, shift)
-        value = float(np.logaddexp(log_present, log_absent).sum())
-        value += float((PRIOR_WRONG * np.log(rates) + PRIOR_RIGHT * np.log1p(-rates)).sum())
-        value -= (np.log(scale) ** 2 + shift**2) / (2 * SPREAD**2)
+        value = float(logaddexp(log_present, log_absent).sum())
+        value += float((PRIOR_WRONG * log(rates) + PRIOR_RIGHT * log1p(-rates)).sum())
+        value -= (float(log(scale)) ** 2 + shift**2) / (2 * SPREAD**2)
         present = expit(log_present - log_absent)
         wrong = np.where(self.answers.present, 1 - present[self.answers.pair], present[self.answers.pair])
         wrongs = np.bincount(self.answers.person, wrong, self.people) + PRIOR_WRONG
         rights = np.bincount(self.answers.person, 1 - wrong, self.people) + PRIOR_RIGHT
         by_rate = (wrongs / rates - rights / (1 - rates)) * rates * (1 - 2 * rates)
         surprise = present - expit(scale * self.evidence + shift)
-        by_scale = float(surprise @ self.evidence) * scale - np.log(scale) / SPREAD**2
+        by_scale = inner(surprise, self.evidence) * scale - float(log(scale)) / SPREAD**2
         by_shift = float(surprise.sum()) - shift / SPREAD**2
         return -value, -np.concatenate([by_rate, [by_scale, by_shift]])
 
@@ -108,7 +115,7 @@ class _Posterior:
         step = 1e-4
         columns = [(self(point + move)[1] - self(point - move)[1]) / (2 * step) for move in step * np.eye(len(point))]
         curvature = (np.array(columns) + np.array(columns).T) / 2
-        variance = np.linalg.pinv(curvature, hermitian=True).diagonal()
+        variance = inverse_diagonal(curvature, FLATTEST * float(curvature.diagonal().max()))
         return np.sqrt(np.maximum(variance * curvature.diagonal(), 1.0))[: self.people]
 
     def rate(self, point: Array, person: int, widening: float) -> Rate:
@@ -118,23 +125,24 @@ class _Posterior:
         said, pair = self.answers.present[mine], self.answers.pair[mine]
         log_present, log_absent = (side[pair] for side in self._log_both(rates, scale, shift))
         own = float(rates[person])
-        right, wrong = np.log1p(-own), np.log(own)
+        right, wrong = log1p(-own), log(own)
         log_right = np.where(said, log_present, log_absent) - right
         log_wrong = np.where(said, log_absent, log_present) - wrong
-        log_posterior = (PRIOR_WRONG - 1) * np.log(GRID) + (PRIOR_RIGHT - 1) * np.log1p(-GRID)
-        for place, rate in enumerate(GRID):
-            log_posterior[place] += np.logaddexp(log_right + np.log1p(-rate), log_wrong + np.log(rate)).sum()
-        mass = np.exp((log_posterior - log_posterior.max()) / widening**2)
+        log_rate, log_rest = log(GRID), log1p(-GRID)
+        log_posterior = (PRIOR_WRONG - 1) * log_rate + (PRIOR_RIGHT - 1) * log_rest
+        for place in range(len(GRID)):
+            log_posterior[place] += logaddexp(log_right + log_rest[place], log_wrong + log_rate[place]).sum()
+        mass = exp((log_posterior - log_posterior.max()) / widening**2)
         low, high = _densest(mass / mass.sum())
         return Rate(own, min(low, own), max(high, own), int(mine.sum()))
 
     def _unpacked(self, point: Array) -> tuple[Array, float, float]:
-        return MOST * expit(point[: self.people]), float(np.exp(point[-2])), float(point[-1])
+        return MOST * expit(point[: self.people]), float(exp(point[-2])), float(point[-1])
 
     def _log_both(self, rates: Array, scale: float, shift: float) -> tuple[Array, Array]:
         """Log P(answers, present) and log P(answers, absent) of every pair."""
         tilt = scale * self.evidence + shift
-        right, wrong = np.log1p(-rates)[self.answers.person], np.log(rates)[self.answers.person]
+        right, wrong = log1p(-rates)[self.answers.person], log(rates)[self.answers.person]
         said, pairs = self.answers.present, len(self.evidence)
         if_present = np.bincount(self.answers.pair, np.where(said, right, wrong), pairs)
         if_absent = np.bincount(self.answers.pair, np.where(said, wrong, right), pairs)

@@ -20,8 +20,11 @@ def flip_of(counts: bool, answers: Iterable[tuple[bool, float]]) -> float:
     >>> round(flip_of(True, [(True, 0.1), (True, 0.1), (False, 0.1)]), 3)
     0.1
     """
+    given = list(answers)
+    if len(given) == 1 and given[0][0] == counts:
+        return min(given[0][1], NEARLY_HALF)  # through odds and back would round a third of all rates
     odds = 1.0
-    for said, rate in answers:
+    for said, rate in given:
         if rate == 0 and said == counts:
             return 0.0
         odds *= rate / (1 - rate) if said == counts else (1 - rate) / max(rate, np.finfo(float).tiny)

@@ -7,6 +7,7 @@ starts at twice the accepted step.
 import numpy as np
 
 from bagwise.kernels import Array
+from bagwise.kernels.sums import inner
 from bagwise.model.objective import Objective
 from bagwise.model.solvers import Record, Settings, State
 
@@ -21,7 +22,7 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
     value, gradient = objective(weights)
     step = 1.0
     for _ in range(settings.max_iter or EPOCHS):
-        slope = float(np.vdot(gradient, gradient))
+        slope = inner(gradient, gradient)
         if np.abs(gradient).max() <= settings.tolerance:
             break
         step *= 2

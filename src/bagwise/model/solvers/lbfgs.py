@@ -5,18 +5,15 @@ Frost with all labels that ends 2 % lower than a direct start, and 0.006 higher 
 """
 
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
-from scipy.optimize import minimize
 
 from bagwise.kernels import Array
+from bagwise.kernels.minimise import minimise as _minimise_function
+from bagwise.kernels.sums import inner
 from bagwise.model.objective import Objective
 from bagwise.model.solvers import Record, Settings, State
 
 ITERATIONS = 1000
 ITERATIONS_AFTER_AN_ANSWER, ITERATIONS_AFTER_SEVERAL = 10, 30
-MEMORY = 20
 FIRST_PENALTY, FIRST_TOLERANCE = 10.0, 1e-4
 
 
@@ -26,7 +23,7 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
     extra = (first.penalty - objective.penalty) / 2
 
     def record_first(point: Array, value: float | None) -> None:
-        record(point, None if value is None else value - extra * float(np.vdot(point, point)))
+        record(point, None if value is None else value - extra * inner(point, point))
 
     iterations = settings.max_iter or ITERATIONS
     used = 0
@@ -57,15 +54,9 @@ def _minimise(objective: Objective, weights: Array, settings: Settings, record: 
         value, gradient = objective(point.reshape(weights.shape))
         return value, gradient.ravel()
 
-    def callback(intermediate_result: Any) -> None:
-        record(intermediate_result.x.reshape(weights.shape), float(intermediate_result.fun))
+    def record_shaped(point: Array, value: float) -> None:
+        record(point.reshape(weights.shape), value)
 
-    options = {
-        "maxiter": settings.max_iter or ITERATIONS,
-        "gtol": settings.tolerance,
-        "ftol": 1e-12,
-        "maxcor": MEMORY,
-        "maxfun": 10**9,
-    }
-    found = minimize(flat, weights.ravel(), jac=True, method="L-BFGS-B", callback=callback, options=options)
-    return np.asarray(found.x, dtype=float).reshape(weights.shape), int(found.nit)
+    iterations = settings.max_iter or ITERATIONS
+    found, used = _minimise_function(flat, weights.ravel(), iterations, settings.tolerance, record_shaped)
+    return found.reshape(weights.shape), used

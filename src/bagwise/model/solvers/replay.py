@@ -8,6 +8,7 @@ the moments start anew. F is not convex, and what the first answers suggested ca
 second, fourth, eighth, ... refit is tried from scratch as well, and the lower of the two minima is kept.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -38,9 +39,14 @@ def update(objective: Objective, state: State, bags: Array, classes: Array, sett
     first, second = (np.zeros_like(state.weights),) * 2 if state.moments is None else state.moments
     first = FIRST_DECAY * first + (1 - FIRST_DECAY) * gradient
     second = SECOND_DECAY * second + (1 - SECOND_DECAY) * gradient**2
-    unbiased = first / (1 - FIRST_DECAY**steps_since), second / (1 - SECOND_DECAY**steps_since)
+    unbiased = first / _share_seen(FIRST_DECAY, steps_since), second / _share_seen(SECOND_DECAY, steps_since)
     step = STEP * unbiased[0] / (np.sqrt(unbiased[1]) + TINY)
     return State(state.weights - step, state.steps + 1, np.stack([first, second]))
+
+
+def _share_seen(decay: float, steps: int) -> float:
+    """1 - decay^steps, by products: the C library's power differs between processors."""
+    return 1 - math.prod([decay] * steps)
 
 
 def _refitted(objective: Objective, weights: Array, settings: Settings, anew: bool) -> Array:
