@@ -231,7 +231,8 @@ class Selection:
         unit = unit_of(weights.dtype)
         slack = longest(weights - followed.reached) + followed.rounding + fresh_slack(weights)
         slack += 4 * unit * longest(weights)
-        return slack * followed.radius + 8 * unit * float(np.abs(bias).max(initial=0)) + exponential_off(weights.dtype)
+        of_bias = 8 * unit * float(np.abs(bias).max(initial=0))
+        return np.asarray(slack * followed.radius + of_bias + exponential_off(weights.dtype))
 
     def _spread(self, scorer: Scorer, off: Array, of_gradients: bool) -> Array:
         """By which share P(present) of a bag, or ||k_i||, may differ from what the kept logits say."""
@@ -239,7 +240,7 @@ class Selection:
         unit, classes = unit_of(weights.dtype), len(weights)
         roundings = (sizes + 2) * (2 * classes + 100) if of_gradients else 6 * (sizes + 2) + classes + 120
         spread = np.expm1(2 * np.minimum(off, MOST_OFF)) + 2 * unit * roundings
-        return (1.001 * spread).astype(weights.dtype)
+        return np.asarray(1.001 * spread, weights.dtype)
 
 
 class Contest:

@@ -114,13 +114,15 @@ class DeviceSelection(Selection):
         unit = unit_of(weights.dtype)
         in_any_order = (weights.shape[1] + OF_PRODUCTS) * unit * longest(weights.astype(float))
         slack = fresh_slack(weights) + in_any_order
-        return slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
+        off: torch.Tensor = slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
+        return off
 
     def _share(self, scorer: Scorer, off: torch.Tensor) -> torch.Tensor:
         """By which share P(present) of a bag may differ from what the device says."""
         weights = scorer.folded[0]
         rounding = (self._sizes + 2) * ((2 * len(weights) + 100) * unit_of(weights.dtype))
-        return 1.001 * (torch.expm1(2 * off.clamp(max=MOST_OFF)) + 2 * rounding)
+        share: torch.Tensor = 1.001 * (torch.expm1(2 * off.clamp(max=MOST_OFF)) + 2 * rounding)
+        return share
 
     def _count_in(self, share: float) -> None:
         self.statistics.add(share)

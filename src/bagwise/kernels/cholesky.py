@@ -15,7 +15,7 @@ from bagwise.kernels.sums import dot
 
 @kernel
 def _factor(matrix: Array, smallest: float, pivots: Array, lower: Array) -> int:
-    size = matrix.shape[0]
+    size: int = matrix.shape[0]
     left, taken = np.empty(size), np.zeros(size, np.bool_)
     rows = np.zeros((size, size))
     for i in range(size):

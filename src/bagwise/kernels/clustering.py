@@ -1,8 +1,8 @@
-"""k-means with k-means++ seeding, with the same clusters on every processor (scikit-learn's depend on BLAS and threads).
+"""k-means with k-means++ seeding, the same clusters on every processor (scikit-learn's depend on BLAS and threads).
 
-Centres are drawn far from each other, the best of a few candidates each (Arthur & Vassilvitskii 2007), and then moved to
-the means of the rows nearest to them, `rounds` times or until no row changes its centre. The nearest centre c of a row x
-is where  x.c - |c|^2/2  is largest.
+Centres are drawn far from each other, the best of a few candidates each (Arthur & Vassilvitskii 2007), and then moved
+to the means of the rows nearest to them, `rounds` times or until no row changes its centre. The nearest centre c of a
+row x is where  x.c - |c|^2/2  is largest.
 """
 
 import numpy as np
@@ -60,29 +60,35 @@ def _add_to(sums: Array, rows: Array, places: Array) -> None:
 
 def _seeds(rows: Array, count: int, rng: np.random.Generator) -> Array:
     candidates = 2 + count.bit_length()
-    squares = np.empty(len(rows), rows.dtype)
-    squared_lengths(rows, squares)
     chosen = [int(rng.integers(len(rows)))]
-    distance = _distances(rows, squares, chosen)[0]
+    distance = _distances(rows, chosen)[0]
     while len(chosen) < count:
         reached = np.cumsum(distance)
         drawn = np.searchsorted(reached, rng.random(candidates) * reached[-1], side="right")
         trial = np.minimum(drawn, len(rows) - 1)
-        closer = np.minimum(distance, _distances(rows, squares, trial.tolist()))
+        closer = np.minimum(distance, _distances(rows, trial.tolist()))
         best = int(closer.sum(axis=1).argmin())
         chosen.append(int(trial[best]))
         distance = closer[best]
     return rows[chosen]
 
 
-def _distances(rows: Array, squares: Array, chosen: list[int]) -> Array:
-    """Squared distances of all rows from some of them, (chosen x rows), in double precision and never below 0."""
-    linear = Linear(rows[chosen], np.zeros(len(chosen), rows.dtype))
-    found = np.empty((len(chosen), len(rows)))
+def _distances(rows: Array, chosen: list[int]) -> Array:
+    """Squared distances of all rows from some of them, (chosen x rows)."""
+    found = np.ascontiguousarray(squared_distances(rows, rows[chosen]).T)
+    found[np.arange(len(chosen)), chosen] = 0.0  # by rounding a row might be drawn again
+    return found
+
+
+def squared_distances(rows: Array, others: Array) -> Array:
+    """|x - y|^2 of rows x and y of two arrays, (rows x others), in double precision and never below 0."""
+    linear = Linear(others, np.zeros(len(others), others.dtype))
+    squares, of_others = np.empty(len(rows), rows.dtype), np.empty(len(others), rows.dtype)
+    squared_lengths(rows, squares)
+    squared_lengths(others, of_others)
+    found = np.empty((len(rows), len(others)))
     for start in range(0, len(rows), ROWS_AT_A_TIME):
         part = slice(start, start + ROWS_AT_A_TIME)
-        products = linear.logits(rows[part])[0][:, : len(chosen)]
-        found[:, part] = squares[part] - 2.0 * products.T + squares[chosen][:, None]
-    # A row is at no distance from itself; rounding would let it be drawn again.
-    found[np.arange(len(chosen)), chosen] = 0.0
+        products = linear.logits(rows[part])[0][:, : len(others)]
+        found[part] = squares[part, None] - 2.0 * products + of_others
     return np.maximum(found, 0.0)

@@ -37,7 +37,8 @@ def _log_of_one_plus(f: float) -> float:
     series = 0.0
     for coefficient in OF_LOG:
         series = fused(series, square, coefficient)
-    return f - s * fused(-series, square, f)
+    curved: float = fused(-series, square, f)
+    return f - s * curved
 
 
 @exactly
@@ -51,7 +52,8 @@ def log_of(x: float) -> float:
     if fraction < HALF_ROOT:
         fraction, power = 2.0 * fraction, power - 1
     k = float(power)
-    return fused(k, LN2_HIGH, fused(k, LN2_LOW, _log_of_one_plus(fraction - 1.0)))
+    result: float = fused(k, LN2_HIGH, fused(k, LN2_LOW, _log_of_one_plus(fraction - 1.0)))
+    return result
 
 
 @exactly
@@ -60,10 +62,7 @@ def log1p_of(x: float) -> float:
     if -0.25 < x < 0.25:
         return _log_of_one_plus(x)
     total = 1.0 + x
-    if x >= 1.0:
-        left = 1.0 - (total - x)
-    else:
-        left = x - (total - 1.0)
+    left = 1.0 - (total - x) if x >= 1.0 else x - (total - 1.0)
     return log_of(total) + left / total if 0.0 < total < np.inf else log_of(total)
 
 
@@ -82,7 +81,8 @@ def expm1_of_nonpositive(x: float) -> float:
     series = 0.0
     for coefficient in OF_EXPM1:
         series = fused(series, x, coefficient)
-    return fused(series * x, x, x)
+    result: float = fused(series * x, x, x)
+    return result
 
 
 @exactly
@@ -105,7 +105,7 @@ def logaddexp_of(a: float, b: float) -> float:
 
 
 def _of_arrays(function: Any) -> Callable[..., Any]:
-    of_numbers: Callable[..., Any] = numba.vectorize(cache=True)(function.py_func)
+    of_numbers: Callable[..., Any] = numba.vectorize(cache=True)(function.py_func)  # type: ignore[no-untyped-call]
     return lambda *values: of_numbers(*(np.asarray(value, np.float64) for value in values))
 
 

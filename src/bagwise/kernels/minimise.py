@@ -35,8 +35,8 @@ def minimise(
 ) -> tuple[Array, int]:
     """A minimiser near `start` (a row of numbers) and the iterations it took; record(x, F) after each.
 
-    It ends when no entry of the gradient exceeds `tolerance`, when F falls by less than `DECREASE` of itself, or when no
-    step makes it fall.
+    It ends when no entry of the gradient exceeds `tolerance`, when F falls by less than `DECREASE` of itself, or when
+    no step makes it fall.
     """
     x = np.array(start, dtype=np.float64)
     value, gradient = function(x)

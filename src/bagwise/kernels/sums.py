@@ -20,7 +20,7 @@ ROWS_TOGETHER = 128
 
 
 @kernel
-def dot(a: Array, b: Array) -> float:
+def dot(a: Array, b: Array) -> Any:
     """Sum of the products of two contiguous rows of one type."""
     whole = a.shape[0] // LANES
     total = dot_of(a.ctypes.data, b.ctypes.data, whole, a.dtype.type(0))

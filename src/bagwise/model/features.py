@@ -4,8 +4,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.kernel_approximation import Nystroem
-from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagwise.bags import Bags
@@ -13,10 +11,10 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array, Instances
 from bagwise.kernels.exact import add_rows, splitters, total
 from bagwise.kernels.product import precise
+from bagwise.model.nystroem import NystroemMap
 
 STANDARDISE = "standardise"
 CURVED = "nystroem"
-CURVED_FEATURES = 300
 FAR_FROM_ZERO = 30
 """Means this many deviations from 0 cost float32 products too many digits: such features are centred in a copy."""
 
@@ -33,7 +31,7 @@ def fit_transformer(transformer: Any, bags: Bags, spread: "Spread | None" = None
             "a StandardScaler or None, and transform the features beforehand."
         )
     if transformer == CURVED:
-        return _curved(bags).fit(bags.instances)
+        return NystroemMap().fit(bags.instances, standardised(StandardScaler(), _Here(bags)))
     return clone(transformer).fit(bags.instances)
 
 
@@ -104,21 +102,6 @@ def standardised(scaler: StandardScaler, spread: Spread) -> StandardScaler:
     scaler.var_ = variance if scaler.with_std else None
     scaler.scale_ = np.where(variance <= noise, 1.0, np.sqrt(variance)) if scaler.with_std else None
     return scaler
-
-
-def _curved(bags: Bags) -> FeatureUnion:
-    """Standardised features beside a Gaussian kernel of them, as many columns of it as `CURVED_FEATURES`.
-
-    The kernel's columns together have length 1, the standardised ones sqrt(features): one prior for both would hardly
-    let the former count, so they are made longer.
-    """
-    width = bags.n_features
-    kernel = Nystroem(gamma=0.5 / width, n_components=min(CURVED_FEATURES, len(bags.instances)), random_state=0)
-    parts = [
-        ("linear", StandardScaler()),
-        ("curved", Pipeline([("scale", StandardScaler()), ("kernel", kernel)])),
-    ]
-    return FeatureUnion(parts, transformer_weights={"linear": 1.0, "curved": float(np.sqrt(width))})
 
 
 def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:

@@ -1,6 +1,7 @@
 """Models on disk without pickle: one .npz file with arrays and a JSON description. Loading runs no foreign code.
 
-scikit-learn objects are written as their class and their attributes; only classes of scikit-learn itself are read back.
+scikit-learn objects are written as their class and their attributes; only classes of scikit-learn and of
+`bagwise.model` are read back.
 """
 
 import importlib
@@ -17,7 +18,7 @@ from bagwise.kernels import Array
 
 FORMAT = "bagwise-model"
 VERSION = 1
-TRUSTED = "sklearn."
+TRUSTED = ("sklearn.", "bagwise.model.")
 
 
 def write(path: str | Path, content: dict[str, Any]) -> None:
