@@ -2,6 +2,7 @@ import os
 import shutil
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
@@ -16,6 +17,11 @@ if not Path("/dev/nvidia0").exists():
     os.environ["TRITON_INTERPRET"] = "1"
 # As wide as a window is: no test is about where a table breaks its words.
 os.environ.setdefault("COLUMNS", "120")
+# No test is about how fast a machine is, or how busy.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture

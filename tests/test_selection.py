@@ -104,8 +104,9 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
         def keep_lengths(first, last, found, gone, lengths=lengths, absences=absences):
             lengths[first:last], absences[first:last] = found, gone
 
-        chosen._followed.logits.nearest_sides(change, bias, chosen._spread_of_kept(scorer, False), CLASSES, keep_sides)
-        chosen._followed.logits.longest(None, bias, chosen._spread_of_kept(scorer, True), bounds, CLASSES, keep_lengths)
+        of_sides, of_lengths = (chosen._spread(scorer, chosen._off(scorer), gradients) for gradients in (False, True))
+        chosen._followed.logits.nearest_sides(change, bias, of_sides, CLASSES, keep_sides)
+        chosen._followed.logits.longest(None, bias, of_lengths, bounds, CLASSES, keep_lengths)
         assert (sides >= np.minimum(present, absent)).all()
         assert (lengths >= norms).all()
         assert (absences >= absent).all()
@@ -123,6 +124,21 @@ def same_as_full(learner):
         expected = full(learner)
         assert (asked.bag, asked.classes, asked.score) == (expected.bag, expected.classes, expected.score)
     return asked
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_features_in_hertz_do_not_overflow_a_bound(name, rng, monkeypatch):
+    """Long rows let a kept logit be off by so much that a bound in float32 would be infinite, or not a number."""
+    monkeypatch.setattr(selection, "MOST_LEFT", np.inf)
+    bags = a_pool(rng, bags=60)
+    in_hertz = Bags(bags.instances * np.float32(1e6), bags.offsets)
+    truth, labels = some_labels(rng, bags)
+    learner = ActiveLearner(
+        in_hertz, list("abcde"), labels, MIMLClassifier(transformer=None, step_size=1e-3), name, update="bag_sgd"
+    )
+    for _ in range(10):
+        question = same_as_full(learner)
+        learner.tell(question, bool(truth[question.bag, question.classes[0]]))
 
 
 def one_random_step(learner, truth, rng):

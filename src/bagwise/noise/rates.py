@@ -28,7 +28,7 @@ SPREAD = 0.5
 SUREST = 1e-6
 GRID = np.linspace(0, MOST, 502)[1:-1]
 INSIDE = 0.95
-PRIOR_HIGH = 0.14586598404053
+PRIOR_HIGH = 0.14586850331224344
 """The end of the shortest interval from 0 that holds `INSIDE` of Beta(1, 19): 1 - (1 - INSIDE)^(1/19)."""
 ITERATIONS, TOLERANCE = 200, 1e-6
 FLATTEST = 1e-12
