@@ -1,6 +1,7 @@
 """Numbers that must not depend on the processor: right to the last digits, and in an order that is written down."""
 
 import math
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -105,7 +106,7 @@ def test_minimising_ends_where_the_gradient_is_flat_and_never_climbs(size):
     )
     np.testing.assert_allclose(found, 1, atol=1e-3)
     assert iterations == len(seen)
-    assert all(after <= before for before, after in zip(seen, seen[1:], strict=False))
+    assert all(after <= before for before, after in pairwise(seen))
 
 
 def test_minimising_stops_after_as_many_iterations_as_allowed():

@@ -126,6 +126,11 @@ def test_one_label_with_a_rate_is_worth_all_the_answers(answers, present, counts
         assert together == pytest.approx(one_by_one if counts else 1 - one_by_one, abs=1e-9)
 
 
+@given(st.floats(0, 0.49), st.booleans())
+def test_the_rate_of_a_single_answer_is_that_of_its_person(rate, said):
+    assert flip_of(said, [(said, rate)]) == rate
+
+
 def test_a_person_who_is_never_wrong_decides():
     assert flip_of(True, [(True, 0.0), (False, 0.1)]) == 0
     assert flip_of(True, [(True, 0.1), (False, 0.1)]) == pytest.approx(0.499)

@@ -1,0 +1,98 @@
+"""A recorded project: its bags, what three people did in it, which questions it asked and what its model became.
+
+Replayed on any processor it must ask the same questions and become the same model, bit for bit. The files beside this
+one are the record; after a change that is meant to change a model
+
+    python -m tests.recorded
+
+writes it again. Such a change must raise `LAYOUT` in `bagwise/project/replay.py`: snapshots of earlier models must not
+be taken up.
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.formats import Source
+from bagwise.project import Asking, Learning, Project, rankings, replay
+
+FOLDER = Path(__file__).parent
+BAGS = FOLDER / "bags.npz"
+CLASSES = ["wren", "robin", "thrush", "tit", "owl"]
+ACTIONS = 170
+PEOPLE = ("ann", "bob", "cyd")
+RATES = {"ann": 0.0, "bob": 0.15, "cyd": 0.3}
+SETTINGS = {
+    "default": {},
+    "noisy": {"learning": Learning(noise="estimate", scaling="centre"), "asking": Asking(people=2)},
+    "curved": {"learning": Learning(scaling="curved", criterion="expected_gradient_length", update="lbfgs")},
+    "stepwise": {"learning": Learning(update="bag_sgd", criterion="balanced_uncertainty")},
+}
+"""Each with another path from answers to weights and questions."""
+TURNING_POINT = 60
+"""Events after which a model is fitted again from scratch: fewer than in a real project, so that it happens."""
+
+
+def make_bags() -> None:
+    """Sixty recordings with one to six sounds of eight features each; each sound is a bird or noise."""
+    rng = np.random.default_rng(15)
+    voices = rng.integers(-4, 5, (len(CLASSES) + 1, 8))
+    sizes = rng.integers(1, 7, 60)
+    sounds = rng.integers(0, len(CLASSES) + 1, sizes.sum())
+    instances = (voices[sounds] + rng.integers(-200, 201, (len(sounds), 8)) / 128).astype(np.float32)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    truth = np.array([np.bincount(bag, minlength=6)[:5] > 0 for bag in np.split(sounds, offsets[1:-1])])
+    np.savez(BAGS, instances=instances, offsets=offsets, truth=truth)
+
+
+def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
+    """What happens, one thing after the other, as rows of the record, and the project after it."""
+    replay.REFIT_EVERY, rankings.PATIENCE = TURNING_POINT, 600.0
+    with np.load(BAGS) as file:
+        instances, offsets, truth = file["instances"], file["offsets"], file["truth"]
+    bags = np.split(instances, offsets[1:-1])
+    source = Source.of_bags(Path("bags.npz"), bags, [f"recording {number}" for number in range(len(bags))])
+    rng = np.random.default_rng(4)
+    with Project.create(folder, source, classes=CLASSES, **SETTINGS[name]) as project:
+        project.set_role("cyd", "adjudicator")
+        for action in range(ACTIONS):
+            who = PEOPLE[action % len(PEOPLE)]
+            kind = rng.random()
+            own = [event for event in project.votes.all_effective() if event.annotator == who]
+            if kind < 0.08 and own:
+                event = project.undo(who)
+            elif kind < 0.16 and own:
+                chosen = own[int(rng.integers(len(own)))]
+                event = project.correct(chosen.number, who, "absent" if chosen.answer == "present" else "present")
+            else:
+                (asked,) = project.ask(who)
+                right = truth[asked.bag, asked.label_class] != (rng.random() < RATES[who])
+                said = "unsure" if kind > 0.95 else "present" if right else "absent"
+                event = project.answer(asked.key, who, said)
+            yield [event.kind, who, str(event.bag), CLASSES[event.label_class], event.answer], project
+
+
+def weights_of(project: Project) -> np.ndarray:
+    """The model after everything that happened."""
+    project.catch_up()
+    return np.array(project.learner.model.weights_)
+
+
+def record(name: str, folder: Path) -> None:
+    """Write the record of one project."""
+    rows = []
+    for row, project in replayed(name, folder):
+        rows.append(row)
+        weights = weights_of(project)
+    with (FOLDER / f"{name}.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["kind", "who", "bag", "class", "answer"], *rows])
+    np.save(FOLDER / f"{name}.npy", weights)
+
+
+def recorded(name: str) -> tuple[list[list[str]], np.ndarray]:
+    """What happened, and the weights in the end."""
+    with (FOLDER / f"{name}.csv").open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    return rows, np.load(FOLDER / f"{name}.npy")

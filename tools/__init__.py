@@ -1,0 +1,1 @@
+"""What `make` calls, and what is run by hand or by night."""
