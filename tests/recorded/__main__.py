@@ -1,4 +1,4 @@
-"""Write the record again, or with `--compare [NAME ...]` print by how much a replay on this processor differs from it."""
+"""Write the record again, or with `--compare [NAME ...]` print how a replay on this processor differs from it."""
 
 import sys
 import tempfile
