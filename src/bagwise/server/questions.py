@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from bagwise.project import Event, Project, Said, WholeBag, answer_whole, undo_whole, whole_bags
 from bagwise.project.reviewing import position_of
 from bagwise.server.media import Medium, medium_of
-from bagwise.server.parts import AtDesk, Key, Person, Served
+from bagwise.server.parts import AtDesk, Key, KeyOfSeveral, Person, Served
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
@@ -63,7 +63,7 @@ class AnswerIn(BaseModel):
 class WholeAnswerIn(BaseModel):
     """Which of the classes of a question about several are in the bag, which nobody can tell; the others are not."""
 
-    key: Key
+    key: KeyOfSeveral
     classes: Annotated[list[str], Field(min_length=1)]
     present: list[str]
     unsure: list[str] = []
@@ -74,7 +74,7 @@ class WholeAnswerIn(BaseModel):
 class UndoIn(BaseModel):
     """Take back the last answer; sent twice it takes back one."""
 
-    key: Key
+    key: KeyOfSeveral
 
 
 class CorrectionIn(BaseModel):
