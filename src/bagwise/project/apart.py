@@ -74,11 +74,13 @@ class Apart(Teaching):
         return found
 
     def _begin(self) -> None:
-        if self._process is None:
+        process = self._process
+        if process is None:
             command = [sys.executable, "-m", "bagwise.project.studying", str(self._folder), self._cluster]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
-            threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
-        self._send(self._process, self.rankings.wanted)
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+            self._process = process
+            threading.Thread(target=self._listen, args=(process,), daemon=True).start()
+        self._send(process, self.rankings.wanted)
 
     def _send(self, process: subprocess.Popen[bytes], message: int | None) -> None:
         assert process.stdin is not None

@@ -5,6 +5,7 @@ never ends fills the memory, and connections that send nothing stay open.
 """
 
 import asyncio
+import itertools
 import json
 from http import HTTPStatus
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 KIB = 1024
+# Not the loop's clock, which stands still while several connections are accepted at once.
+ORDER = itertools.count()
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -28,12 +31,14 @@ class BoundedProtocol(HttpToolsProtocol):
     request_seconds = 30.0
     sending_seconds = 60.0
     most_connections = 500
+    # Requests sent before the answer to the one before: browsers send none, and each that waits takes memory.
+    most_pipelined = 100
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._deadline: asyncio.TimerHandle | None = None
         self._sending: asyncio.TimerHandle | None = None
-        self._waiting_since = 0.0
+        self._waits_from = 0
         self._in_head = self._in_request = False
         self._received = 0
         self._too_large = False
@@ -41,15 +46,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request, in the place of another connection where there are too many."""
         super().connection_made(transport)
-        self._waiting_since = self.loop.time()
+        self._waits_from = next(ORDER)
         self._expect_request()
         if len(self.connections) > self.most_connections:
-            others = [one for one in self.connections if isinstance(one, BoundedProtocol) and one is not self]
-            idle = [one for one in others if not one.is_answering]
-            if idle:
-                min(idle, key=lambda one: one._waiting_since).transport.abort()
-            else:
-                self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections: try again.")
+            self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all clocks."""
@@ -93,6 +93,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > self.largest_head:
             self._too_large = True
             raise ValueError("The head is too large.")
+        if len(self.pipeline) >= self.most_pipelined:
+            raise ValueError("Too many requests at once.")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -102,9 +104,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
-        self._waiting_since = self.loop.time()
+        """Wait for the next request; read it only when all that came before are being answered."""
+        self._waits_from = next(ORDER)
         super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()
 
     def send_400_response(self, msg: str) -> None:
         """Say what was wrong with a request that could not be read."""
@@ -124,6 +128,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self._sending.cancel()
             self._sending = None
         super().resume_writing()
+
+    def _make_room(self) -> None:
+        # One that is being closed is among the connections until the loop has come round.
+        others = [
+            one
+            for one in self.connections
+            if isinstance(one, BoundedProtocol) and one is not self and not one.transport.is_closing()
+        ]
+        if len(others) < self.most_connections:
+            return
+        idle = [one for one in others if not one.is_answering]
+        if idle:
+            min(idle, key=lambda one: one._waits_from).transport.abort()
+        else:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections: try again.")
 
     def _expect_request(self) -> None:
         if self._deadline is None:
