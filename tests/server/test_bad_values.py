@@ -101,7 +101,10 @@ def test_the_longest_keys_work_or_are_refused(make_project):
 
 def test_a_trainer_that_ended_asks_to_try_again(project, monkeypatch):
     monkeypatch.setattr("bagwise.project.apart.REST_AFTER_A_CRASH", 0.0)
-    with Project.open(project.folder, apart=True) as served, TestClient(application(served, "ann"), base_url=HERE) as client:
+    with (
+        Project.open(project.folder, apart=True) as served,
+        TestClient(application(served, "ann"), base_url=HERE) as client,
+    ):
         with monkeypatch.context() as broken:
             broken.setattr(sys, "executable", "/bin/false")
             bulk = {"key": "b", "class_name": served.classes[0], "answer": "absent", "bags": ["bag 1"]}
@@ -116,14 +119,19 @@ def test_a_trainer_that_ended_asks_to_try_again(project, monkeypatch):
         (question,) = client.get("/api/questions/next").json()
         saved = client.post("/api/answers", json={"key": question["key"], "answer": "absent"})
         assert saved.status_code == 200, "another was started"
-        assert client.post("/api/review/answers", json=bulk).status_code == 200, "and what was refused can be sent again"
+        assert client.post("/api/review/answers", json=bulk).status_code == 200, (
+            "and what was refused can be sent again"
+        )
 
 
 def test_a_trainer_that_ends_again_and_again_lets_nobody_wait_for_ever(project, monkeypatch):
     """What was published before is good enough for questions; whoever needs a newer model is told to try again."""
     monkeypatch.setattr("bagwise.project.apart.REST_AFTER_A_CRASH", 0.0)
     monkeypatch.setattr(rankings, "PATIENCE", 0.01)
-    with Project.open(project.folder, apart=True) as served, TestClient(application(served, "ann"), base_url=HERE) as client:
+    with (
+        Project.open(project.folder, apart=True) as served,
+        TestClient(application(served, "ann"), base_url=HERE) as client,
+    ):
         (question,) = client.get("/api/questions/next").json()
         monkeypatch.setattr(sys, "executable", "/bin/false")
         served._record.teaching._process.kill()

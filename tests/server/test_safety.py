@@ -199,3 +199,25 @@ def test_a_server_beyond_this_machine_needs_invitations(tmp_path, synthetic):
     assert said.returncode == 1
     assert "bagwise invite" in said.stderr
     assert "Traceback" not in said.stderr
+
+
+def test_a_server_without_tls_beyond_this_machine_says_so(tmp_path, synthetic):
+    from tests.conftest import source_of
+    from tests.server.conftest import Served
+
+    with Project.create(tmp_path / "p", source_of(synthetic), classes=synthetic.classes) as project:
+        Invitations(project.database).invite("bea")
+    said = tmp_path / "said"
+    for options, warned in (
+        (["--host", "0.0.0.0"], True),
+        (["--host", "0.0.0.0", "--at", "https://label.example"], False),
+    ):
+        with said.open("w") as out:
+            Served(tmp_path / "p", *options, "--trust-proxy", "127.0.0.1", out=out).stop()
+        assert ("not encrypted" in said.read_text()) == warned
+    assert Site("127.0.0.1").missing_tls is None
+    assert Site("192.168.1.5").missing_tls is not None
+    command = [sys.executable, "-m", "bagwise", "serve", str(tmp_path / "p"), "--trust-proxy", "nginx"]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert refused.returncode == 1
+    assert "nginx is not the address of a proxy" in refused.stderr

@@ -93,7 +93,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
-            help="A proxy, or network of proxies, whose X-Forwarded-For and X-Forwarded-Proto are believed; several times.",
+            help="A proxy, or network of proxies, whose X-Forwarded-For and -Proto are believed; several times.",
         ),
     ] = None,
     cluster: Cluster = "",

@@ -20,9 +20,9 @@ ORDER = itertools.count()
 class BoundedProtocol(HttpToolsProtocol):
     """A connection that ends when a request is too large or too slow.
 
-    A request has `request_seconds` from its first byte (the first one: from the connection) to its last. Whoever does not
-    read an answer for `sending_seconds` is cut off. When there are more than `most_connections`, the one that has been
-    waiting for a request for longest makes room, so connections that do nothing never keep others out.
+    A request has `request_seconds` from its first byte (the first one: from the connection) to its last. Whoever does
+    not read an answer for `sending_seconds` is cut off. When there are more than `most_connections`, the one that has
+    been waiting for a request for longest makes room, so connections that do nothing never keep others out.
     """
 
     largest_head = 64 * KIB
@@ -157,8 +157,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._deadline = None
         if self.is_answering:
             self._expect_request()
-        elif self._in_request:
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"A request has to arrive within {self.request_seconds:g} seconds.")
+        elif self._in_head or (self._in_request and not self.cycle.response_started):
+            self._refuse(
+                HTTPStatus.REQUEST_TIMEOUT, f"A request has to arrive within {self.request_seconds:g} seconds."
+            )
         else:
             self.transport.close()
 
@@ -167,8 +169,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, sentence)
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
-        between_answers = self.cycle is None or self.cycle.response_complete or not self.cycle.response_started
-        if between_answers and not self.is_answering:
+        if not self.is_answering:
             body = json.dumps({"detail": sentence}).encode()
             head = (
                 f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n"

@@ -45,7 +45,7 @@ REFUSED: dict[int | str, dict[str, Any]] = {
 Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
 Key = Annotated[Text, Field(min_length=1, max_length=64)]
 KeyOfSeveral = Annotated[Text, Field(min_length=1, max_length=48)]
-"""Of a request that may become several events: the key of each is this one with a short ending, 64 characters in all."""
+"""Of a request that may become several events: the key of each is this one and a short ending, 64 characters in all."""
 ClassName = Annotated[str, Field(max_length=1000)]
 
 Bearer = Annotated[

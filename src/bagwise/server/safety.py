@@ -63,8 +63,8 @@ class Site:
         if self.is_loopback or self.is_secure:
             return None
         return (
-            f"Warning: what is sent to {self.host} is not encrypted, so whoever is on the way can read tokens and answers: "
-            "put a proxy with TLS in front (docs/projects.md shows how) and say `--at https://NAME`."
+            f"Warning: what is sent to {self.host} is not encrypted, so others on the network can read tokens and "
+            "answers: put a proxy with TLS in front (docs/projects.md shows how) and say `--at https://NAME`."
         )
 
     def answers_to(self, name: str | None) -> bool:
