@@ -8,7 +8,10 @@ import time
 
 import pytest
 from fastapi.testclient import TestClient
+from typer.testing import CliRunner
 
+from bagwise.cli import app
+from bagwise.errors import BagwiseError
 from bagwise.project import DatabaseError, Invitations, Project
 from bagwise.project.saying import Saying
 from bagwise.server import Site, application
@@ -170,6 +173,7 @@ def test_no_token_in_what_a_served_process_writes(tmp_path, synthetic):
     spare = Running(tmp_path / "p")
     spare.stop()
     command = [sys.executable, "-m", "bagwise", "serve", str(tmp_path / "p"), "--port", str(spare.port), "--no-browser"]
+    command += ["--host", "0.0.0.0", "--trust-proxy", "127.0.0.1"]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ))
         try:
@@ -186,7 +190,9 @@ def test_no_token_in_what_a_served_process_writes(tmp_path, synthetic):
         finally:
             process.terminate()
             process.wait(60)
-    assert token not in (tmp_path / "log").read_text()
+    written = (tmp_path / "log").read_text()
+    assert token not in written
+    assert written.count("not encrypted") == 1, "and it warned that others on the network can read along"
 
 
 def test_a_server_beyond_this_machine_needs_invitations(tmp_path, synthetic):
@@ -201,23 +207,13 @@ def test_a_server_beyond_this_machine_needs_invitations(tmp_path, synthetic):
     assert "Traceback" not in said.stderr
 
 
-def test_a_server_without_tls_beyond_this_machine_says_so(tmp_path, synthetic):
-    from tests.conftest import source_of
-    from tests.server.conftest import Served
-
-    with Project.create(tmp_path / "p", source_of(synthetic), classes=synthetic.classes) as project:
-        Invitations(project.database).invite("bea")
-    said = tmp_path / "said"
-    for options, warned in (
-        (["--host", "0.0.0.0"], True),
-        (["--host", "0.0.0.0", "--at", "https://label.example"], False),
-    ):
-        with said.open("w") as out:
-            Served(tmp_path / "p", *options, "--trust-proxy", "127.0.0.1", out=out).stop()
-        assert ("not encrypted" in said.read_text()) == warned
+def test_only_other_machines_without_tls_are_warned_about():
     assert Site("127.0.0.1").missing_tls is None
-    assert Site("192.168.1.5").missing_tls is not None
-    command = [sys.executable, "-m", "bagwise", "serve", str(tmp_path / "p"), "--trust-proxy", "nginx"]
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert refused.returncode == 1
-    assert "nginx is not the address of a proxy" in refused.stderr
+    assert Site("0.0.0.0", "https://label.example").missing_tls is None
+    for site in Site("192.168.1.5"), Site("::"), Site("0.0.0.0", "http://label.example"):
+        assert "not encrypted" in site.missing_tls
+
+
+def test_a_proxy_that_is_none_is_said_so_at_once(tmp_path):
+    with pytest.raises(BagwiseError, match="nginx is not the address of a proxy"):
+        CliRunner().invoke(app, ["serve", str(tmp_path / "p"), "--trust-proxy", "nginx"], catch_exceptions=False)
