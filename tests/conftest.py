@@ -24,6 +24,9 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 
+HOST_NAME = "labels.test"
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(7)
@@ -50,8 +53,10 @@ def chromium():
     path = shutil.which("chromium")
     assert path, "Chromium is missing: `make test` installs it (tools/system-packages.sh)."
     quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    # A host name to the browser, as another machine's would be: without https it is not a secure context.
+    named = f"--host-resolver-rules=MAP {HOST_NAME} 127.0.0.1"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=quiet)
+        browser = playwright.chromium.launch(executable_path=path, args=[*quiet, named])
         yield browser
         browser.close()
 

@@ -13,7 +13,8 @@ import uvicorn
 from bagwise import datasets
 from bagwise.cli._demo import make_demo
 from bagwise.project import Project
-from bagwise.server import application
+from bagwise.server import Site, application, configuration
+from bagwise.server.connections import BoundedProtocol
 from tests import made
 
 
@@ -24,17 +25,18 @@ def free_port():
 
 
 class Running:
-    """A real server on a real port; it can be stopped and started again."""
+    """A real server on a real port, as `bagwise serve` starts it; it can be stopped and started again."""
 
-    def __init__(self, folder):
-        self.folder, self.port = folder, free_port()
-        self.address = f"http://127.0.0.1:{self.port}"
+    def __init__(self, folder, port=None, name="127.0.0.1", proxies=(), protocol=BoundedProtocol, apart=False):
+        self.folder, self.port = folder, port or free_port()
+        self.address = f"http://{name}:{self.port}"
+        self.site, self.protocol, self.apart = Site(at=self.address, proxies=proxies), protocol, apart
         self.start()
 
     def start(self):
-        self.project = Project.open(self.folder)
-        config = uvicorn.Config(application(self.project, "ann"), host="127.0.0.1", port=self.port, log_level="error")
-        self.server = uvicorn.Server(config)
+        self.project = Project.open(self.folder, apart=self.apart)
+        app = application(self.project, "ann", self.site)
+        self.server = uvicorn.Server(configuration(app, self.site, self.port, self.protocol))
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
         while not self.server.started:

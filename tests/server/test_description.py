@@ -27,9 +27,11 @@ def in_a_file(tmp_path, synthetic):
         yield project
 
 
-def try_everything(app, mode, headers):
+def try_everything(app, mode, headers, person="ann"):
     """Every operation with made-up requests; the answers it gave."""
     described = schemathesis.openapi.from_asgi("/api/openapi.json", app, headers=HERE)
+    # Made up, these would refuse everything before it is looked at.
+    meant = {"Bagwise-Project": app.state.project.contents.project, "Bagwise-Person": person}
     codes = set()
     for found in described.get_all_operations():
 
@@ -43,7 +45,7 @@ def try_everything(app, mode, headers):
         )
         @given(case=found.ok().as_strategy(generation_mode=mode))
         def send(case):
-            answer = case.call_and_validate(headers={**HERE, **headers}, checks=CHECKS, timeout=PATIENCE)
+            answer = case.call_and_validate(headers={**HERE, **meant, **headers}, checks=CHECKS, timeout=PATIENCE)
             codes.add(answer.status_code)
 
         send()
@@ -60,7 +62,7 @@ def test_no_answer_is_a_fault_or_undocumented(in_a_file, mode):
 def test_nor_with_a_sign_in(in_a_file):
     token = Invitations(in_a_file.database).invite("bea")
     app = application(in_a_file, "ann")
-    signed_in = try_everything(app, GenerationMode.POSITIVE, {"Authorization": f"Bearer {token}"})
+    signed_in = try_everything(app, GenerationMode.POSITIVE, {"Authorization": f"Bearer {token}"}, "bea")
     assert 200 in signed_in
     strangers = try_everything(app, GenerationMode.POSITIVE, {})
     assert 401 in strangers

@@ -8,7 +8,10 @@ import time
 
 import pytest
 from fastapi.testclient import TestClient
+from typer.testing import CliRunner
 
+from bagwise.cli import app
+from bagwise.errors import BagwiseError
 from bagwise.project import DatabaseError, Invitations, Project
 from bagwise.project.saying import Saying
 from bagwise.server import Site, application
@@ -170,6 +173,7 @@ def test_no_token_in_what_a_served_process_writes(tmp_path, synthetic):
     spare = Running(tmp_path / "p")
     spare.stop()
     command = [sys.executable, "-m", "bagwise", "serve", str(tmp_path / "p"), "--port", str(spare.port), "--no-browser"]
+    command += ["--host", "0.0.0.0", "--trust-proxy", "127.0.0.1"]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ))
         try:
@@ -186,7 +190,9 @@ def test_no_token_in_what_a_served_process_writes(tmp_path, synthetic):
         finally:
             process.terminate()
             process.wait(60)
-    assert token not in (tmp_path / "log").read_text()
+    written = (tmp_path / "log").read_text()
+    assert token not in written
+    assert written.count("not encrypted") == 1, "and it warned that others on the network can read along"
 
 
 def test_a_server_beyond_this_machine_needs_invitations(tmp_path, synthetic):
@@ -199,3 +205,15 @@ def test_a_server_beyond_this_machine_needs_invitations(tmp_path, synthetic):
     assert said.returncode == 1
     assert "bagwise invite" in said.stderr
     assert "Traceback" not in said.stderr
+
+
+def test_only_other_machines_without_tls_are_warned_about():
+    assert Site("127.0.0.1").missing_tls is None
+    assert Site("0.0.0.0", "https://label.example").missing_tls is None
+    for site in Site("192.168.1.5"), Site("::"), Site("0.0.0.0", "http://label.example"):
+        assert "not encrypted" in site.missing_tls
+
+
+def test_a_proxy_that_is_none_is_said_so_at_once(tmp_path):
+    with pytest.raises(BagwiseError, match="nginx is not the address of a proxy"):
+        CliRunner().invoke(app, ["serve", str(tmp_path / "p"), "--trust-proxy", "nginx"], catch_exceptions=False)

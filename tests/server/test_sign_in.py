@@ -1,5 +1,6 @@
 """Several people: who gets in, who does not, and what each of them sees in a real browser."""
 
+import http.client
 import json
 
 import pytest
@@ -7,10 +8,12 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from bagwise.cli import app
+from bagwise.cli._demo import make_demo
 from bagwise.errors import BagwiseError
 from bagwise.project import Invitations, NotSignedIn, Project, participants
-from bagwise.server import application
+from bagwise.server import Site, application
 from bagwise.server.parts import cookie_of
+from tests.server.conftest import Running
 
 HERE = "http://127.0.0.1:8765"
 
@@ -30,8 +33,9 @@ def bearer(token):
     return {"Authorization": f"Bearer {token}"}
 
 
-def test_without_invitations_the_one_who_serves_answers(client):
-    assert client.get("/api/me").json() == {"name": "ann", "adjudicator": False, "signed_in": False}
+def test_without_invitations_the_one_who_serves_answers(client, project):
+    me = client.get("/api/me").json()
+    assert me == {"name": "ann", "project": project.contents.project, "adjudicator": False, "signed_in": False}
     assert client.get("/api/me", headers=bearer("x")).status_code == 401, "a wrong token is never overlooked"
     client.cookies.set("bagwise-other", "x")
     assert client.get("/api/status").json()["annotator"] == "ann"
@@ -45,7 +49,12 @@ def test_once_somebody_is_invited_everybody_signs_in(client, people, project):
     assert "Sign in" in refused.json()["detail"]
     assert client.get("/api/me", headers=bearer(token)).json()["name"] == "bea"
     signed = client.post("/api/sign-in", json={"token": token})
-    assert signed.json() == {"name": "bea", "adjudicator": False, "signed_in": True}
+    assert signed.json() == {
+        "name": "bea",
+        "project": project.contents.project,
+        "adjudicator": False,
+        "signed_in": True,
+    }
     cookie = signed.headers["set-cookie"]
     assert all(word in cookie for word in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age="))
     (question,) = client.get("/api/questions/next").json()
@@ -122,18 +131,78 @@ def test_forged_sessions(client, people, project):
         client.cookies.clear()
 
 
-def test_guessing_is_slowed(project, people, monkeypatch):
+def test_guessing_is_slowed_and_a_right_token_always_gets_in(project, people, monkeypatch):
     from bagwise.server import patience
 
     token = people.invite("bea")
     with TestClient(application(project, "ann"), base_url=HERE) as client:
         for guess in range(patience.WRONG_TOKENS):
             assert client.post("/api/sign-in", json={"token": f"guess {guess}"}).status_code == 401
-        assert client.post("/api/sign-in", json={"token": "one more"}).status_code == 429
-        assert client.post("/api/sign-in", json={"token": token}).status_code == 429, "not even looked at"
-        assert client.get("/api/me", headers=bearer(token)).status_code == 429
-        monkeypatch.setattr(client.app.state.patience, "_clock", lambda: __import__("time").monotonic() + 61)
+        slowed = client.post("/api/sign-in", json={"token": "one more"})
+        assert slowed.status_code == 429
+        assert int(slowed.headers["retry-after"]) == patience.SECONDS
+        assert client.get("/api/me", headers=bearer("another")).status_code == 429
+        assert client.get("/api/me", headers=bearer(token)).status_code == 200
         assert client.post("/api/sign-in", json={"token": token}).status_code == 200
+        monkeypatch.setattr(client.app.state.patience, "_clock", lambda: __import__("time").monotonic() + 61)
+        assert client.post("/api/sign-in", json={"token": "one more"}).status_code == 401
+
+
+def test_one_wrong_token_again_and_again_is_only_that_token(client, people):
+    """A script that goes on with a token that has run out does not speak for others at its address."""
+    from bagwise.server import patience
+
+    people.invite("bea")
+    for _ in range(patience.WRONG_TOKENS):
+        assert client.get("/api/me", headers=bearer("old")).status_code == 401
+    for _ in range(3):
+        assert client.get("/api/me", headers=bearer("old")).status_code == 429
+    told = client.post("/api/sign-in", json={"token": "typed wrong"})
+    assert told.status_code == 401
+    assert "not known here" in told.json()["detail"]
+
+
+def guesses(running, count, **headers):
+    """What a script hears that tries another wrong token each time."""
+    codes = []
+    for guess in range(count):
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+        named = {name: value.format(guess) for name, value in headers.items()}
+        connection.request("GET", "/api/me", headers={"Authorization": f"Bearer guess-{guess}", **named})
+        codes.append(connection.getresponse().status)
+        connection.close()
+    return codes
+
+
+def test_nobody_chooses_their_own_address(running):
+    """Each guess pretends to come from elsewhere; so it does to uvicorn as it is, from this machine."""
+    Invitations(running.project.database).invite("bea")
+    assert guesses(running, 12, **{"X-Forwarded-For": "10.1.1.{}"}) == [401] * 10 + [429] * 2
+
+
+def test_a_proxy_that_is_trusted_says_who_calls(tmp_path):
+    make_demo(tmp_path / "digits")
+    running = Running(tmp_path / "digits", proxies=("127.0.0.1",))
+    try:
+        token = Invitations(running.project.database).invite("bea")
+        assert guesses(running, 12, **{"X-Forwarded-For": "10.1.1.{}"}) == [401] * 12
+        assert guesses(running, 12, **{"X-Forwarded-For": "10.1.1.{}, 192.0.2.7"}) == [401] * 10 + [429] * 2, (
+            "only the last"
+        )
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+        body = json.dumps({"token": token})
+        headers = {"Content-Type": "application/json", "X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.7"}
+        connection.request("POST", "/api/sign-in", body, headers)
+        assert "Secure" in connection.getresponse().headers["set-cookie"]
+        connection.close()
+    finally:
+        running.stop()
+
+
+@pytest.mark.parametrize("proxy", ["proxy.example", "10.0.0.1/8", "", "127.0.0.1:80"])
+def test_a_proxy_is_a_number_or_a_network(proxy):
+    with pytest.raises(BagwiseError, match="not the address of a proxy"):
+        Site(proxies=(proxy,))
 
 
 def test_patience_forgets_addresses_rather_than_grow():
@@ -141,7 +210,7 @@ def test_patience_forgets_addresses_rather_than_grow():
 
     one = patience.Patience()
     for number in range(patience.ADDRESSES + 50):
-        one.failed(str(number))
+        one.failed(str(number), "wrong")
     assert len(one._failed) == patience.ADDRESSES
 
 

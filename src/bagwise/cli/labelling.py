@@ -89,13 +89,21 @@ def serve(
         str, typer.Option(help="Address to listen on; for others than this machine, invite people first.")
     ] = ("127.0.0.1"),
     at: At = "",
+    trust_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A proxy, or network of proxies, whose X-Forwarded-For and -Proto are believed; several times.",
+        ),
+    ] = None,
     cluster: Cluster = "",
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Answer questions on a page in the browser."""
+    site = server.Site(host, at, tuple(trust_proxy or ()))
     with Project.open(folder, apart=True, cluster=cluster) as project:
         server.refuse_taken_port(host, port)
-        _serve(project, me_or(name), server.Site(host, at), port, browser)
+        _serve(project, me_or(name), site, port, browser)
 
 
 def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool) -> None:
@@ -105,6 +113,8 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
     address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
     who = "those who were invited" if Invitations(project.database).any_invited() else me
     say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
+    if site.missing_tls is not None:
+        say(f"[yellow]{escape(site.missing_tls)}[/]")
     if browser:
         threading.Timer(1.0, webbrowser.open, [address]).start()
     server.serve(project, me, site, port)

@@ -11,6 +11,7 @@ from bagwise.project.media import Kept, Media
 from bagwise.project.participation import Participation, participants
 from bagwise.project.project import Project, predict
 from bagwise.project.quality import Report, quality_of
+from bagwise.project.rankings import TrainerStopped
 from bagwise.project.saying import AlreadyAnswered, Said
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
@@ -42,6 +43,7 @@ __all__ = [
     "Settings",
     "Status",
     "Tables",
+    "TrainerStopped",
     "Tuned",
     "WholeBag",
     "answer_whole",

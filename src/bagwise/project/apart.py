@@ -15,12 +15,11 @@ from functools import partial
 from pathlib import Path
 
 from bagwise.bags import Bags
-from bagwise.errors import BagwiseError
 from bagwise.model import MIMLClassifier
 from bagwise.project import replay
 from bagwise.project.events import Event
 from bagwise.project.noise import People
-from bagwise.project.rankings import Ranking, wait_for
+from bagwise.project.rankings import Ranking, TrainerStopped, wait_for
 from bagwise.project.teaching import Teaching
 
 CLOSING_SECONDS = 10.0
@@ -75,11 +74,13 @@ class Apart(Teaching):
         return found
 
     def _begin(self) -> None:
-        if self._process is None:
+        process = self._process
+        if process is None:
             command = [sys.executable, "-m", "bagwise.project.studying", str(self._folder), self._cluster]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
-            threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
-        self._send(self._process, self.rankings.wanted)
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+            self._process = process
+            threading.Thread(target=self._listen, args=(process,), daemon=True).start()
+        self._send(process, self.rankings.wanted)
 
     def _send(self, process: subprocess.Popen[bytes], message: int | None) -> None:
         assert process.stdin is not None
@@ -116,8 +117,7 @@ class Apart(Teaching):
         if self._process is process:
             self._process = None
             # Whoever asks goes on with what was published, and begins another.
-            gone = BagwiseError("The process that learns ended unexpectedly. It is begun again: ask once more.")
-            self.rankings.fail(gone if self.rankings.newest is None else None)
+            self.rankings.fail(TrainerStopped())
 
     def close(self) -> None:
         """Let the process keep what it learned for a fast start."""

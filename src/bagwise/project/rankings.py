@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bagwise.errors import BagwiseError
 from bagwise.model import MIMLClassifier
 from bagwise.project.events import Pair
 from bagwise.project.noise import People
@@ -37,6 +38,13 @@ def wait_for(published: Future[None], seconds: float | None) -> None:
     while not published.done() and time.monotonic() < until:
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
+
+
+class TrainerStopped(BagwiseError):
+    """The training process ended: for those who need a newer ranking than there is. The next request starts another."""
+
+    def __init__(self) -> None:
+        super().__init__("The training process ended unexpectedly, and another is started: try again.")
 
 
 class Turn(NamedTuple):
@@ -93,7 +101,7 @@ class Rankings:
         but then anything newer than what there is will do.
         """
         until = time.monotonic() + PATIENCE
-        while (found := self._expected(after, count)) is not None:
+        while (found := self._expected(after, count, patiently)) is not None:
             published, worth_until = found
             left = min(until, worth_until) - time.monotonic()
             if patiently or self.newest is None:
@@ -103,13 +111,13 @@ class Rankings:
             if patiently or left <= 0:
                 return
 
-    def _expected(self, after: int, count: int) -> tuple[Future[None], float] | None:
+    def _expected(self, after: int, count: int, patiently: bool) -> tuple[Future[None], float] | None:
         """The next ranking, and until when it is worth waiting for; None where the newest will do."""
         with self._mutex:
-            if self._error is not None:
-                error, self._error = self._error, None
-                raise error
             found = self.newest
+            error, self._error = self._error, None
+            if error is not None and not (isinstance(error, TrainerStopped) and found is not None and not patiently):
+                raise error
             if self.closed or (found is not None and found.applied >= after and found.has(count)):
                 return None
             self.wanted = max(self.wanted, count) if self._busy else count
@@ -132,10 +140,10 @@ class Rankings:
         tell.set_result(None)
         return rests
 
-    def fail(self, error: BaseException | None) -> None:
-        """The learner came to rest before it was done; whoever asks next is told the error."""
+    def fail(self, error: BaseException) -> None:
+        """The learner came to rest, if it was not there, before it was done; whoever asks next is told the error."""
         with self._mutex:
-            self._error, self._busy, tell = error, False, self._next()
+            self._error, self._busy, tell = error if self._busy else None, False, self._next()
         tell.set_result(None)
 
     def close(self) -> None:

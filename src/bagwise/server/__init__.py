@@ -2,6 +2,6 @@
 
 from bagwise.server.app import application
 from bagwise.server.safety import Site
-from bagwise.server.serving import refuse_strangers, refuse_taken_port, serve
+from bagwise.server.serving import configuration, refuse_strangers, refuse_taken_port, serve
 
-__all__ = ["Site", "application", "refuse_strangers", "refuse_taken_port", "serve"]
+__all__ = ["Site", "application", "configuration", "refuse_strangers", "refuse_taken_port", "serve"]

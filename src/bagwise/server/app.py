@@ -5,21 +5,31 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from bagwise.errors import BagwiseError
-from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project
+from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project, TrainerStopped
 from bagwise.project.progress import ProgressOf
 from bagwise.server import downloads, live, media, people, progress, quality, questions, review
 from bagwise.server.desk import Desk
-from bagwise.server.parts import REFUSED, cookie_of
-from bagwise.server.patience import Patience, TooManyTries
+from bagwise.server.parts import REFUSED, Replaced, cookie_of
+from bagwise.server.patience import SECONDS, Patience, TooManyTries
 from bagwise.server.safety import Guard, Site
 
 STATIC = Path(__file__).parent / "static"
 MODULES = (questions, progress, live, quality, review, downloads, people, media)
-CODES = {AlreadyAnswered: 409, NotSignedIn: 401, TooManyTries: 429, DatabaseError: 503}
+CODES = {
+    AlreadyAnswered: 409,
+    NotSignedIn: 401,
+    Replaced: 412,
+    TooManyTries: 429,
+    DatabaseError: 503,
+    TrainerStopped: 503,
+}
+RETRY_AFTER = {429: round(SECONDS), 503: 2}
+"""Seconds after which it is worth trying again."""
 
 
 @asynccontextmanager
@@ -49,11 +59,20 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
 
     @app.exception_handler(BagwiseError)
     def refuse(_: object, error: BagwiseError) -> JSONResponse:
-        response = JSONResponse({"detail": str(error)}, CODES.get(type(error), 400))
+        status = next((code for kind, code in CODES.items() if isinstance(error, kind)), 400)
+        response = JSONResponse({"detail": str(error)}, status)
+        if status in RETRY_AFTER:
+            response.headers["Retry-After"] = str(RETRY_AFTER[status])
         if isinstance(error, NotSignedIn):
             response.headers["WWW-Authenticate"] = "Bearer"
             response.delete_cookie(cookie_of(project), httponly=True, samesite="strict")
         return response
+
+    @app.exception_handler(RequestValidationError)
+    def refuse_fields(_: object, error: RequestValidationError) -> JSONResponse:
+        # Without `input`, which FastAPI would send back: NaN, infinity and lone surrogates cannot be written as JSON.
+        found = [{key: one[key] for key in ("loc", "msg", "type")} for one in error.errors()]
+        return JSONResponse({"detail": found}, 422)
 
     @app.get("/", include_in_schema=False)
     def page() -> FileResponse:

@@ -4,11 +4,13 @@ A group of routes is a module with a `router`, listed in `app.MODULES`; each rou
 """
 
 from typing import Annotated, Any
+from urllib.parse import unquote
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, Field
 
+from bagwise.errors import BagwiseError
 from bagwise.project import NotSignedIn, Project
 from bagwise.project.invitations import Shown
 from bagwise.project.progress import ProgressOf
@@ -28,17 +30,23 @@ REFUSALS = {
     403: "It comes from another site.",
     409: "Something else was saved before.",
     411: "It does not say how long it is.",
+    412: "The header `Bagwise-Project` or `Bagwise-Person` names another project or person.",
     413: "It is too large.",
     415: "It is not JSON.",
     421: "The server does not go by this name.",
     429: "Too many wrong tokens came from this address: wait a minute.",
-    503: "The database cannot be reached now: nothing was saved, try again.",
+    503: "The database cannot be reached now, or the trainer is being started again: nothing was saved, try again.",
 }
 REFUSED: dict[int | str, dict[str, Any]] = {
     code: {"model": Refusal, "description": why} for code, why in REFUSALS.items()
 }
 
-Key = Annotated[str, Field(min_length=1, max_length=64)]
+# PostgreSQL keeps no NUL, and nobody needs the other control characters.
+Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
+Key = Annotated[Text, Field(min_length=1, max_length=64)]
+KeyOfSeveral = Annotated[Text, Field(min_length=1, max_length=48)]
+"""Of a request that may become several events: the key of each is this one and a short ending, 64 characters in all."""
+ClassName = Annotated[str, Field(max_length=1000)]
 
 Bearer = Annotated[
     HTTPAuthorizationCredentials | None,
@@ -77,24 +85,40 @@ def cookie_of(project: Project) -> str:
 async def known_by(request: Request, shown: Shown) -> str | None:
     """Who shows this, None where nobody has to; whoever tries too many wrong tokens has to wait."""
     desk: Desk = request.app.state.desk
-    patience: Patience = request.app.state.patience
-    address = request.client.host if request.client else ""
-    if shown.token is not None:
-        patience.refuse(address)
     try:
         return await desk.who(shown)
     except NotSignedIn:
         if shown.token is not None:
-            patience.failed(address)
+            patience: Patience = request.app.state.patience
+            patience.failed(request.client.host if request.client else "", shown.token)
         raise
 
 
-async def person(request: Request, bearer: Bearer) -> str:
+class Replaced(BagwiseError):
+    """The page was loaded from another project, or for another person, than are served here now."""
+
+
+async def person(
+    request: Request,
+    bearer: Bearer,
+    bagwise_project: Annotated[
+        str | None, Header(description="Refuse the request if another project is served; `GET /api/me` has its id.")
+    ] = None,
+    bagwise_person: Annotated[
+        str | None, Header(description="Refuse the request if another person is signed in; percent-encoded UTF-8.")
+    ] = None,
+) -> str:
     """Who calls: by a token, by a session, or, where nobody was ever invited, the one who serves."""
     state = request.app.state
+    project: Project = state.project
+    if bagwise_project not in (None, project.contents.project):
+        raise Replaced("Another project is served here now: load the page again.")
     token = bearer.credentials if bearer is not None else None
     annotator: str = state.annotator
-    return await known_by(request, Shown(token, request.cookies.get(cookie_of(state.project)))) or annotator
+    name = await known_by(request, Shown(token, request.cookies.get(cookie_of(project)))) or annotator
+    if bagwise_person is not None and unquote(bagwise_person) != name:
+        raise Replaced(f"{name} is signed in here now: load the page again.")
+    return name
 
 
 Person = Annotated[str, Depends(person)]

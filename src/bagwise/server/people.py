@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from bagwise.project import Invitations, participants
+from bagwise.project import Invitations, Project, participants
 from bagwise.project.invitations import DAY, SESSION_DAYS, Shown
 from bagwise.server.parts import Person, Served, cookie_of, known_by
 
@@ -24,9 +24,10 @@ class Nothing(BaseModel):
 
 
 class MeOut(BaseModel):
-    """Who calls; `signed_in` is false where no sign-in is needed."""
+    """Who calls, and which project it is; `signed_in` is false where no sign-in is needed."""
 
     name: str
+    project: str
     adjudicator: bool
     signed_in: bool
 
@@ -55,7 +56,7 @@ async def sign_in(request: Request, response: Response, project: Served, said: T
         httponly=True,
         samesite="strict",
     )
-    return MeOut(name=name, adjudicator=name in project.contents.adjudicators, signed_in=True)
+    return me_out(project, name, signed_in=True)
 
 
 @router.post("/sign-out")
@@ -72,7 +73,13 @@ def sign_out(request: Request, response: Response, project: Served, _: Nothing) 
 def me(project: Served, person: Person) -> MeOut:
     """Who I am."""
     needed = Invitations(project.database).any_invited()
-    return MeOut(name=person, adjudicator=person in project.contents.adjudicators, signed_in=needed)
+    return me_out(project, person, signed_in=needed)
+
+
+def me_out(project: Project, name: str, signed_in: bool) -> MeOut:
+    """Who somebody is in the project."""
+    contents = project.contents
+    return MeOut(name=name, project=contents.project, adjudicator=name in contents.adjudicators, signed_in=signed_in)
 
 
 @router.get("/people")

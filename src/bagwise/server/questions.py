@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from bagwise.project import Event, Project, Said, WholeBag, answer_whole, undo_whole, whole_bags
 from bagwise.project.reviewing import position_of
 from bagwise.server.media import Medium, medium_of
-from bagwise.server.parts import AtDesk, Key, Person, Served
+from bagwise.server.parts import AtDesk, ClassName, Key, KeyOfSeveral, Person, Served
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
@@ -63,10 +63,10 @@ class AnswerIn(BaseModel):
 class WholeAnswerIn(BaseModel):
     """Which of the classes of a question about several are in the bag, which nobody can tell; the others are not."""
 
-    key: Key
-    classes: Annotated[list[str], Field(min_length=1)]
-    present: list[str]
-    unsure: list[str] = []
+    key: KeyOfSeveral
+    classes: Annotated[list[ClassName], Field(min_length=1)]
+    present: list[ClassName]
+    unsure: list[ClassName] = []
     skip: bool = False
     seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
 
@@ -74,7 +74,7 @@ class WholeAnswerIn(BaseModel):
 class UndoIn(BaseModel):
     """Take back the last answer; sent twice it takes back one."""
 
-    key: Key
+    key: KeyOfSeveral
 
 
 class CorrectionIn(BaseModel):

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from bagwise.project import Event, Project
 from bagwise.project.reviewing import Wanted, beliefs, history, position_of, positions_of
-from bagwise.server.parts import Person, Served
+from bagwise.server.parts import ClassName, KeyOfSeveral, Person, Served
 from bagwise.server.questions import Bag, EventOut, bag_of, event_out
 
 MOST_SHOWN = 100
@@ -51,8 +51,8 @@ class BeliefsOut(BaseModel):
 class BulkIn(BaseModel):
     """One answer for several bags and one class; sent twice it is saved once."""
 
-    key: Annotated[str, Field(min_length=1, max_length=58)]
-    class_name: Annotated[str, Field(max_length=1000)]
+    key: KeyOfSeveral
+    class_name: ClassName
     answer: Literal["present", "absent", "unsure"]
     bags: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(min_length=1, max_length=MOST_SHOWN)]
 

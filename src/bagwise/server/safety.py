@@ -11,6 +11,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bagwise.errors import BagwiseError
+
 LARGEST_BODY = 64 * 1024
 READING = ("GET", "HEAD", "OPTIONS")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -24,10 +26,25 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Site:
-    """Where the server is: the address it listens on, and the one people type where that is another (`at`)."""
+    """Where the server is: the address it listens on, and the one people type where that is another (`at`).
+
+    `proxies` are the addresses or networks of the proxies in front of it: only what they say about who calls
+    (`X-Forwarded-For`, `X-Forwarded-Proto`) is believed.
+    """
 
     host: str = "127.0.0.1"
     at: str = ""
+    proxies: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for proxy in self.proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError:
+                raise BagwiseError(
+                    f"{proxy} is not the address of a proxy: write a number such as 127.0.0.1, or a network such as "
+                    "10.0.0.0/8."
+                ) from None
 
     @property
     def is_loopback(self) -> bool:
@@ -39,6 +56,16 @@ class Site:
     def is_secure(self) -> bool:
         """Whether what people type is encrypted on the way."""
         return self.at.startswith("https://")
+
+    @property
+    def missing_tls(self) -> str | None:
+        """One sentence of warning where other machines are served without encryption."""
+        if self.is_loopback or self.is_secure:
+            return None
+        return (
+            f"Warning: what is sent to {self.host} is not encrypted, so others on the network can read tokens and "
+            "answers: put a proxy with TLS in front (docs/projects.md shows how) and say `--at https://NAME`."
+        )
 
     def answers_to(self, name: str | None) -> bool:
         """Whether it goes by this name. A foreign one may be led here by another site's name server; a number not."""

@@ -1,14 +1,17 @@
 """Start the server."""
 
+import contextlib
 import socket
 import sys
 
 import uvicorn
+from fastapi import FastAPI
 
 from bagwise.errors import BagwiseError
 from bagwise.kernels.blocks import single_threaded_blas
 from bagwise.project import Invitations, Project
 from bagwise.server.app import application
+from bagwise.server.connections import BoundedProtocol
 from bagwise.server.safety import Site
 
 # Every statement to the database lets go of the interpreter and has to get it back from the thread that learns: the
@@ -36,11 +39,27 @@ def refuse_taken_port(host: str, port: int) -> None:
             raise BagwiseError(f"Port {port} cannot be used ({error.strerror}): choose another with --port.") from None
 
 
+def configuration(
+    app: FastAPI, site: Site, port: int, protocol: type[BoundedProtocol] = BoundedProtocol
+) -> uvicorn.Config:
+    """How uvicorn serves the application: with limits, and believing nobody about who calls but the site's proxies."""
+    return uvicorn.Config(
+        app,
+        host=site.host,
+        port=port,
+        http=protocol,
+        ws="none",
+        proxy_headers=bool(site.proxies),
+        forwarded_allow_ips=list(site.proxies),
+        log_level="warning",
+    )
+
+
 def serve(project: Project, annotator: str, site: Site | None = None, port: int = 8765) -> None:
     """Until interrupted."""
     site = site or Site()
     refuse_strangers(project, site)
     sys.setswitchinterval(SWITCH_SECONDS)
     # Holding BLAS to one thread for all of the time spares every question the effort of doing it for a moment.
-    with single_threaded_blas():
-        uvicorn.run(application(project, annotator, site), host=site.host, port=port, log_level="warning")
+    with single_threaded_blas(), contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(configuration(application(project, annotator, site), site, port)).run()

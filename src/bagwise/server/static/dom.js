@@ -1,9 +1,10 @@
 // Small helpers: elements from names and text (never from HTML), and what the API says.
 
-import { signedOut } from "/static/signin.js";
+import { expected, loadAgain, signedOut } from "/static/signin.js";
 
 export const find = (id) => document.getElementById(id);
-export const newKey = () => crypto.randomUUID().replaceAll("-", "");
+// Not `crypto.randomUUID`, which browsers have on https and on this machine only.
+export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 export const percent = (value) => `${Math.round(100 * value)} %`;
 export const WORDS = { present: "yes", absent: "no", unsure: "unsure", skipped: "skipped" };
 
@@ -20,8 +21,9 @@ export function make(name, attributes = {}, ...children) {
 
 export async function get(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null);
-  const response = await fetch(given.length ? `${path}?${new URLSearchParams(given)}` : path);
+  const response = await fetch(given.length ? `${path}?${new URLSearchParams(given)}` : path, { headers: expected() });
   if (response.status === 401) signedOut();
+  if (response.status === 412) loadAgain();
   if (!response.ok) throw new Error((await response.json()).detail ?? response.statusText);
   return response.json();
 }

@@ -1,7 +1,7 @@
 // Labels, predictions, answers and the model as files.
 
 import { find, get, make } from "/static/dom.js";
-import { signedOut } from "/static/signin.js";
+import { expected, signedOut } from "/static/signin.js";
 
 const ABOUT = {
   labels: "What is known: imported, or decided by answers. Unknown stays unknown.",
@@ -32,7 +32,7 @@ async function download(what, form) {
   const told = find("download-told");
   told.textContent = `Preparing the ${what}…`;
   try {
-    const response = await fetch(`/api/downloads/${what}?form=${form}`);
+    const response = await fetch(`/api/downloads/${what}?form=${form}`, { headers: expected() });
     if (response.status === 401) signedOut();
     if (!response.ok) throw new Error((await response.json()).detail);
     const named = /filename\*?=(?:utf-8''|")?([^";]+)/i.exec(response.headers.get("Content-Disposition") ?? "");

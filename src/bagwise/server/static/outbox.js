@@ -1,16 +1,22 @@
 // What was said and is not saved yet: kept in the browser, sent in order, sent again until the server has it.
-// Each has an entry of its own in the browser's store, so that two tabs never overwrite each other's.
+// Each has an entry of its own in the browser's store, so that two tabs never overwrite each other's. The store belongs
+// to the address, where other projects may be served and other people may sign in later: entries are kept by both, and
+// wait until the same project is served to the same person again.
+
+import { expected, loadAgain } from "/static/signin.js";
 
 const PREFIX = "bagwise-outbox/";
 const AGAIN = 700;
-const NOT_NOW = [401, 429];
+const NOT_NOW = [401, 412, 429];
+const OTHER_PAGE = 412;
 
 export class Outbox {
-  constructor(onChange, onSaved, onRefused) {
+  constructor(me, onChange, onSaved, onRefused) {
     this.onChange = onChange;
     this.onSaved = onSaved;
     this.onRefused = onRefused;
-    const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX)).sort();
+    this.prefix = `${PREFIX}${me.project}/${encodeURIComponent(me.name)}/`;
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(this.prefix)).sort();
     this.waiting = names.map((name) => ({ name, ...JSON.parse(localStorage.getItem(name)) }));
     this.last = 0;
     this.sending = false;
@@ -24,7 +30,7 @@ export class Outbox {
   // Resolves with whether it was saved; what is refused is not sent again.
   send(path, body) {
     this.last = Math.max(this.last + 1, Date.now());
-    const name = `${PREFIX}${this.last}-${body.key}`;
+    const name = `${this.prefix}${this.last}-${body.key}`;
     this.waiting.push({ name, path, body });
     localStorage.setItem(name, JSON.stringify({ path, body }));
     const saved = new Promise((resolve) => this.done.set(body.key, resolve));
@@ -65,9 +71,10 @@ async function post(path, body) {
     if (document.querySelector("#sign-in[open]")) return null;
     const response = await fetch(path, {
       method: "POST",
-      headers: { "Content-Type": "application/json" },
+      headers: { "Content-Type": "application/json", ...expected() },
       body: JSON.stringify(body),
     });
+    if (response.status === OTHER_PAGE) loadAgain();
     if (response.status >= 500 || NOT_NOW.includes(response.status)) return null;
     return { ok: response.ok, said: await response.json() };
   } catch {

@@ -30,6 +30,7 @@ let generation = 0; // An undo makes everything fetched before it out of date.
 const answered = new Set();
 
 const outbox = new Outbox(
+  await enter(),
   (waiting) => {
     find("pending").textContent = waiting ? `${waiting} not saved yet, trying again…` : "";
   },
@@ -216,7 +217,6 @@ function showLabel() {
 }
 
 startShortcuts();
-await enter();
 outbox.resume();
 fetchAhead();
 fillClasses();

@@ -5,6 +5,7 @@ const USUAL_RATE = 48000;
 
 const waiting = new Map();
 let worker = null;
+let asked = 0;
 
 export async function recording(url) {
   const response = await fetch(url);
@@ -57,7 +58,8 @@ function analysed(samples, rate) {
       waiting.delete(data.number);
     });
   }
-  const number = crypto.randomUUID();
+  asked += 1;
+  const number = asked;
   worker.postMessage({ number, samples, rate, columns: COLUMNS }, [samples.buffer]);
   return new Promise((resolve) => waiting.set(number, resolve));
 }

@@ -1,7 +1,8 @@
 // Who answers. A token comes in the part of the address that is never sent (#token=...), or is pasted into the form.
 
-const PERSON = "bagwise-person";
-const OUTBOX = "bagwise-outbox";
+const AGAIN = 1000;
+
+let me = null;
 
 const find = (id) => document.getElementById(id);
 
@@ -27,41 +28,38 @@ async function signIn(token) {
   }
   const said = await response.json();
   if (!response.ok) return typeof said.detail === "string" ? said.detail : "This is no token.";
-  changePlaces(localStorage.getItem(PERSON), said.name);
   return null;
 }
 
-// What one person said and could not be saved yet is never sent as another's: it waits until they are back.
-function changePlaces(before, now) {
-  localStorage.setItem(PERSON, now);
-  if (before === null || before === now) return;
-  const move = (from, to) => {
-    for (const name of Object.keys(localStorage).filter((one) => one.startsWith(from))) {
-      localStorage.setItem(to + name.slice(from.length), localStorage.getItem(name));
-      localStorage.removeItem(name);
-    }
-  };
-  move(OUTBOX, `of/${before}/${OUTBOX}`);
-  move(`of/${now}/${OUTBOX}`, OUTBOX);
+// What the server refuses where it is no longer so: another project may be served at this address now, and another person
+// may have signed in on another page of this browser.
+export function expected() {
+  return me === null ? {} : { "Bagwise-Project": me.project, "Bagwise-Person": encodeURIComponent(me.name) };
 }
 
-async function showMe() {
-  const response = await fetch("/api/me").catch(() => null);
-  if (response?.status === 401) signedOut();
-  if (!response?.ok) return;
-  const me = await response.json();
-  find("me").hidden = !me.signed_in;
-  find("me-name").textContent = me.name;
+// Whoever calls the API and is told 412 calls this; what was not saved yet stays in the outbox of whom it is from.
+export function loadAgain() {
+  location.reload();
 }
 
-// Everything starts anew with whoever it is now: what was fetched or kept in memory may be another person's.
+// Who it is and which project; null where nobody is signed in. Without knowing both, nothing can be answered.
+async function whoAmI() {
+  while (true) {
+    const response = await fetch("/api/me").catch(() => null);
+    if (response?.ok) return response.json();
+    if (response?.status === 401) return null;
+    await new Promise((resolve) => setTimeout(resolve, AGAIN));
+  }
+}
+
+// Everything starts again with whoever it is now: what was fetched or kept in memory may be another person's.
 async function signInWith(token) {
   const refused = await signIn(token);
   if (refused === null) location.reload();
   else find("sign-in-said").textContent = refused;
 }
 
-// The way in, before anything else is asked of the server.
+// The way in, before anything else is asked of the server: who it is, and which project.
 export async function enter() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token !== null) {
@@ -69,9 +67,13 @@ export async function enter() {
     signedOut();
     await signInWith(token);
   }
-  await showMe();
-  // Signing in loads the page anew: until then there is nothing to ask for.
+  me = await whoAmI();
+  if (me === null) signedOut();
+  // Signing in loads the page again: until then there is nothing to ask for.
   if (find("sign-in").open) await new Promise(() => {});
+  find("me").hidden = !me.signed_in;
+  find("me-name").textContent = me.name;
+  return me;
 }
 
 find("sign-in").addEventListener("cancel", (event) => event.preventDefault());
