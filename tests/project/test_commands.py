@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from bagwise import MIMLClassifier, formats
-from bagwise.cli import app, main
+from bagwise.cli import main
 from bagwise.project import Project
 from tests.formats.test_reading import write_csv
 
