@@ -1,5 +1,4 @@
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ from bagwise import Bags, Labels, datasets
 from bagwise.formats import Source
 from bagwise.project import Project, rankings
 from tests import postgres
+from tools import programs
 
 # Where there is no card, Triton's kernels are interpreted; this has to be said before anything imports them.
 if not Path("/dev/nvidia0").exists():
@@ -40,8 +40,8 @@ def patient(monkeypatch):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """Debian's Chromium without a screen and without a network of its own."""
-    path = shutil.which("chromium")
+    """The system's Chromium without a screen and without a network of its own."""
+    path = programs.chromium()
     assert path, "Chromium is missing: `make test` installs it (tools/system-packages.sh)."
     quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     with sync_playwright() as playwright:
