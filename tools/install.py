@@ -83,10 +83,10 @@ def install_torch() -> None:
             sys.exit(f"{TORCH} could not be installed.")
         return
     print(
-        f"NOT INSTALLED: {TORCH}. The package index has no build of it for the CPU and Python "
-        f"{platform.python_version()}, and this machine has no card for the other. The tests of torch are left out and\n"
-        "counted as skipped at the end. To run them: BAGWISE_TORCH=cuda make test (gigabytes), or install a torch for\n"
-        f"the CPU into {sys.prefix} first."
+        f"NOT INSTALLED: {TORCH}. The package index has no build for the CPU and Python {platform.python_version()},\n"
+        "and this machine has no card for CUDA. The tests of torch are left out and listed at the end.\n"
+        "To run them: BAGWISE_TORCH=cuda make test (gigabytes), or first install a torch for the CPU\n"
+        f"into {sys.prefix}."
     )
 
 
