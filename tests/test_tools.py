@@ -1,6 +1,7 @@
 """The programs that the tests need are found under any name and in any version, and what is missing is said."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,3 +103,18 @@ def test_without_root_and_sudo_it_is_said_what_to_install(tmp_path):
     complete = {**environment, "CHROMIUM": str(program(tmp_path / "chrome"))}
     complete["POSTGRESQL_BIN"] = str(server(tmp_path / "pg"))
     assert subprocess.run([script], env=complete, cwd=tmp_path, check=False).returncode == 0
+
+
+def test_a_run_says_how_long_each_package_took_and_what_was_left_out(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
+    for name, body in {"one/test_a.py": "pass", "two/test_b.py": "import pytest; pytest.skip('no moon')"}.items():
+        file = tmp_path / "tests" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(f"def test_it():\n    {body}\n\ndef test_more():\n    pass\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for package in ("tests/one", "tests/two"):
+        assert re.search(rf"^{package} +2 tests +\d+\.\d s$", done.stdout, flags=re.MULTILINE)
+    assert re.search(r"^all +4 tests", done.stdout, flags=re.MULTILINE)
+    assert "1 x Skipped: no moon" in done.stdout

@@ -106,8 +106,7 @@ def test_the_formulas_as_they_read_ask_what_bagwise_asks():
 
 
 def test_numpy_torch_and_the_kernels_agree():
-    import torch
-
+    torch = pytest.importorskip("torch")
     from bagwise.bench._foreign.runners import eager
     from bagwise.bench._foreign.runners.torch_autograd import log_absent
 
