@@ -20,4 +20,4 @@ def require(extra: str, purpose: str) -> None:
     """Refuse to go on without an extra; `purpose` begins the sentence, as in "Figures"."""
     if not is_installed(extra):
         missing = ", ".join(module for module in MODULES[extra] if not find_spec(module))
-        raise BagwiseError(f"{purpose} need {missing}: install what is missing with `pip install 'bagwise[{extra}]'`.")
+        raise BagwiseError(f"{purpose} need {missing}: install with `pip install 'bagwise[{extra}]'`.")
