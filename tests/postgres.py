@@ -10,20 +10,23 @@ import time
 import uuid
 from pathlib import Path
 
-SERVER_USER = "postgres"
+from tools import programs
+
+UNPRIVILEGED = ("postgres", "nobody")
 
 
 class Server:
     """In a folder of its own, on a free port of the loopback."""
 
     def __init__(self):
-        (self.binaries,) = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:]
+        self.binaries = programs.postgresql()
         self.folder = Path(tempfile.mkdtemp(prefix="bagwise-postgres-"))
         self.as_user = []
         if os.geteuid() == 0:
             # PostgreSQL refuses to run as root.
-            self.as_user = ["runuser", "-u", SERVER_USER, "--"]
-            shutil.chown(self.folder, SERVER_USER)
+            user = _unprivileged_user()
+            self.as_user = ["runuser", "-u", user, "--"]
+            shutil.chown(self.folder, user)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -58,10 +61,11 @@ class Server:
         raise RuntimeError(f"{program}: {done.stdout}{done.stderr}")
 
 
+def _unprivileged_user():
+    there = {user.pw_name for user in pwd.getpwall()}
+    return next((name for name in UNPRIVILEGED if name in there), None)
+
+
 def may_start():
-    """Whether this user can start a server: root needs the user that Debian's package makes."""
-    if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")):
-        return False
-    if os.geteuid() != 0:
-        return True
-    return any(user.pw_name == SERVER_USER for user in pwd.getpwall())
+    """Whether this user can start a server."""
+    return programs.postgresql() is not None and (os.geteuid() != 0 or _unprivileged_user() is not None)

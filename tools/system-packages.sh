@@ -1,20 +1,46 @@
 #!/usr/bin/env bash
-# What the tests need beside Python: a real browser and a real PostgreSQL server, from Debian's packages.
+# What the tests need beside Python: a real browser and a real PostgreSQL server. What is not there in any version
+# (tools/programs.py looks) is installed from the system's packages as root or with sudo; else this says what to do.
 set -euo pipefail
 
-missing=()
-command -v chromium >/dev/null || missing+=(chromium)
-compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
-[ ${#missing[@]} -eq 0 ] && exit 0
+here=$(dirname "$0")
+names=$("${PYTHON:-python3}" "$here/programs.py" | xargs)
+[ -z "$names" ] && exit 0
 
-if [ "$(id -u)" -eq 0 ]; then as_root=(); else as_root=(sudo -n); fi
-install() {
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
-}
-echo "Installing ${missing[*]} for the tests"
-if ! install >/tmp/bagwise-apt.log 2>&1; then
-    tail -5 /tmp/bagwise-apt.log >&2
-    echo "Could not install ${missing[*]}: install them yourself, then run make test again." >&2
+explain() {
+    echo "The tests need ${names// / and }, which this machine does not have and which could not be installed here ($1)." >&2
+    if command -v apt-get >/dev/null; then
+        echo "  Ask an administrator for:  apt-get install --no-install-recommends $names" >&2
+    elif command -v dnf >/dev/null; then
+        echo "  Ask an administrator for:  dnf install ${names/postgresql/postgresql-server}" >&2
+    elif command -v brew >/dev/null; then
+        echo "  Run:  brew install $names" >&2
+    else
+        echo "  Install them with your system's package manager." >&2
+    fi
+    [[ " $names " == *" chromium "* ]] &&
+        echo "  Without an administrator:  .venv/bin/python -m playwright install chromium   or CHROMIUM=/path/to/chrome make test" >&2
+    [[ " $names " == *" postgresql "* ]] &&
+        echo "  Where a server is elsewhere:  POSTGRESQL_BIN=/path/to/its/bin make test   (the folder with initdb and pg_ctl)" >&2
     exit 1
+}
+
+command -v apt-get >/dev/null || explain "no apt-get"
+if [ "$(id -u)" -eq 0 ]; then
+    as_root=()
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    as_root=(sudo -n)
+else
+    explain "not root, and sudo is missing or wants a password"
 fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "Installing $names with apt-get"
+SECONDS=0
+{
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
+        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $names
+} >"$log" 2>&1 || { tail -5 "$log" >&2; explain "apt-get failed"; }
+echo "Installed $names in $SECONDS s"
+[ -z "$("${PYTHON:-python3}" "$here/programs.py")" ] || explain "what apt-get installs does not start"

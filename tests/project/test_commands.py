@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from bagwise import MIMLClassifier, formats
-from bagwise.cli import app, main, without_projects
+from bagwise.cli import main
 from bagwise.project import Project
 from tests.formats.test_reading import write_csv
 
@@ -258,25 +258,6 @@ def test_labels_beside_the_instances(tmp_path):
     assert "2 classes, 6 labels known" in out
     code, out, _ = bagwise("answer", tmp_path / "p", keys="")
     assert "Nothing is left to ask you" in out
-
-
-def test_every_project_command_has_a_placeholder():
-    there = {command.name or command.callback.__name__ for command in app.registered_commands}
-    of_projects = {
-        command.name or command.callback.__name__
-        for command in app.registered_commands
-        if command.callback.__module__ not in {f"bagwise.cli.{name}" for name in ("bench", "compare", "experiments")}
-    }
-    assert of_projects == set(without_projects.NAMES) <= there
-
-
-def test_without_the_extra_the_commands_say_what_to_install(tmp_path):
-    hide = "import sys; sys.modules['sqlalchemy'] = None; from bagwise.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", hide, "init", "p", "--from", "x.csv"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "pip install 'bagwise[app]'" in done.stderr
 
 
 def test_strategies_can_be_compared_on_ones_own_project(files, synthetic):

@@ -1,18 +1,11 @@
 """The command line. An error is one sentence; a traceback comes only with --debug."""
 
 import sys
-from importlib.util import find_spec
 
-from bagwise.cli import bench, compare, experiments, without_projects
 from bagwise.cli._app import app, errors, printable
 from bagwise.errors import BagwiseError
 
-__all__ = ["app", "bench", "compare", "experiments", "main"]
-
-if all(find_spec(module) for module in ("sqlalchemy", "alembic", "fastapi", "uvicorn")):
-    from bagwise.cli import doubtful, labelling, people, projects, results, tuning  # noqa: F401
-else:
-    without_projects.register(app)
+__all__ = ["app", "main"]
 
 INTERRUPTED = 130
 

@@ -2,14 +2,52 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typer.core import TyperCommand, TyperGroup
+
+from bagwise import extras
+from bagwise.cli._commands import COMMANDS, Entry
+
+
+class Deferred(TyperCommand):
+    """A command of the table: its module is imported when it is run, or when its own help is asked for."""
+
+    def __init__(self, name: str, entry: Entry) -> None:
+        there = not entry.extra or extras.is_installed(entry.extra)
+        needed = escape(f"Needs `pip install 'bagwise[{entry.extra}]'`.")
+        super().__init__(name, help=entry.summary if there else needed)
+        self.entry = entry
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the command itself, which is what runs from here on."""
+        if self.entry.extra:
+            extras.require(self.entry.extra, PURPOSES[self.entry.extra])
+        import_module(f"bagwise.cli.{self.entry.module}")
+        group = typer.main.get_command(app)
+        assert isinstance(group, Commands)
+        assert self.name is not None
+        return group.loaded[self.name].make_context(info_name, args, parent, **extra)
+
+
+PURPOSES = {"app": "Projects", "figures": "Experiments and their figures"}
+
+
+class Commands(TyperGroup):
+    """The commands of the table; `loaded` are those whose modules have been imported."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.loaded = self.commands
+        self.commands = {name: Deferred(name, entry) for name, entry in COMMANDS.items()}
+
 
 app = typer.Typer(
+    cls=Commands,
     help="Active learning on bags with several labels, some of them unknown.",
     no_args_is_help=True,
     add_completion=False,
@@ -42,6 +80,15 @@ def progress_bar(
     description: str, total: int, unit: str, done: int = 0, quiet: bool = False
 ) -> Iterator[Callable[[int], None]]:
     """A bar with the time left on stderr; yields what advances it."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import polars as pl
 import typer
 
-from bagwise import criteria, datasets
+from bagwise import criteria, datasets, extras
 from bagwise.cli._app import app, console
 from bagwise.cli._runs import run
 from bagwise.discovery import choose
@@ -115,8 +114,7 @@ SUITES = {"efficiency": _efficiency}
 
 def _arrays_of_project(project: Path, folder: Path) -> Path:
     """What the project knows, as one file whose name changes with its content, so that no old run is taken for new."""
-    if not find_spec("sqlalchemy"):
-        raise BagwiseError("Projects need a database: install it with `pip install 'bagwise[app]'`.")
+    extras.require("app", "Projects")
     from bagwise.project import Project
 
     with Project.open(project) as opened:

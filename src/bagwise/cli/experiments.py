@@ -1,13 +1,11 @@
 """Commands about data sets and experiments. They are thin: read options, call the library, show what came back."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from bagwise import criteria, datasets, granularity
@@ -15,56 +13,16 @@ from bagwise.cli._app import app, console
 from bagwise.cli._cluster import Cluster, join
 from bagwise.cli._runs import run
 from bagwise.discovery import choose
-from bagwise.errors import BagwiseError
 from bagwise.experiments import (
     claims,
     curves,
     report,
     reproduction,
-    statistics,
     tables,
     timing,
 )
 from bagwise.experiments.simulation import REPORTED, Simulation
 from bagwise.model import solvers
-
-DEMO_FOLDS = 4
-DEMO_INITIAL = 3
-DEMO_LEVEL = 0.92
-
-
-@app.command(name="datasets")
-def list_datasets(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
-    """List the data sets, their sizes, and what is missing for those that cannot be loaded."""
-    described = [_describe(name) for name in datasets.available()]
-    if as_json:
-        print(json.dumps(described, indent=2))
-        return
-    table = Table("data set", "what it is", "bags", "instances", "features", "classes", "per bag")
-    for one in described:
-        if "missing" not in one:
-            sizes = [str(one[column]) for column in ("bags", "instances", "features", "classes")]
-            table.add_row(one["name"], one["description"], *sizes, f"{one['classes_per_bag']:.2f}")
-    console.print(table)
-    for one in described:
-        if "missing" in one:
-            console.print(f"[yellow]{one['name']}[/] ({one['description']}): {escape(one['missing'])}")
-
-
-def _describe(name: str) -> dict[str, Any]:
-    description = {"name": name, "description": datasets.available()[name].DESCRIPTION}
-    try:
-        data = datasets.load(name)
-    except BagwiseError as missing:
-        return {**description, "missing": str(missing)}
-    return {
-        **description,
-        "bags": len(data.bags),
-        "instances": len(data.bags.instances),
-        "features": data.bags.n_features,
-        "classes": len(data.classes),
-        "classes_per_bag": float(data.labels.value.sum(axis=1).mean()),
-    }
 
 
 @app.command()
@@ -160,54 +118,3 @@ def reproduce(
             table.add_row(f"{finding.number}. {claims.TEXTS[finding.number]}", finding.verdict)
         console.print(table)
     console.print(f"Report: {page}   (the same as text: {out / 'README.md'})")
-
-
-@app.command()
-def demo(
-    simulate: Annotated[
-        int | None, typer.Option(min=25, help="Answers that the demo gives to itself, instead of showing the page.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs to average.")] = 4,
-    out: Annotated[Path, typer.Option(help="Folder for the project, or for rows and figures.")] = Path("results/demo"),
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8765,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
-) -> None:
-    """Label strips of handwritten digits, *is there a 7 in this one?*, on a page; or let it answer by itself."""
-    if simulate is None:
-        _demo_page(out / "digits", port, browser)
-        return
-    console.print(
-        f"Strips of handwritten digits, {DEMO_INITIAL} of them labelled. "
-        f"Each question is one yes/no about one strip and one digit; {simulate} answers, {seeds} runs."
-    )
-    simulations = [
-        Simulation(
-            "digits",
-            criterion,
-            update="replay",
-            audit=0.0 if criterion == "random" else 0.1,
-            queries=simulate,
-            initial=DEMO_INITIAL,
-            folds=DEMO_FOLDS,
-            seed=seed,
-        )
-        for criterion in ("widening_uncertainty", "random")
-        for seed in range(seeds)
-    ]
-    rows = run(simulations, out)
-    figures = curves.save_figure(curves.figure(rows, title="Strips of digits, held-out bags"), out / "learning-curve")
-    console.print(tables.curve_table(rows, max(25, simulate // 10 // 25 * 25)))
-    for strategy, asked in statistics.queries_to(rows, "bag_accuracy", DEMO_LEVEL).items():
-        when = f"after {asked} answers" if asked is not None else f"not within {simulate} answers"
-        console.print(f"{DEMO_LEVEL} bag accuracy with {strategy}: {when}")
-    console.print(f"Figure: {figures[1]}   in the browser: {figures[2]}")
-
-
-def _demo_page(folder: Path, port: int, browser: bool) -> None:
-    if not find_spec("fastapi"):
-        raise BagwiseError(
-            "The page needs a server: install it with `pip install 'bagwise[app]'`, or use --simulate 500."
-        )
-    from bagwise.cli.labelling import demo_page
-
-    demo_page(folder, port, browser)

@@ -18,6 +18,7 @@ from types import ModuleType
 
 from bagwise.discovery import choose, discover
 from bagwise.errors import BagwiseError, FileError
+from bagwise.extras import require
 from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, Source, Table, as_labels
 
 __all__ = [
@@ -40,6 +41,7 @@ READ = {"read": "instances", "read_labels": "labels", "read_table": "a table"}
 @cache
 def available() -> dict[str, ModuleType]:
     """Every format by name."""
+    require("tables", "Files of instances and labels")
     return discover(__name__)
 
 

@@ -5,11 +5,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from bagwise.errors import FileError
 from bagwise.formats._types import MOST_COLUMNS, refuse_repeated
+
+if TYPE_CHECKING:
+    import polars as pl
 
 LONGEST_HEADER = 1 << 23
 DELIMITERS = ("\t", ";", ",")
@@ -46,8 +48,10 @@ class TextTable:
         refuse_repeated(path, "column", columns)
         return cls(path, delimiter, columns)
 
-    def batches(self) -> Iterator[pl.DataFrame]:
+    def batches(self) -> Iterator["pl.DataFrame"]:
         """All rows as text, some at a time; no row is shorter or longer than the header."""
+        import polars as pl
+
         scan = pl.scan_csv(
             self.path,
             separator=self.delimiter,
@@ -68,8 +72,10 @@ class TextTable:
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
             yield from self._batches_row_by_row(done)
 
-    def _batches_row_by_row(self, done: int) -> Iterator[pl.DataFrame]:
+    def _batches_row_by_row(self, done: int) -> Iterator["pl.DataFrame"]:
         """What the fast reader cannot read, from row `done` on: either this can, or it says in which line it cannot."""
+        import polars as pl
+
         rest = itertools.islice(self.rows(), done, None)
         while part := list(itertools.islice(rest, ROWS_AT_ONCE)):
             yield pl.DataFrame([cells for _, cells in part], dict.fromkeys(self.columns, pl.String), orient="row")

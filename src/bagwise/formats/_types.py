@@ -4,15 +4,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from bagwise.bags import Bags
 from bagwise.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 from bagwise.labels import Labels
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MOST_COLUMNS = 65_536
 MOST_PAIRS = 200_000_000
@@ -125,7 +128,7 @@ class Place:
 class Table:
     """Rows and columns of text, and how to name a row."""
 
-    frame: pl.DataFrame
+    frame: "pl.DataFrame"
     place: Place
 
 

@@ -1,0 +1,61 @@
+"""The order of the tests, and what every run prints at its end: time by package, and what was left out and why."""
+
+from collections import Counter, defaultdict
+from importlib.util import find_spec
+from pathlib import PurePosixPath
+
+WITHOUT_TORCH = (
+    "src/bagwise/kernels/device/*.py",
+    "src/bagwise/selection_on_device.py",
+    "tests/test_device.py",
+)
+collect_ignore_glob = [] if find_spec("torch") else list(WITHOUT_TORCH)
+
+
+# Tests of whole systems (servers, browsers, clusters, pages of the docs) take seconds each, units milliseconds.
+WHOLE_SYSTEMS = (
+    *(
+        f"tests/{package}/"
+        for package in ("crash", "cluster", "server", "project", "cutting", "bench", "checks", "parts")
+    ),
+    *(f"tests/test_{file}.py" for file in ("docs", "cli", "device", "experiments", "reproduction", "startup", "tried")),
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Whole systems first, of those the files with the fewest tests: no process ends with a long file of its own."""
+    sizes = Counter(_file(item.nodeid) for item in items)
+    items.sort(key=lambda item: (not item.nodeid.startswith(WHOLE_SYSTEMS), sizes[_file(item.nodeid)]))
+
+
+def _file(nodeid):
+    return nodeid.partition("::")[0]
+
+
+def package_of(nodeid):
+    """The package of tests that a test is in; doctests lie in `src`, single files directly in `tests`."""
+    parts = PurePosixPath(_file(nodeid)).parts
+    return "doctests" if parts[0] == "src" else "/".join(parts[:2] if len(parts) > 2 else parts[:1])
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Seconds of all processes together: two processes on two cores take half of them."""
+    reports = [one for kind in terminalreporter.stats.values() for one in kind if hasattr(one, "duration")]
+    if not reports:
+        return
+    seconds, tests = Counter(), defaultdict(set)
+    for report in reports:
+        seconds[package_of(report.nodeid)] += report.duration
+        tests[package_of(report.nodeid)].add(report.nodeid)
+    write = terminalreporter.write_line
+    terminalreporter.section("time by package")
+    for package, spent in seconds.most_common():
+        write(f"{package:<20} {len(tests[package]):>6} tests {spent:>8.1f} s")
+    write(f"{'all':<20} {sum(map(len, tests.values())):>6} tests {seconds.total():>8.1f} s")
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    if collect_ignore_glob:
+        reasons[f"torch is not installed (tools/install.py says why): {', '.join(collect_ignore_glob)}"] += 1
+    if reasons:
+        terminalreporter.section("left out")
+        for reason, count in reasons.most_common():
+            write(f"{count} x {reason}")

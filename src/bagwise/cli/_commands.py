@@ -1,0 +1,80 @@
+"""Every command by name: the module that defines it, the summary that `bagwise --help` shows, the extra it needs.
+
+The top-level help is made of this table alone, so that it comes at once; a test holds the table against the docstrings.
+"""
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """Where a command is, and what is said of it without looking there."""
+
+    module: str
+    summary: str
+    extra: str = "app"
+
+
+COMMANDS = {
+    "demo": Entry(
+        "demo",
+        "Label strips of handwritten digits, *is there a 7 in this one?*, on a page; or let it answer by itself.",
+        "",
+    ),
+    "init": Entry(
+        "projects",
+        "Make a labelling project from a file of instances, or from a folder of recordings, pictures or documents.",
+    ),
+    "import": Entry(
+        "projects",
+        "Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it.",
+    ),
+    "serve": Entry("labelling", "Answer questions on a page in the browser."),
+    "answer": Entry("labelling", "Answer questions in the terminal, one key each."),
+    "status": Entry(
+        "projects",
+        "How far a project is: answers by person and class, what is known, estimated quality, disk use.",
+    ),
+    "invite": Entry("people", "Invite somebody to answer: prints, once, the link and the token they sign in with."),
+    "annotator": Entry("labelling", "Say, or with an option change, who somebody is in this project."),
+    "correct": Entry("labelling", "Correct an answer that was given before; both stay in the record."),
+    "disagreements": Entry("labelling", "List the pairs about which people disagree, and what each said."),
+    "adjudicate": Entry("labelling", "Decide a pair about which people disagree."),
+    "doubtful": Entry(
+        "doubtful",
+        "List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`.",
+    ),
+    "export": Entry("results", "Write labels, predictions, all answers or the model to a file."),
+    "train": Entry("results", "Fit a model from scratch to everything known and keep it."),
+    "predict": Entry(
+        "results",
+        "Predict the classes of new bags or raw files, with the instance that carries each prediction.",
+    ),
+    "tune": Entry(
+        "tuning",
+        "Choose prior, background and instance map by held-out labels and keep them as the project's settings.",
+    ),
+    "backup": Entry("projects", "Copy the whole project while it is in use; the copy is a project of its own."),
+    "check": Entry(
+        "projects",
+        "Verify a project: the database, the answers, the features, and that the model equals a fresh replay.",
+    ),
+    "datasets": Entry(
+        "datasets", "List the data sets, their sizes, and what is missing for those that cannot be loaded.", ""
+    ),
+    "simulate": Entry("experiments", "Label a data set by itself and draw how fast each strategy learns.", "figures"),
+    "compare": Entry(
+        "compare",
+        "Compare strategies run by run: who is better than random, by how much, and how sure that is.",
+        "figures",
+    ),
+    "reproduce": Entry(
+        "experiments",
+        "Run the paper's experiments anew: figures 3 to 12, tables, and a verdict on each of its claims.",
+        "figures",
+    ),
+    "bench": Entry(
+        "bench",
+        "Measure how fast Bagwise is here: every figure is a ratio to a floor measured beside it.",
+        "figures",
+    ),
+}

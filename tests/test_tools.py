@@ -1,0 +1,120 @@
+"""The programs that the tests need are found under any name and in any version, and what is missing is said."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import programs
+
+ROOT = Path(__file__).parents[1]
+
+
+def program(path, code="exit 0"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{code}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine with nothing on its path, and a home of its own."""
+    for name in ("CHROMIUM", "POSTGRESQL_BIN", "PLAYWRIGHT_BROWSERS_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(programs, "POSTGRESQL_FOLDERS", ())
+    monkeypatch.setattr(programs, "CHROMIUM_APPLICATIONS", ())
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
+def test_chromium_is_found_by_any_of_its_names(bare, name):
+    assert programs.chromium() is None
+    found = program(bare / "bin" / name)
+    assert programs.chromium() == found
+
+
+def test_a_chromium_that_does_not_start_is_passed_over(bare):
+    program(bare / "bin/chromium-browser", "echo install the snap; exit 1")
+    assert programs.chromium() is None
+    found = program(bare / "bin/google-chrome")
+    assert programs.chromium() == found
+
+
+def test_playwrights_own_chromium_is_found(bare):
+    cache = bare / ".cache/ms-playwright"
+    program(cache / "chromium-999/chrome-linux/chrome")
+    newest = program(cache / "chromium-1200/chrome-linux64/chrome")
+    assert programs.chromium() == newest
+
+
+def test_a_chromium_that_was_named_is_taken(bare, monkeypatch):
+    program(bare / "bin/chromium")
+    monkeypatch.setenv("CHROMIUM", str(program(bare / "elsewhere/chrome")))
+    assert programs.chromium() == bare / "elsewhere/chrome"
+
+
+def server(folder):
+    for name in programs.POSTGRESQL_PROGRAMS:
+        program(folder / name)
+    return folder
+
+
+def test_postgresql_is_found_on_the_path_or_where_pg_config_says(bare):
+    assert programs.postgresql() is None
+    elsewhere = server(bare / "opt/pg/bin")
+    program(bare / "bin/pg_config", f"echo {elsewhere}")
+    assert programs.postgresql() == elsewhere
+    (bare / "bin/initdb").symlink_to(server(bare / "other/bin") / "initdb")
+    assert programs.postgresql() == bare / "other/bin"
+
+
+def test_the_newest_postgresql_is_taken_and_clients_alone_are_not(bare, monkeypatch):
+    monkeypatch.setattr(programs, "POSTGRESQL_FOLDERS", (f"{bare.relative_to('/')}/lib/*/bin",))
+    program(bare / "lib/17/bin/createdb")
+    server(bare / "lib/9.6/bin")
+    newest = server(bare / "lib/16/bin")
+    assert programs.postgresql() == newest
+
+
+def test_without_root_and_sudo_it_is_said_what_to_install(tmp_path):
+    """Whoever runs this may be root: `id` and `sudo` are replaced by those of a user who may do nothing."""
+    program(tmp_path / "id", "echo 1000")
+    program(tmp_path / "sudo", "exit 1")
+    program(tmp_path / "apt-get", "touch called; exit 1")
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHON": sys.executable,
+        "CHROMIUM": str(tmp_path / "none"),
+        "POSTGRESQL_BIN": str(tmp_path / "none"),
+    }
+    script = ROOT / "tools/system-packages.sh"
+    done = subprocess.run([script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "apt-get install --no-install-recommends chromium postgresql" in done.stderr
+    assert "playwright install chromium" in done.stderr
+    assert not (tmp_path / "called").exists()
+    complete = {**environment, "CHROMIUM": str(program(tmp_path / "chrome"))}
+    complete["POSTGRESQL_BIN"] = str(server(tmp_path / "pg"))
+    assert subprocess.run([script], env=complete, cwd=tmp_path, check=False).returncode == 0
+
+
+def test_a_run_says_how_long_each_package_took_and_what_was_left_out(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
+    for name, body in {"one/test_a.py": "pass", "two/test_b.py": "import pytest; pytest.skip('no moon')"}.items():
+        file = tmp_path / "tests" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(f"def test_it():\n    {body}\n\ndef test_more():\n    pass\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for package in ("tests/one", "tests/two"):
+        assert re.search(rf"^{package} +2 tests +\d+\.\d s$", done.stdout, flags=re.MULTILINE)
+    assert re.search(r"^all +4 tests", done.stdout, flags=re.MULTILINE)
+    assert "1 x Skipped: no moon" in done.stdout
