@@ -10,6 +10,8 @@ import time
 import uuid
 from pathlib import Path
 
+import psycopg
+
 from tools import programs
 
 UNPRIVILEGED = ("postgres", "nobody")
@@ -34,7 +36,8 @@ class Server:
         self.start()
 
     def start(self):
-        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"
+        # Without fsync an answer that was committed still outlives a killed server, which is all that tests do to it.
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off"
         self._run(
             "pg_ctl", "-D", str(self.folder / "data"), "-w", "-o", options, "-l", str(self.folder / "log"), "start"
         )
@@ -43,9 +46,10 @@ class Server:
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
 
     def new_database(self):
-        name = "d" + uuid.uuid4().hex
-        self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "bagwise", name)
-        return f"postgresql://bagwise@127.0.0.1:{self.port}/{name}"
+        name, server = "d" + uuid.uuid4().hex, f"postgresql://bagwise@127.0.0.1:{self.port}"
+        with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"{server}/{name}"
 
     def remove(self):
         self.stop("immediate")

@@ -76,7 +76,7 @@ def test_postgresql_is_found_on_the_path_or_where_pg_config_says(bare):
 
 def test_the_newest_postgresql_is_taken_and_clients_alone_are_not(bare, monkeypatch):
     monkeypatch.setattr(programs, "POSTGRESQL_FOLDERS", (f"{bare.relative_to('/')}/lib/*/bin",))
-    program(bare / "lib/17/bin/createdb")
+    program(bare / "lib/17/bin/psql")
     server(bare / "lib/9.6/bin")
     newest = server(bare / "lib/16/bin")
     assert programs.postgresql() == newest

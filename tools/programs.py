@@ -21,7 +21,7 @@ PLAYWRIGHT_CHROMIUM = (
     "chromium_headless_shell-*/chrome-*/*headless*shell",
     "chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
 )
-POSTGRESQL_PROGRAMS = ("initdb", "pg_ctl", "createdb")
+POSTGRESQL_PROGRAMS = ("initdb", "pg_ctl")
 POSTGRESQL_FOLDERS = (
     "usr/lib/postgresql/*/bin",
     "usr/pgsql-*/bin",
