@@ -3,6 +3,8 @@
 There are annotators and adjudicators; the owner of a project is the account that owns its folder.
 """
 
+import getpass
+import os
 import pwd
 from pathlib import Path
 
@@ -24,8 +26,9 @@ def owner_of(folder: Path) -> str:
     """The name of the account that owns the folder; its number where it has no name."""
     number = folder.stat().st_uid
     try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
+        # In their own folder people go by the name that commands take them for.
+        return getpass.getuser() if number == os.getuid() else pwd.getpwuid(number).pw_name
+    except (KeyError, OSError):
         return str(number)
 
 

@@ -9,7 +9,7 @@ from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from bagwise.errors import BagwiseError
-from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project
+from bagwise.project import AlreadyAnswered, DatabaseError, NotAllowed, NotSignedIn, Project
 from bagwise.project.progress import ProgressOf
 from bagwise.server import downloads, live, media, people, progress, quality, questions, review
 from bagwise.server.desk import Desk
@@ -19,7 +19,7 @@ from bagwise.server.safety import Guard, Site
 
 STATIC = Path(__file__).parent / "static"
 MODULES = (questions, progress, live, quality, review, downloads, people, media)
-CODES = {AlreadyAnswered: 409, NotSignedIn: 401, TooManyTries: 429, DatabaseError: 503}
+CODES = {AlreadyAnswered: 409, NotAllowed: 403, NotSignedIn: 401, TooManyTries: 429, DatabaseError: 503}
 
 
 @asynccontextmanager

@@ -25,7 +25,7 @@ class Refusal(BaseModel):
 REFUSALS = {
     400: "It makes no sense here.",
     401: "Nobody is signed in.",
-    403: "It comes from another site.",
+    403: "It comes from another site, or it is another person's and you have no role to change it.",
     409: "Something else was saved before.",
     411: "It does not say how long it is.",
     413: "It is too large.",
