@@ -73,10 +73,13 @@ def _answered(project: Project, question: WholeBag, me: str, pressed: Iterator[s
     seconds = time.monotonic() - start
     if len(question.classes) > 1:
         skip = key == "s"
-        events = answer_whole(project, asked.key, me, question.classes, present, skip=skip, seconds=seconds)
+        events = answer_whole(
+            project, asked.key, me, question.classes, present, skip=skip, seconds=seconds, bag=asked.bag
+        )
         say(f"  {len(events)} answers, saved up to number {events[-1].number}")
     else:
-        events = [project.answer(asked.key, me, KEYS[key], seconds)]
+        pair = (asked.bag, asked.label_class)
+        events = [project.answer(asked.key, me, KEYS[key], seconds, pair=pair)]
         say(f"  {events[0].answer}, saved as number {events[0].number}")
     return events
 

@@ -57,9 +57,11 @@ class Changing:
         refuse_bad_name(annotator)
         used = key or uuid.uuid4().hex
         with self.record.lock:
+            before = len(self.record.events)
             events = self._saying.saving(lambda connection: self._undoing(connection, annotator, used, together))
+            now_open = [one for one in events if one.number > before and self.record.wants(one.pair, annotator)]
             with contextlib.suppress(DatabaseError):
-                self._handing.ask_again([event for event in events if self.record.wants(event.pair, annotator)])
+                self._handing.ask_again(now_open)
             return events
 
     def _undoing(

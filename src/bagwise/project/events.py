@@ -59,7 +59,7 @@ class Decision:
     audit: bool
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Chain:
     """An answer of one person (`voter`), or an imported label (no voter), and what took its place, newest last.
 
@@ -241,7 +241,7 @@ class Votes:
 
     def _counting(self, pair: Pair) -> list[Chain]:
         chains = [chain for chain in self._chains.get(pair, ()) if chain.counts]
-        return sorted(chains, key=lambda chain: chain.place)
+        return sorted(chains, key=lambda chain: chain.place) if len(chains) > 1 else chains
 
     def _decide(self, pair: Pair) -> Decision | None:
         said = self.said_about(pair)

@@ -16,6 +16,7 @@ import { shownView, startViews } from "/static/views.js";
 const AHEAD = 3;
 const LOOK_AGAIN = 10_000;
 const ANSWERS = { y: "present", ArrowUp: "present", n: "absent", ArrowDown: "absent", u: "unsure", s: "skipped", ArrowRight: "skipped" };
+const OPEN = "open again";
 const UNDO = ["z", "ArrowLeft", "Backspace"];
 const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
 
@@ -47,13 +48,14 @@ function told(saved) {
   if (!("others" in saved)) return `Saved: ${saved.class_name} in ${saved.bag_id}, ${WORDS[saved.answer]}.`;
   const undone = [...saved.others, saved];
   if (undone.length === 1) return `Taken back: ${saved.class_name} in ${saved.bag_id}, ${left(saved)}.`;
-  return `Taken back: ${undone.length} answers about ${saved.bag_id}: ${undone.map((one) => `${one.class_name} ${left(one)}`).join(", ")}.`;
+  const known = undone.filter((one) => left(one) !== OPEN).map((one) => `${one.class_name} ${left(one)}`);
+  return `Taken back: ${undone.length} answers about ${saved.bag_id}, ${known.length ? `with ${known.join(", ")}` : OPEN}.`;
 }
 
 // What an undo left of a pair.
 function left(undone) {
   if (undone.kind === "restoration") return `${WORDS[undone.answer]} again`;
-  return undone.counts_as === null ? "open again" : `which counts as ${WORDS[undone.counts_as]}`;
+  return undone.counts_as === null ? OPEN : `which counts as ${WORDS[undone.counts_as]}`;
 }
 
 async function fetchAhead() {
