@@ -34,6 +34,7 @@ moves = some.one_of(
     some.tuples(some.just("answer"), people, some.sampled_from(OPEN), answers),
     some.tuples(some.just("correct"), people, some.integers(0, 9), answers),
     some.tuples(some.just("correct own"), people, some.integers(0, 3), answers),
+    some.tuples(some.just("correct own"), people, some.just(0), answers),
     some.tuples(some.just("adjudicate"), people, some.sampled_from(OPEN), answers),
     some.tuples(some.just("correct imported"), people, some.sampled_from(list(IMPORTED)), answers),
     some.tuples(some.just("whole"), people, some.integers(1, BAGS - 1), some.lists(answers, min_size=2, max_size=2)),
@@ -184,7 +185,7 @@ def test_every_history_follows_the_rules(template, request, tmp_path_factory, ki
         derandomize=True,
         suppress_health_check=list(HealthCheck),
     )
-    @given(some.lists(moves, min_size=1, max_size=25), some.integers(0, 24))
+    @given(some.lists(moves, min_size=20, max_size=30), some.integers(0, 24))
     def follows(history, reopened):
         nonlocal tried
         tried += 1

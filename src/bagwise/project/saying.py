@@ -96,7 +96,7 @@ class Saying:
         if lease is not None and lease.annotator != said.annotator:
             raise BagwiseError(f"This question was put to {lease.annotator}, not to {said.annotator}.")
         about = lease.pair if lease is not None else said.pair
-        if about is None:
+        if about is None or not said.key.isprintable():
             raise BagwiseError("This question is not known, or was asked too long ago: ask again.")
         if said.pair not in (None, about):
             raise BagwiseError("This question was about another pair: ask again.")

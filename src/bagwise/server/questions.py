@@ -18,7 +18,7 @@ EXAMPLES = 3
 router = APIRouter(prefix="/api", tags=["questions"])
 
 Name = Annotated[str, Field(max_length=1000)]
-SharedKey = Annotated[str, Field(min_length=1, max_length=50)]
+SharedKey = Annotated[Key, Field(max_length=50)]
 """The keys of several events begin with it."""
 
 
