@@ -31,7 +31,7 @@ def test_a_process_of_its_own_learns_the_same(beside, in_a_file, say):
     beside.answer(asked.key, "ann", say(asked))
     assert beside.events[-1].asked_after == 12, "one alone is asked what the last answer suggests"
     answer_some(beside, say, 10, "bob")
-    beside.correct(3, "bob", "unsure")
+    beside.correct(3, "ann", "unsure")
     beside.undo("ann")
     assert np.array_equal(beside.model().weights_, in_a_file.learner.model.weights_)
     asked = [*beside.ask("dan", 4), *in_a_file.ask("eve", 4)]

@@ -74,8 +74,8 @@ def test_histories_with_rates_replay_bit_for_bit(make_project, sloppy, rng, monk
         answer_with(project, sloppy, 16)
         project.undo("ann")
         number = int(rng.integers(1, len(project.events)))
-        if project.votes.effective(number) is not None:
-            project.correct(number, "bob", "present")
+        if (stands := project.votes.effective(number)) is not None:
+            project.correct(number, stands.annotator, "present")
         all_is_well(project)
     assert project.learner.labels.flip.any()
     weights, people = project.learner.model.weights_, project.people()

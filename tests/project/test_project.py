@@ -100,6 +100,7 @@ def test_undo_goes_back_to_the_very_same_model(project, say):
 
 def test_a_correction_names_what_it_replaces_and_keeps_both(project, say):
     answer_some(project, say, 10)
+    project.set_role("bob", "adjudicator")
     wrong = project.events[4]
     answer = "absent" if wrong.answer == "present" else "present"
     event = project.correct(wrong.number, "bob", answer)
@@ -130,12 +131,14 @@ def test_random_histories_replay_bit_for_bit(make_project, rng, monkeypatch, upd
             project.undo(person)
         else:
             chosen = standing[rng.integers(0, len(standing))]
-            project.correct(chosen.number, person, str(rng.choice(["present", "absent", "unsure", "skipped"])))
+            project.correct(
+                chosen.number, chosen.annotator, str(rng.choice(["present", "absent", "unsure", "skipped"]))
+            )
         if rng.random() < 0.1:
             project.close()
             project = Project.open(project.folder)
     kinds = {event.kind for event in project.events}
-    assert kinds == {"answer", "correction", "retraction"}
+    assert kinds == {"answer", "correction", "restoration", "retraction"}
     all_is_well(project)
     project.close()
 

@@ -68,7 +68,7 @@ def test_all_of_it_is_taken_back_in_one_go(whole):
     answer_whole(project, second.asked.key, "ann", second.classes, second.classes[:2], unsure=second.classes[2:3])
     taken = undo_whole(project, "ann", "taking-back")
     assert {event.bag for event in taken} == {second.asked.bag}
-    assert undo_whole(project, "ann", "taking-back") == taken[-1:], "the same request takes back nothing more"
+    assert undo_whole(project, "ann", "taking-back") == taken, "the same request takes back nothing more"
     assert set(project.votes.decisions) == {(first.asked.bag, c) for c in range(10)}
     (again,) = ask(project, 3)
     assert again.asked.bag == second.asked.bag

@@ -30,9 +30,12 @@ def test_a_script_can_label(client, project):
     corrected = client.post("/api/corrections", json={"key": "c", "number": 5, "answer": "absent"}).json()
     assert corrected["replaces"] == 5
     undone = client.post("/api/undo", json={"key": "u"}).json()
+    assert (undone["kind"], undone["answer"]) == ("restoration", "present")
+    assert [one["number"] for one in client.get("/api/answers").json()] == [5, 4, 3, 2, 1]
+    undone = client.post("/api/undo", json={"key": "v"}).json()
     assert undone["kind"] == "retraction"
     assert [one["number"] for one in client.get("/api/answers").json()] == [4, 3, 2, 1]
-    assert len(project.events) == 7
+    assert len(project.events) == 8
 
 
 @pytest.mark.parametrize(

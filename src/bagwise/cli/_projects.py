@@ -15,7 +15,7 @@ from bagwise.errors import FileError
 from bagwise.formats import LabelTable, Source
 from bagwise.media import Files, Places, Spans
 from bagwise.noise import Rate
-from bagwise.project import Media, Project
+from bagwise.project import Event, Media, Project
 
 INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder of recordings, pictures or documents."
 SourceFile = Annotated[Path, typer.Option("--from", help=INSTANCES)]
@@ -105,3 +105,26 @@ def open_taught(folder: Path, quiet: bool = False) -> Project:
     with progress_bar("Reading the answers", count, "answers", quiet=quiet or count == 0) as progress:
         project.load(progress)
     return project
+
+
+def saved_in_words(project: Project, event: Event) -> str:
+    """What was saved, and what it replaced."""
+    told = f"{_pair_in_words(project, event)}: {event.answer}, saved as number {event.number}"
+    replaced = project.replaced(event)
+    if replaced is None:
+        return told
+    of = "was imported" if replaced.annotator is None else f"{replaced.annotator} said (number {replaced.number})"
+    return f"{told}; it replaces {replaced.answer}, as {of}"
+
+
+def undone_in_words(project: Project, event: Event) -> str:
+    """What an undo took back, and what it left."""
+    replaced, counts_as = project.replaced(event), project.counts_as(event.pair)
+    told = f"{_pair_in_words(project, event)} taken back (number {replaced.number if replaced else None})"
+    if event.kind == "restoration":
+        return f"{told}, {event.answer} again"
+    return f"{told}, {'open again' if counts_as is None else f'which counts as {counts_as}'}"
+
+
+def _pair_in_words(project: Project, event: Event) -> str:
+    return f"{project.classes[event.label_class]} in {project.contents.ids[event.bag]}"

@@ -19,10 +19,11 @@ from bagwise.cli._app import app, console, say
 from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
-from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught
+from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught, saved_in_words, undone_in_words
 from bagwise.cli._whole import checked, show_whole, with_keys
 from bagwise.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, Invitations, Project, WholeBag, answer_whole, undo_whole, whole_bags
+from bagwise.project.reviewing import bag_named, position_of
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8
@@ -72,10 +73,13 @@ def _answered(project: Project, question: WholeBag, me: str, pressed: Iterator[s
     seconds = time.monotonic() - start
     if len(question.classes) > 1:
         skip = key == "s"
-        events = answer_whole(project, asked.key, me, question.classes, present, skip=skip, seconds=seconds)
+        events = answer_whole(
+            project, asked.key, me, question.classes, present, skip=skip, seconds=seconds, bag=asked.bag
+        )
         say(f"  {len(events)} answers, saved up to number {events[-1].number}")
     else:
-        events = [project.answer(asked.key, me, KEYS[key], seconds)]
+        pair = (asked.bag, asked.label_class)
+        events = [project.answer(asked.key, me, KEYS[key], seconds, pair=pair)]
         say(f"  {events[0].answer}, saved as number {events[0].number}")
     return events
 
@@ -138,12 +142,12 @@ def _show(project: Project, question: projects.Asked) -> None:
 
 def _undo(project: Project, me: str) -> None:
     try:
-        event = undo_whole(project, me, uuid.uuid4().hex)[-1]
+        events = undo_whole(project, me, uuid.uuid4().hex)
     except BagwiseError as error:
         say(f"  {escape(str(error))}")
     else:
-        bag, name = project.contents.ids[event.bag], project.classes[event.label_class]
-        say(f"  {escape(name)} in {escape(str(bag))} taken back (number {event.replaces})")
+        for event in events:
+            say(f"  {escape(undone_in_words(project, event))}")
 
 
 @app.command()
@@ -195,15 +199,30 @@ def _decided(project: Project, pair: tuple[int, int]) -> str:
 @app.command()
 def correct(
     folder: Folder,
-    number: Annotated[int, typer.Argument(help="The number of the answer, as `export --what answers` has it.")],
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NUMBER|BAG CLASS",
+            help="The number of an answer, as `export --what answers` has it; or bag and class of an imported label.",
+        ),
+    ],
     said: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent, unsure or skipped.")],
     name: Name = None,
 ) -> None:
-    """Correct an answer that was given before; both stay in the record."""
+    """Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner."""
     with Project.open(folder) as project:
-        event = project.correct(number, me_or(name), said)
-        bag, label_class = project.contents.ids[event.bag], project.classes[event.label_class]
-    say(f"{escape(label_class)} in {escape(str(bag))}: {said}, saved as number {event.number}.")
+        if len(what) == 1 and what[0].isdecimal():
+            event = project.correct(int(what[0]), me_or(name), said)
+        elif len(what) == 2:
+            event = project.correct_imported(_pair_named(project, *what), me_or(name), said)
+        else:
+            raise BagwiseError("Give the number of an answer, or the bag and the class of an imported label.")
+        told = saved_in_words(project, event)
+    say(f"{escape(told)}.")
+
+
+def _pair_named(project: Project, bag: str, label_class: str) -> tuple[int, int]:
+    return bag_named(project, bag), position_of(project, label_class)
 
 
 @app.command()
@@ -216,8 +235,6 @@ def adjudicate(
 ) -> None:
     """Decide a pair about which people disagree."""
     with Project.open(folder) as project:
-        places = {str(one): position for position, one in enumerate(project.contents.ids)}
-        if bag not in places or label_class not in project.classes:
-            raise BagwiseError(f"There is no bag {bag} with a class {label_class} in the project.")
-        event = project.adjudicate((places[bag], project.classes.index(label_class)), me_or(name), said)
-    say(f"{escape(label_class)} in {escape(bag)}: {said}, saved as number {event.number}.")
+        event = project.adjudicate(_pair_named(project, bag, label_class), me_or(name), said)
+        told = saved_in_words(project, event)
+    say(f"{escape(told)}.")

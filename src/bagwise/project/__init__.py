@@ -1,5 +1,6 @@
 """A labelling project on disk: instances, answers as events, leases, and a learner that is a replay of the answers."""
 
+from bagwise.project.changing import Replaced
 from bagwise.project.checking import check
 from bagwise.project.database import DatabaseError
 from bagwise.project.deciding import decide
@@ -12,6 +13,7 @@ from bagwise.project.participation import Participation, participants
 from bagwise.project.project import Project, predict
 from bagwise.project.quality import Report, quality_of
 from bagwise.project.rankings import TrainerStopped
+from bagwise.project.roles import NotAllowed
 from bagwise.project.saying import AlreadyAnswered, Said
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.status import Status, status_of
@@ -35,9 +37,11 @@ __all__ = [
     "Learning",
     "Media",
     "NoQuestion",
+    "NotAllowed",
     "NotSignedIn",
     "Participation",
     "Project",
+    "Replaced",
     "Report",
     "Said",
     "Settings",

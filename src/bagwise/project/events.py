@@ -2,7 +2,8 @@
 
 import hashlib
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from bagwise.kernels import key_of, keyed_uniform
 
 ANSWERS = ("present", "absent", "unsure", "skipped")
 VALUE: dict[str, Present] = {"present": True, "absent": False, "unsure": None}
-KINDS = ("answer", "correction", "retraction")
+ANSWER_OF = {value: answer for answer, value in VALUE.items()}
+KINDS = ("answer", "correction", "restoration", "retraction")
 ASKED_OF_SEVERAL = 1 << 40
 
 Pair = tuple[int, int]
@@ -19,10 +21,12 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Event:
-    """Somebody said something about a pair.
+    """An answer to a pair, or what replaces one; docs/projects.md has the rules.
 
-    A `correction` says anew, and a `retraction` takes back, what the event `replaces` said. `asked_after` is the number
-    of the last event that the model knew which asked.
+    A `correction` takes the place of an answer, or of an imported label where it `replaces` no event. Undoing it is a
+    `restoration`, whose `answer` stands again; undoing an answer is a `retraction`: nothing stands in its place.
+    `replaces` is the newest event of the same chain, so that each is replaced once. `asked_after` is the number of the
+    last event that the model knew which asked.
     """
 
     number: int
@@ -55,6 +59,50 @@ class Decision:
     audit: bool
 
 
+@dataclass(eq=False, slots=True)
+class Chain:
+    """An answer of one person (`voter`), or an imported label (no voter), and what took its place, newest last.
+
+    A correction is put on top and an undo takes the top away, so that what was there before stands again. `newest` is
+    the number of the last event, of whatever kind. With each event goes its place among the answers to the pair: that
+    of what it corrects, unless that was skipped.
+    """
+
+    voter: str | None
+    newest: int = 0
+    _stack: list[tuple[int, Event]] = field(default_factory=list)
+
+    @property
+    def stands(self) -> Event | None:
+        """What counts of it; None after everything was taken back, or where an imported label stands."""
+        return self._stack[-1][1] if self._stack else None
+
+    @property
+    def under(self) -> Event | None:
+        """What would stand if the top were taken away."""
+        return self._stack[-2][1] if len(self._stack) > 1 else None
+
+    @property
+    def place(self) -> int:
+        """Of what stands, among the answers to the pair."""
+        return self._stack[-1][0]
+
+    @property
+    def counts(self) -> bool:
+        """Whether an answer stands that was not skipped."""
+        return bool(self._stack) and self._stack[-1][1].answer != "skipped"
+
+    def take(self, event: Event) -> None:
+        """Take the next event in."""
+        if event.kind == "restoration":
+            del self._stack[-1:]
+        elif event.kind == "retraction":
+            self._stack.clear()
+        else:
+            self._stack.append((self.place if self.counts else event.number, event))
+        self.newest = event.number
+
+
 class Votes:
     """Everything said about every pair, and what follows from it.
 
@@ -66,10 +114,11 @@ class Votes:
         self.people, self.share, self.seed = people, share, seed
         self.adjudicators = adjudicators
         self.decisions: dict[Pair, Decision] = {}
-        self._said: dict[Pair, dict[int, Event]] = {}
-        self._voter: dict[int, str] = {}
-        self._effective: dict[int, Event] = {}
-        self._skipped: dict[Pair, set[str]] = {}
+        self._chains: dict[Pair, list[Chain]] = {}
+        self._imported: dict[Pair, Chain] = {}
+        self._chain_with: dict[int, Chain] = {}
+        self._replaced: dict[int, Event | None] = {}
+        self._standing: dict[int, Event | None] = {}
         self._half_asked: set[Pair] = set()
         self._present: dict[int, dict[int, None]] = {}
         self._digest = hashlib.sha256()
@@ -77,38 +126,44 @@ class Votes:
     def apply(self, event: Event) -> None:
         """Take the next event in."""
         self.note(event)
-        voter = event.annotator
-        if event.replaces is not None:
-            voter = self._voter.get(event.replaces, voter)
-            self._effective.pop(event.replaces, None)
-            self._skipped.get(event.pair, set()).discard(voter)
-        stands = event.kind != "retraction"
-        counts = stands and event.answer != "skipped"
-        said = self._said.setdefault(event.pair, {})
-        if event.replaces in said:
-            # A correction takes the place of what it replaces.
-            changed = (
-                (event.number, event) if number == event.replaces else (number, old) for number, old in said.items()
-            )
-            self._said[event.pair] = {number: one for number, one in changed if counts or one is not event}
-        elif counts:
-            said[event.number] = event
-        if stands:
-            self._effective[event.number] = event
-            self._voter[event.number] = voter
-            if not counts:
-                self._skipped.setdefault(event.pair, set()).add(voter)
-        decision = self._decide(event.pair)
+        chain = self._chain_for(event)
+        before = chain.stands
+        chain.take(event)
+        self._chain_with[event.number] = chain
+        if event.kind != "answer":
+            self._replaced[event.number] = before
+        if before is not None:
+            self._standing[before.number] = None
+        if chain.stands is not None:
+            # What stands again is back where it was: the order is that of the numbers.
+            self._standing[chain.stands.number] = chain.stands
+        if chain.voter is not None:
+            self._count(event.pair, chain)
+
+    def _chain_for(self, event: Event) -> Chain:
+        if event.replaces in self._chain_with:
+            return self._chain_with[event.replaces]
+        if event.kind == "correction":
+            return self._imported.setdefault(event.pair, Chain(None))
+        chain = Chain(event.annotator)
+        self._chains.setdefault(event.pair, []).append(chain)
+        return chain
+
+    def _count(self, pair: Pair, changed: Chain) -> None:
+        if changed.stands is None:
+            self._chains[pair].remove(changed)
+        decision = self._decide(pair)
         if decision is None:
-            self.decisions.pop(event.pair, None)
-            self._half_asked.add(event.pair)
+            self.decisions.pop(pair, None)
+            self._half_asked.add(pair)
         else:
-            self.decisions[event.pair] = decision
-            self._half_asked.discard(event.pair)
-        present = self._present.setdefault(event.label_class, {})
-        present.pop(event.bag, None)
+            self.decisions[pair] = decision
+            self._half_asked.discard(pair)
+        bag, label_class = pair
+        present = self._present.setdefault(label_class, {})
+        present.pop(bag, None)
         if decision is not None and decision.present:
-            present[event.bag] = None
+            present[bag] = None
 
     def note(self, event: Event) -> None:
         """Only remember that it was said."""
@@ -120,15 +175,35 @@ class Votes:
 
     def effective(self, number: int) -> Event | None:
         """The event, unless it was replaced."""
-        return self._effective.get(number)
+        return self._standing.get(number)
+
+    def chain_with(self, number: int) -> Chain | None:
+        """The chain that an event belongs to."""
+        return self._chain_with.get(number)
+
+    def chains_of(self, pair: Pair, annotator: str) -> list[Chain]:
+        """What this person answered and stands, skipped or corrected by others as it may be."""
+        return [chain for chain in self._chains.get(pair, ()) if chain.voter == annotator]
+
+    def imported(self, pair: Pair) -> Chain:
+        """What became of an imported label; nothing stands in it as long as the label does."""
+        return self._imported.get(pair, Chain(None))
+
+    def corrected_imports(self) -> dict[Pair, Event]:
+        """The corrections that stand in the place of imported labels."""
+        return {pair: chain.stands for pair, chain in list(self._imported.items()) if chain.stands is not None}
+
+    def replaced_by(self, number: int) -> Event | None:
+        """What stood before a correction or an undo; None where that was an imported label."""
+        return self._replaced.get(number)
 
     def last_of(self, annotator: str) -> Event | None:
-        """The last that this person said and did not take back."""
-        return next((event for event in reversed(self._effective.values()) if event.annotator == annotator), None)
+        """The last that this person said and that stands."""
+        return next((one for one in reversed(self._standing.values()) if one and one.annotator == annotator), None)
 
     def all_effective(self) -> list[Event]:
-        """Everything said and not replaced."""
-        return list(self._effective.values())
+        """Everything said that stands, by number."""
+        return [event for event in list(self._standing.values()) if event is not None]
 
     def people_for(self, pair: Pair) -> int:
         """How many people are asked about it: several about a share of the pairs, drawn by their place."""
@@ -139,15 +214,13 @@ class Votes:
 
     def wants(self, pair: Pair, annotator: str) -> int:
         """How many more people a pair is to be asked of; none of whom answered or skipped it."""
-        if pair in self.decisions or annotator in self._skipped.get(pair, ()):
+        if pair in self.decisions or self.chains_of(pair, annotator):
             return 0
-        if self.has_spoken(pair, annotator):
-            return 0
-        return self.people_for(pair) - len(self._said.get(pair, {}))
+        return self.people_for(pair) - len(self._counting(pair))
 
     def has_spoken(self, pair: Pair, annotator: str) -> bool:
-        """Whether this person said something about the pair that stands."""
-        return any(self._voter[number] == annotator for number in self._said.get(pair, {}))
+        """Whether this person said something about the pair that counts."""
+        return any(chain.counts for chain in self.chains_of(pair, annotator))
 
     @property
     def half_asked(self) -> int:
@@ -160,28 +233,31 @@ class Votes:
 
     def disagreements(self) -> list[Pair]:
         """Pairs about which people said both present and absent."""
-        found = []
-        for pair, said in list(self._said.items()):
-            answers = {event.answer for event in list(said.values()) if event.answer != "unsure"}
-            if len(answers) > 1:
-                found.append(pair)
-        return found
+        return [pair for pair in list(self._chains) if len(_clear(self.said_about(pair))) > 1]
 
     def said_about(self, pair: Pair) -> list[Event]:
-        """What counts of all that was said about a pair."""
-        return list(self._said.get(pair, {}).values())
+        """What counts of all that was said about a pair, in the order of the places."""
+        return [event for chain in self._counting(pair) if (event := chain.stands) is not None]
+
+    def _counting(self, pair: Pair) -> list[Chain]:
+        chains = [chain for chain in self._chains.get(pair, ()) if chain.counts]
+        return sorted(chains, key=lambda chain: chain.place) if len(chains) > 1 else chains
 
     def _decide(self, pair: Pair) -> Decision | None:
-        said = self._said[pair]
+        said = self.said_about(pair)
         if not said:
             return None
-        first = next(iter(said.values()))
-        words = [event for event in said.values() if event.annotator in self.adjudicators]
+        audit = said[0].audit
+        words = [event for event in said if event.annotator in self.adjudicators]
         if words:
-            return Decision(VALUE.get(words[-1].answer), first.audit)
+            return Decision(VALUE.get(words[-1].answer), audit)
         people = self.people_for(pair)
         if len(said) < people:
             return None
-        counted = [event.answer for event in itertools.islice(said.values(), people)]
+        counted = [event.answer for event in itertools.islice(said, people)]
         majority = next((answer for answer in ("present", "absent") if 2 * counted.count(answer) > people), "unsure")
-        return Decision(VALUE[majority], first.audit)
+        return Decision(VALUE[majority], audit)
+
+
+def _clear(said: Iterable[Event]) -> set[str]:
+    return {event.answer for event in said if event.answer != "unsure"}

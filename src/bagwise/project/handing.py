@@ -132,23 +132,30 @@ class Handing:
             lease.until,
         )
 
-    def ask_again(self, event: Event) -> None:
-        """Whoever takes an answer back is asked that question next."""
+    def ask_again(self, undone: Sequence[Event]) -> None:
+        """Whoever takes answers back is asked these questions next."""
+        if not undone:
+            return
         record = self.record
-        evidence = evidence_of(record, record.teaching.newest(), event.pair)[0]
+        model = record.teaching.newest()
+        evidence = [evidence_of(record, model, event.pair)[0] for event in undone]
         with record.database.writing() as connection:
-            lease = store.Lease(
-                uuid.uuid4().hex,
-                *event.pair,
-                event.annotator,
-                store.clock(connection) + record.settings.asking.lease_seconds,
-                event.audit,
-                event.score,
-                event.belief,
-                evidence,
-                record.events[-1].number,
-            )
-            store.grant(connection, [lease])
+            until = store.clock(connection) + record.settings.asking.lease_seconds
+            leases = [
+                store.Lease(
+                    uuid.uuid4().hex,
+                    *event.pair,
+                    event.annotator,
+                    until,
+                    event.audit,
+                    event.score,
+                    event.belief,
+                    one,
+                    event.number,
+                )
+                for event, one in zip(undone, evidence, strict=True)
+            ]
+            store.grant(connection, leases)
 
 
 class _Hand:

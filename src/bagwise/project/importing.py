@@ -134,7 +134,9 @@ class _Names:
             for bag, label_class, present in store.label_positions(table, self._ids, self._classes):
                 pair = (bag, label_class)
                 inside = bag < known.shape[0] and label_class < known.shape[1]
-                already = known[pair] if inside and known[pair] != store.UNKNOWN else found.get(pair)
+                # An imported label that was corrected to unsure is still there, for whoever takes that back.
+                before = [table[pair] for table in (known, self.before.given) if inside]
+                already = next((value for value in before if value != store.UNKNOWN), found.get(pair))
                 if already is not None and bool(already) != present:
                     name = next(name for name, place in self._ids.items() if place == bag)
                     other = list(self._classes)[label_class]

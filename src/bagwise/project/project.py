@@ -21,18 +21,19 @@ from bagwise.project import cutting, parted, replay, store
 from bagwise.project import media as kept
 from bagwise.project.apart import Apart
 from bagwise.project.backup import back_up
-from bagwise.project.changing import Changing
+from bagwise.project.changing import Changing, Replaced, replaced
 from bagwise.project.database import Database
-from bagwise.project.events import Event, Pair, Votes
+from bagwise.project.events import ANSWER_OF, Event, Pair, Votes
 from bagwise.project.handing import Asked, Asker, Handing
 from bagwise.project.importing import Keep, Progress, import_into, quiet
+from bagwise.project.known import known_of
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
 from bagwise.project.partitioning import partition
 from bagwise.project.rankings import Ranking, Wait, wait_for
 from bagwise.project.record import Record, Teacher
-from bagwise.project.saying import Said, Saying, or_refused
+from bagwise.project.saying import Said, SaidOfBag, Saying, or_refused
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.sharing import refuse_unparted
 from bagwise.project.store import Contents
@@ -199,8 +200,11 @@ class Project:
     def examples(self, label_class: int, count: int) -> list[int]:
         """Bags that have the class, those answered last first, then those imported."""
         answered = self.votes.decided_present(label_class)
-        imported = np.flatnonzero(self.contents.given[:, label_class] == 1).tolist()
-        return list(dict.fromkeys([*answered, *imported]))[:count]
+        imported = self.contents.given[:, label_class] == 1
+        for (bag, corrected_class), correction in self.votes.corrected_imports().items():
+            if corrected_class == label_class:
+                imported[bag] = correction.answer == "present"
+        return list(dict.fromkeys([*answered, *np.flatnonzero(imported).tolist()]))[:count]
 
     def medium(self, bag: int) -> kept.Kept | None:
         """The file of a bag and the places of its instances in it."""
@@ -308,13 +312,37 @@ class Project:
         """
         return self._saying.say(annotator, answer, pairs, key)
 
+    def answer_bag(self, said: SaidOfBag) -> list[Event]:
+        """Save what was said about several classes of one bag, all of it or nothing; with the same key, only once."""
+        return self._saying.answer_bag(said)
+
     def undo(self, annotator: str, key: str | None = None) -> Event:
-        """Take back the last that this person said; the pair is open again. With the same key, only once."""
-        return self._changing.undo(annotator, key)
+        """Take back the last that this person said and that stands; what was there before it stands again.
+
+        With the same key, only once.
+        """
+        return self._changing.undo(annotator, key, together=False)[-1]
+
+    def undo_together(self, annotator: str, key: str | None = None) -> list[Event]:
+        """The same; where the last is part of what was said about a whole bag, all of that which stands."""
+        return self._changing.undo(annotator, key, together=True)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
-        """Say anew what event `number` said; both stay in the record."""
+        """Replace the answer with this number; both are kept. Another person's needs the role for it."""
         return self._changing.correct(number, annotator, answer, key)
+
+    def correct_imported(self, pair: Pair, annotator: str, answer: str, key: str | None = None) -> Event:
+        """Replace an imported label, or its last correction; all are kept. It needs the role for it."""
+        return self._changing.correct_imported(pair, annotator, answer, key)
+
+    def replaced(self, event: Event) -> Replaced | None:
+        """What stood before a correction or an undo; None for an answer."""
+        return replaced(self._record, event)
+
+    def counts_as(self, pair: Pair) -> str | None:
+        """What counts for a pair now: present, absent, unsure, or None where it is open."""
+        known = known_of(self.contents, self.votes, pair)
+        return None if known is None else ANSWER_OF[known.present]
 
     def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
         """Decide a pair alone; only an adjudicator may."""

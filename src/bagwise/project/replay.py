@@ -30,7 +30,7 @@ from bagwise.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier
 from bagwise.model.features import CURVED, STANDARDISE
 from bagwise.project.events import Decision, Event, Pair, Votes
-from bagwise.project.known import known_values
+from bagwise.project.known import known_of, known_values
 from bagwise.project.noise import People, examine, labels_of
 from bagwise.project.settings import CURVED_SCALING, ESTIMATE, Learning, Settings
 from bagwise.project.store import UNKNOWN, Contents
@@ -87,15 +87,17 @@ class Replay:
 
     def apply(self, event: Event) -> None:
         """Take the next event in and learn what it changes."""
-        before = self.votes.decisions.get(event.pair)
+        pair = event.pair
+        before = known_of(self.contents, self.votes, pair)
         self.count([event])
         if self.learner is None:
             return
         if event.number % REFIT_EVERY == 0:
             self.begin()
-        elif not self.contents.is_given(event.pair):
-            flip = self.people.flip(self.votes, event.pair)
-            teach(self.learner, event.pair, before, self.votes.decisions.get(event.pair), flip)
+        else:
+            # What was imported, and what it was corrected to, is taken for right.
+            flip = 0.0 if self.contents.is_given(pair) else self.people.flip(self.votes, pair)
+            teach(self.learner, pair, before, known_of(self.contents, self.votes, pair), flip)
 
     def skip_to(self, events: Sequence[Event]) -> None:
         """Take events in of which the last is a turning point: what they teach one by one would be forgotten there."""

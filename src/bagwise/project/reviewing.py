@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bagwise.errors import BagwiseError
-from bagwise.project.events import Event
+from bagwise.project.events import ANSWER_OF, VALUE, Event, Pair
 from bagwise.project.project import Project
+from bagwise.project.store import UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,14 @@ def positions_of(project: Project, ids: list[str]) -> list[int]:
     return [places[name] for name in ids]
 
 
+def bag_named(project: Project, name: str) -> int:
+    """The place of one bag, or a sentence."""
+    found = np.flatnonzero(project.contents.ids == name)
+    if not len(found):
+        raise BagwiseError(f"There is no bag {name} in the project.")
+    return int(found[0])
+
+
 def history(project: Project, wanted: Wanted) -> list[Event]:
     """The answers that stand, newest first."""
     project.catch_up()
@@ -58,6 +67,17 @@ def history(project: Project, wanted: Wanted) -> list[Event]:
         and wanted.annotator in (None, event.annotator)
         and (not wanted.disagreement or event.pair in disputed)
     ]
+
+
+def imported(project: Project, class_name: str | None = None, answer: str | None = None) -> list[tuple[Pair, str]]:
+    """The imported labels that stand, by bag."""
+    project.catch_up()
+    contents, corrected = project.contents, project.votes.corrected_imports()
+    wanted = contents.given != UNKNOWN if answer is None else contents.given == VALUE[answer]
+    if class_name is not None:
+        wanted = wanted & (np.arange(len(project.classes)) == position_of(project, class_name))
+    pairs = [(int(bag), int(label_class)) for bag, label_class in np.argwhere(wanted)]
+    return [(pair, ANSWER_OF[bool(contents.given[pair])]) for pair in pairs if pair not in corrected]
 
 
 def beliefs(

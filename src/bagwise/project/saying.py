@@ -11,9 +11,13 @@ from sqlalchemy import Connection
 
 from bagwise.errors import BagwiseError
 from bagwise.project import store
-from bagwise.project.events import ANSWERS, Event, Pair
+from bagwise.project.events import ANSWERS, Chain, Event, Pair
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.record import Record
+from bagwise.project.roles import refuse_replacing
+
+WHOLE = "whole bag"
+"""What was shown with the answer to a whole-bag question."""
 
 Result = TypeVar("Result")
 
@@ -24,7 +28,7 @@ class AlreadyAnswered(BagwiseError):
 
 @dataclass(frozen=True)
 class Said:
-    """An answer to the question with this key; `pair` saves an answer whose question is long forgotten."""
+    """An answer to the question with this key; with the `pair` it is saved also where the lease is gone."""
 
     key: str
     annotator: str
@@ -32,6 +36,26 @@ class Said:
     seconds: float | None = None
     shown: str | None = None
     pair: Pair | None = None
+
+
+@dataclass(frozen=True)
+class SaidOfBag:
+    """What was said about several classes of a bag, that of the lease with this key first."""
+
+    key: str
+    annotator: str
+    bag: int
+    answers: Sequence[tuple[int, str]]
+    seconds: float | None = None
+
+    def keyed(self) -> list[tuple[str, Pair, str]]:
+        """(key, pair, answer) of each, the one of the lease last."""
+        (leased, its_answer), *others = self.answers
+        found = []
+        for value in ANSWERS:
+            pairs = [(self.bag, label_class) for label_class, answer in others if answer == value]
+            found += [(f"{self.key}-{value}:{number}", pair, value) for number, pair in enumerate(pairs)]
+        return [*found, (self.key, (self.bag, leased), its_answer)]
 
 
 class Saying:
@@ -72,25 +96,77 @@ class Saying:
         if lease is not None and lease.annotator != said.annotator:
             raise BagwiseError(f"This question was put to {lease.annotator}, not to {said.annotator}.")
         about = lease.pair if lease is not None else said.pair
-        if about is None:
+        if about is None or not said.key.isprintable():
             raise BagwiseError("This question is not known, or was asked too long ago: ask again.")
+        if said.pair not in (None, about):
+            raise BagwiseError("This question was about another pair: ask again.")
         self.record.refuse_unknown(about)
-        self._refuse_second_answer(about, said.annotator, new)
+        return self._answer(about, said, lease, new)
+
+    def _answer(
+        self,
+        pair: Pair,
+        said: Said,
+        lease: store.Lease | None,
+        new: Sequence[Event],
+        belief: float | None = None,
+        asked_after: int | None = None,
+    ) -> Event:
+        """An answer; what the person skipped before is corrected by it, so that it never counts beside it."""
+        skipped = self._skipped_before(pair, said.annotator, new)
         return Event(
             self.number(new),
             said.key,
-            "answer",
+            "answer" if skipped is None else "correction",
             said.annotator,
             store.now(),
-            *about,
+            *pair,
             said.answer,
             said.seconds,
             audit=lease.audit if lease is not None else False,
             score=lease.score if lease is not None else None,
-            belief=lease.belief if lease is not None else None,
-            asked_after=lease.asked_after if lease is not None else None,
+            belief=lease.belief if lease is not None else belief,
+            asked_after=lease.asked_after if lease is not None else asked_after,
+            replaces=None if skipped is None else skipped.newest,
             shown=said.shown,
         )
+
+    def answer_bag(self, said: SaidOfBag) -> list[Event]:
+        """Save all of it, or nothing; with the same key, only once."""
+        for _, answer in said.answers:
+            refuse_bad_answer(answer)
+        refuse_bad_name(said.annotator)
+        with self.record.lock:
+            self.record.catch_up()
+            beliefs = self._beliefs([(said.bag, label_class) for label_class, _ in said.answers])
+            of_class = {label_class: belief for (label_class, _), belief in zip(said.answers, beliefs, strict=True)}
+            return self.saving(lambda connection: self._of_bag(connection, said, of_class))
+
+    def _of_bag(
+        self, connection: Connection, said: SaidOfBag, beliefs: dict[int, float]
+    ) -> tuple[list[Event], list[Event]]:
+        keyed = said.keyed()
+        saved = store.events_with(connection, [key for key, _, _ in keyed])
+        lease = store.leases_with(connection, [said.key]).get(said.key)
+        if lease is not None and lease.annotator != said.annotator:
+            raise BagwiseError(f"This question was put to {lease.annotator}, not to {said.annotator}.")
+        done = saved.get(said.key)
+        asked_after, new, found = len(self.record.events), list[Event](), list[Event]()
+        for key, pair, answer in keyed:
+            event = saved.get(key)
+            if event is None and done is None:
+                leased = lease if key == said.key else None
+                seconds, shown = (said.seconds, WHOLE) if key == said.key else (None, "list")
+                one = Said(key, said.annotator, answer, seconds, shown)
+                event = self._answer(pair, one, leased, new, beliefs[pair[1]], asked_after)
+                new.append(event)
+            elif event is None or (event.annotator, event.pair, event.answer) != (said.annotator, pair, answer):
+                raise AlreadyAnswered("Another answer to this question was saved before: correct that one.")
+            found.append(event)
+        if new:
+            store.end_leases(connection, [said.key])
+            store.end_leases_of(connection, said.annotator, [event.pair for event in new])
+        return new, found
 
     def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
         """One answer about several pairs that were not asked, all or none; with the same key, only once."""
@@ -117,21 +193,8 @@ class Saying:
         asked_after, new = len(self.record.events), list[Event]()
         for one, pair, belief in zip(keys, pairs, beliefs, strict=True):
             self._refuse_given(pair)
-            self._refuse_second_answer(pair, annotator, new)
-            new.append(
-                Event(
-                    self.number(new),
-                    one,
-                    "answer",
-                    annotator,
-                    store.now(),
-                    *pair,
-                    answer,
-                    belief=belief,
-                    asked_after=asked_after,
-                    shown="list",
-                )
-            )
+            said = Said(one, annotator, answer, shown="list")
+            new.append(self._answer(pair, said, None, new, belief, asked_after))
         store.end_leases_of(connection, annotator, pairs)
         return new, new
 
@@ -164,16 +227,21 @@ class Saying:
         """What comes after everything saved and these."""
         return len(self.record.events) + len(new) + 1
 
-    def _refuse_second_answer(self, pair: Pair, annotator: str, new: Sequence[Event]) -> None:
+    def _skipped_before(self, pair: Pair, annotator: str, new: Sequence[Event]) -> Chain | None:
+        """What this person skipped, if anything; whoever answered already does not answer again."""
         now = any(event.pair == pair and event.annotator == annotator for event in new)
         if now or self.record.votes.has_spoken(pair, annotator):
             raise AlreadyAnswered(f"{annotator} has answered this before: correct that answer instead.")
+        skipped = self.record.votes.chains_of(pair, annotator)
+        if skipped and (standing := skipped[-1].stands) is not None:
+            refuse_replacing(self.record, standing, annotator)
+        return skipped[-1] if skipped else None
 
     def _refuse_given(self, pair: Pair) -> None:
         contents = self.record.contents
         if contents.is_given(pair):
             bag, name = contents.ids[pair[0]], contents.classes[pair[1]]
-            raise BagwiseError(f"{name} in {bag} was imported as known: there is nothing to say.")
+            raise BagwiseError(f"{name} in {bag} was imported as known: correct that label instead.")
 
 
 def _same_again(saved: list[Event], annotator: str, answer: str, pairs: Sequence[Pair]) -> list[Event]:
@@ -181,6 +249,20 @@ def _same_again(saved: list[Event], annotator: str, answer: str, pairs: Sequence
     if said != [(annotator, answer, pair) for pair in pairs]:
         raise AlreadyAnswered(f"This was saved before as something else, from number {saved[0].number} on.")
     return saved
+
+
+def is_part_of(key: str, event: Event) -> bool:
+    """Whether an event was saved with this key, alone or as one of several."""
+    return event.key == key or event.key.startswith(f"{key}-")
+
+
+def said_together(record: Record, last: Event) -> list[Event]:
+    """All that stands of what this person said about a whole bag in one go with `last`, by number."""
+    leased = last.key.rpartition("-")[0] or last.key
+    if not any(event.key == leased and event.shown == WHOLE for event in reversed(record.events)):
+        return [last]
+    standing = record.votes.all_effective()
+    return [one for one in standing if one.annotator == last.annotator and is_part_of(leased, one)]
 
 
 def or_refused(found: Event | BagwiseError) -> Event:

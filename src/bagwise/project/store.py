@@ -38,7 +38,7 @@ class Contents:
     checksums: tuple[int, ...]
 
     def is_given(self, pair: Pair) -> bool:
-        """Whether it was imported as known; then it is known, whatever people say of it."""
+        """Whether it was imported as known: then only a correction of that label changes it, no answer."""
         return bool(self.given[pair] != UNKNOWN)
 
     def digest(self) -> str:
@@ -196,19 +196,6 @@ def events_with(connection: Connection, keys: Sequence[str]) -> dict[str, Event]
     """The events with these keys that were saved."""
     rows = connection.execute(select(schema.events).where(schema.events.c.key.in_(keys)))
     return {event.key: event for event in (Event(*row) for row in rows)}
-
-
-def event_at(connection: Connection, number: int) -> Event | None:
-    """The event with this number, if there is one."""
-    row = connection.execute(select(schema.events).where(schema.events.c.number == number)).first()
-    return None if row is None else Event(*row)
-
-
-def replacement_of(connection: Connection, number: int) -> int | None:
-    """The event that replaced this one, if one did."""
-    table = schema.events
-    found: int | None = connection.execute(select(table.c.number).where(table.c.replaces == number)).scalar()
-    return found
 
 
 def add_events(connection: Connection, events: Sequence[Event]) -> None:

@@ -2,8 +2,8 @@
 
 The criterion chooses a pair. With `granularity = "bag"` its whole bag is asked about, every class that is still open
 for this person; with `"best_value"` only where the bag promises more uncertainty resolved per second of answering than
-the pair does. What is said about the bag is one event for each class, as always: the pair that was leased is the
-last of them, so that whatever interrupts the saving, the question is still there and sending it again completes it.
+the pair does. What is said about the bag is one event for each class, as always, the pair that was leased last; all of
+them are saved in one transaction.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from sqlalchemy import select
 
 from bagwise.criteria.uncertainty import uncertainty
 from bagwise.errors import BagwiseError
 from bagwise.granularity import Seconds
 from bagwise.model import Pool
-from bagwise.project import schema
-from bagwise.project.events import ANSWERS, Event
+from bagwise.project import store
+from bagwise.project.events import Event
 from bagwise.project.handing import Asked
 from bagwise.project.project import Project
+from bagwise.project.saying import WHOLE, SaidOfBag
 
-WHOLE = "whole bag"
 FEWEST_TIMED, MOST_TIMED = 10, 200
 PAIR, BEST_VALUE = "pair", "best_value"
 
@@ -94,48 +93,36 @@ def answer_whole(
     unsure: Collection[int] = (),
     skip: bool = False,
     seconds: float | None = None,
+    bag: int | None = None,
 ) -> list[Event]:
-    """Save what was said about the classes of a whole bag, the leased one first; sent twice it is saved once."""
-    bag = _bag_of(project, key, classes)
+    """Save what was said about the classes of a whole bag, the leased one first: all of it or nothing, and only once.
+
+    With the `bag` it is saved also where the lease is gone.
+    """
+    found = _bag_of(project, key, classes, bag)
     strangers = (set(present) | set(unsure)) - set(classes)
     if strangers or set(present) & set(unsure):
         raise BagwiseError("Say of each class that was asked whether it is present or unsure, and of no other.")
     usual = "skipped" if skip else "absent"
-    said = {c: "present" if c in present else "unsure" if c in unsure else usual for c in classes}
-    events: list[Event] = []
-    for value in ANSWERS:
-        pairs = [(bag, c) for c in classes[1:] if said[c] == value]
-        if pairs:
-            events += project.say(annotator, value, pairs, f"{key}-{value}")
-    return [*events, project.answer(key, annotator, said[classes[0]], seconds, WHOLE)]
+    answers = [(c, "present" if c in present else "unsure" if c in unsure else usual) for c in classes]
+    return project.answer_bag(SaidOfBag(key, annotator, found, answers, seconds))
 
 
-def _bag_of(project: Project, key: str, classes: Sequence[int]) -> int:
-    """The bag of a question that was put to somebody, answered since or not."""
+def _bag_of(project: Project, key: str, classes: Sequence[int], bag: int | None) -> int:
+    """The bag of a question that was asked, whether it is answered or not, or as the answer has it."""
+    if not classes:
+        raise BagwiseError("Name each class that was asked: at least one.")
     project.catch_up()
     done = next((event for event in reversed(project.events) if event.key == key), None)
     with project.database.reading() as connection:
-        lease = connection.execute(select(schema.leases).where(schema.leases.c.key == key)).mappings().first()
-    pair = (lease["bag"], lease["class"]) if lease is not None else done.pair if done is not None else None
-    if pair is None or list(classes[:1]) != [pair[1]]:
+        lease = store.leases_with(connection, [key]).get(key)
+    asked = lease or done
+    found, first = (bag, classes[0]) if asked is None else asked.pair
+    if found is None or first != classes[0] or bag not in (None, found):
         raise BagwiseError("This question is not known, or was asked too long ago: ask again.")
-    return int(pair[0])
+    return found
 
 
 def undo_whole(project: Project, annotator: str, key: str) -> list[Event]:
     """Take back the last that this person said: one answer, or all that was said about a whole bag."""
-    project.catch_up()
-    if any(event.key == key for event in reversed(project.events)):
-        return [project.undo(annotator, key)]
-    last = project.votes.last_of(annotator)
-    others = len(_said_with(project, last)) - 1 if last is not None else 0
-    keys = [*(f"{key}-{number}" for number in range(others, 0, -1)), key]
-    return [project.undo(annotator, one) for one in keys]
-
-
-def _said_with(project: Project, last: Event) -> list[Event]:
-    """All that stands of what was said in one go with this."""
-    leased = last.key.rpartition("-")[0] or last.key
-    if not any(event.key == leased and event.shown == WHOLE for event in reversed(project.events)):
-        return [last]
-    return [one for one in project.votes.all_effective() if one.key == leased or one.key.startswith(f"{leased}-")]
+    return project.undo_together(annotator, key)

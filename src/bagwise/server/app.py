@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from bagwise.errors import BagwiseError
-from bagwise.project import AlreadyAnswered, DatabaseError, NotSignedIn, Project, TrainerStopped
+from bagwise.project import AlreadyAnswered, DatabaseError, NotAllowed, NotSignedIn, Project, TrainerStopped
 from bagwise.project.progress import ProgressOf
 from bagwise.server import downloads, live, media, people, progress, quality, questions, review
 from bagwise.server.desk import Desk
@@ -22,6 +22,7 @@ STATIC = Path(__file__).parent / "static"
 MODULES = (questions, progress, live, quality, review, downloads, people, media)
 CODES = {
     AlreadyAnswered: 409,
+    NotAllowed: 403,
     NotSignedIn: 401,
     Replaced: 412,
     TooManyTries: 429,

@@ -27,7 +27,7 @@ class Refusal(BaseModel):
 REFUSALS = {
     400: "It makes no sense here.",
     401: "Nobody is signed in.",
-    403: "It comes from another site.",
+    403: "It comes from another site, or it is another person's and you have no role to change it.",
     409: "Something else was saved before.",
     411: "It does not say how long it is.",
     412: "The header `Bagwise-Project` or `Bagwise-Person` names another project or person.",
@@ -46,7 +46,8 @@ Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
 Key = Annotated[Text, Field(min_length=1, max_length=64)]
 KeyOfSeveral = Annotated[Text, Field(min_length=1, max_length=48)]
 """Of a request that may become several events: the key of each is this one and a short ending, 64 characters in all."""
-ClassName = Annotated[str, Field(max_length=1000)]
+Name = Annotated[str, Field(max_length=1000)]
+"""Of a bag or a class."""
 
 Bearer = Annotated[
     HTTPAuthorizationCredentials | None,

@@ -7,9 +7,10 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from bagwise.project import Event, Project, Said, WholeBag, answer_whole, undo_whole, whole_bags
-from bagwise.project.reviewing import position_of
+from bagwise.project.events import Pair
+from bagwise.project.reviewing import bag_named, position_of
 from bagwise.server.media import Medium, medium_of
-from bagwise.server.parts import AtDesk, ClassName, Key, KeyOfSeveral, Person, Served
+from bagwise.server.parts import AtDesk, Key, KeyOfSeveral, Name, Person, Served
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
@@ -52,21 +53,30 @@ class QuestionOut(BaseModel):
 
 
 class AnswerIn(BaseModel):
-    """An answer to a question; sent twice it is saved once."""
+    """An answer to a question; sent twice it is saved once.
+
+    With `bag` and `class_name` of the question it is saved also where the server has forgotten that it asked.
+    """
 
     key: Key
+    bag: Name | None = None
+    class_name: Name | None = None
     answer: Literal["present", "absent", "unsure", "skipped"]
     seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
     highlighted: bool = True
 
 
 class WholeAnswerIn(BaseModel):
-    """Which of the classes of a question about several are in the bag, which nobody can tell; the others are not."""
+    """Which of the classes of a question about several are in the bag, which nobody can tell; the others are not.
+
+    With `bag` it is saved also where the server has forgotten that it asked.
+    """
 
     key: KeyOfSeveral
-    classes: Annotated[list[ClassName], Field(min_length=1)]
-    present: list[ClassName]
-    unsure: list[ClassName] = []
+    bag: Name | None = None
+    classes: Annotated[list[Name], Field(min_length=1)]
+    present: list[Name]
+    unsure: list[Name] = []
     skip: bool = False
     seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
 
@@ -78,15 +88,32 @@ class UndoIn(BaseModel):
 
 
 class CorrectionIn(BaseModel):
-    """Say anew what answer `number` said."""
+    """Replace answer `number`."""
 
     key: Key
     number: Annotated[int, Field(ge=1, lt=2**31)]
     answer: Literal["present", "absent", "unsure"]
 
 
+class ImportedCorrectionIn(BaseModel):
+    """Replace an imported label."""
+
+    key: Key
+    bag: Name
+    class_name: Name
+    answer: Literal["present", "absent", "unsure"]
+
+
+class ReplacedOut(BaseModel):
+    """What was replaced or taken back; an imported label has neither number nor annotator."""
+
+    answer: str
+    number: int | None
+    annotator: str | None
+
+
 class EventOut(BaseModel):
-    """What was saved."""
+    """What was saved. A `restoration` has the answer that stands again; `counts_as`: what counts for the pair now."""
 
     number: int
     kind: str
@@ -96,6 +123,14 @@ class EventOut(BaseModel):
     annotator: str
     at: str
     replaces: int | None
+    replaced: ReplacedOut | None
+    counts_as: str | None
+
+
+class UndoOut(EventOut):
+    """What was taken back last, and before it the others of a whole bag."""
+
+    others: list[EventOut]
 
 
 @router.get("/questions/next")
@@ -113,7 +148,14 @@ async def next_questions(
 async def save_answer(desk: AtDesk, person: Person, said: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
     shown = "highlighted" if said.highlighted else "not highlighted"
-    return event_out(desk.project, await desk.save(Said(said.key, person, said.answer, said.seconds, shown)))
+    pair = None
+    if said.bag is not None and said.class_name is not None:
+        pair = await run_in_threadpool(_pair_of, desk.project, said.bag, said.class_name)
+    return event_out(desk.project, await desk.save(Said(said.key, person, said.answer, said.seconds, shown, pair)))
+
+
+def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
+    return bag_named(project, bag), position_of(project, class_name)
 
 
 @router.post("/answers/whole")
@@ -122,20 +164,29 @@ def save_whole_answer(project: Served, person: Person, said: WholeAnswerIn) -> l
     asked, present, unsure = (
         [position_of(project, name) for name in names] for names in (said.classes, said.present, said.unsure)
     )
-    events = answer_whole(project, said.key, person, asked, present, unsure, said.skip, said.seconds)
+    bag = None if said.bag is None else bag_named(project, said.bag)
+    events = answer_whole(project, said.key, person, asked, present, unsure, said.skip, said.seconds, bag)
     return [event_out(project, event) for event in events]
 
 
 @router.post("/undo")
-def undo(project: Served, person: Person, said: UndoIn) -> EventOut:
-    """Take back the last answer, or all that was said in the last go about a whole bag."""
-    return event_out(project, undo_whole(project, person, said.key)[-1])
+def undo(project: Served, person: Person, said: UndoIn) -> UndoOut:
+    """Take back the last answer, or all that was said in the last go about a whole bag; what it replaced is back."""
+    *others, last = [event_out(project, event) for event in undo_whole(project, person, said.key)]
+    return UndoOut(**last.model_dump(), others=others)
 
 
 @router.post("/corrections")
 def correct(project: Served, person: Person, said: CorrectionIn) -> EventOut:
-    """Correct an answer; both stay in the record."""
+    """Correct an answer; both are kept. For another person's it takes an adjudicator or the owner."""
     return event_out(project, project.correct(said.number, person, said.answer, said.key))
+
+
+@router.post("/corrections/imported")
+def correct_imported(project: Served, person: Person, said: ImportedCorrectionIn) -> EventOut:
+    """Correct an imported label; both are kept. It takes an adjudicator, the owner, or the only person there is."""
+    pair = _pair_of(project, said.bag, said.class_name)
+    return event_out(project, project.correct_imported(pair, person, said.answer, said.key))
 
 
 @router.get("/answers")
@@ -184,7 +235,8 @@ def examples_of(project: Project, label_class: int) -> list[Example]:
 
 
 def event_out(project: Project, event: Event) -> EventOut:
-    """An event with the names of what it is about."""
+    """An event with the names of what it is about, what it replaced, and what counts now."""
+    replaced = project.replaced(event)
     return EventOut(
         number=event.number,
         kind=event.kind,
@@ -194,4 +246,6 @@ def event_out(project: Project, event: Event) -> EventOut:
         annotator=event.annotator,
         at=event.at,
         replaces=event.replaces,
+        replaced=None if replaced is None else ReplacedOut(**vars(replaced)),
+        counts_as=project.counts_as(event.pair),
     )

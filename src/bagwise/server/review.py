@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from bagwise.project import Event, Project
-from bagwise.project.reviewing import Wanted, beliefs, history, position_of, positions_of
-from bagwise.server.parts import ClassName, KeyOfSeveral, Person, Served
+from bagwise.project.reviewing import Wanted, beliefs, history, imported, position_of, positions_of
+from bagwise.server.parts import KeyOfSeveral, Name, Person, Served
 from bagwise.server.questions import Bag, EventOut, bag_of, event_out
 
 MOST_SHOWN = 100
@@ -33,6 +33,22 @@ class HistoryOut(BaseModel):
     answers: list[SaidOut]
 
 
+class ImportedOut(BaseModel):
+    """An imported label that stands, and the bag it is about."""
+
+    bag_id: str
+    class_name: str
+    answer: str
+    bag: Bag
+
+
+class ImportsOut(BaseModel):
+    """Some of `of` imported labels."""
+
+    of: int
+    labels: list[ImportedOut]
+
+
 class BelievedOut(BaseModel):
     """A bag without an answer for the class, and what the model believes."""
 
@@ -52,7 +68,7 @@ class BulkIn(BaseModel):
     """One answer for several bags and one class; sent twice it is saved once."""
 
     key: KeyOfSeveral
-    class_name: ClassName
+    class_name: Name
     answer: Literal["present", "absent", "unsure"]
     bags: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(min_length=1, max_length=MOST_SHOWN)]
 
@@ -73,6 +89,29 @@ def answers(
     shown = found[start : start + count]
     people = sorted({event.annotator for event in project.votes.all_effective()})
     return HistoryOut(of=len(found), people=people, answers=[said_out(project, event) for event in shown])
+
+
+@router.get("/imported")
+def imported_labels(
+    project: Served,
+    _: Person,
+    class_name: Annotated[str | None, Query(max_length=1000)] = None,
+    answer: Literal["present", "absent"] | None = None,
+    start: Start = 0,
+    count: Count = 20,
+) -> ImportsOut:
+    """The imported labels that stand and fit all filters, by bag; those corrected since are among the answers."""
+    found = imported(project, class_name, answer)
+    labels = [
+        ImportedOut(
+            bag_id=str(project.contents.ids[bag]),
+            class_name=project.classes[label_class],
+            answer=said,
+            bag=bag_of(project, bag),
+        )
+        for (bag, label_class), said in found[start : start + count]
+    ]
+    return ImportsOut(of=len(found), labels=labels)
 
 
 @router.get("/predictions")

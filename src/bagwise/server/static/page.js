@@ -16,6 +16,7 @@ import { shownView, startViews } from "/static/views.js";
 const AHEAD = 3;
 const LOOK_AGAIN = 10_000;
 const ANSWERS = { y: "present", ArrowUp: "present", n: "absent", ArrowDown: "absent", u: "unsure", s: "skipped", ArrowRight: "skipped" };
+const OPEN = "open again";
 const UNDO = ["z", "ArrowLeft", "Backspace"];
 const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
 
@@ -45,8 +46,17 @@ const outbox = new Outbox(
 );
 
 function told(saved) {
-  const what = `${saved.class_name} in ${saved.bag_id}`;
-  return saved.kind === "retraction" ? `Taken back: ${what}.` : `Saved: ${what}, ${WORDS[saved.answer]}.`;
+  if (!("others" in saved)) return `Saved: ${saved.class_name} in ${saved.bag_id}, ${WORDS[saved.answer]}.`;
+  const undone = [...saved.others, saved];
+  if (undone.length === 1) return `Taken back: ${saved.class_name} in ${saved.bag_id}, ${left(saved)}.`;
+  const known = undone.filter((one) => left(one) !== OPEN).map((one) => `${one.class_name} ${left(one)}`);
+  return `Taken back: ${undone.length} answers about ${saved.bag_id}, ${known.length ? `with ${known.join(", ")}` : OPEN}.`;
+}
+
+// What an undo left of a pair.
+function left(undone) {
+  if (undone.kind === "restoration") return `${WORDS[undone.answer]} again`;
+  return undone.counts_as === null ? OPEN : `which counts as ${WORDS[undone.counts_as]}`;
 }
 
 async function fetchAhead() {
@@ -116,13 +126,15 @@ function show() {
 
 function answerWhole(skip = false) {
   const one = questions[0];
-  send("/api/answers/whole", { key: one.key, ...checked(), skip: skip === true, seconds: (performance.now() - shownAt) / 1000 });
+  send("/api/answers/whole", { key: one.key, bag: one.bag.id, ...checked(), skip: skip === true, seconds: (performance.now() - shownAt) / 1000 });
 }
 
 function answer(said) {
   const one = questions[0];
   if (!one) return;
-  send("/api/answers", { key: one.key, answer: said, seconds: (performance.now() - shownAt) / 1000, highlighted });
+  // With bag and class it is saved also where the server has forgotten the question.
+  const about = { key: one.key, bag: one.bag.id, class_name: one.class_name };
+  send("/api/answers", { ...about, answer: said, seconds: (performance.now() - shownAt) / 1000, highlighted });
 }
 
 function send(path, body) {

@@ -1,4 +1,4 @@
-// What was said: filtered, paged, and corrected in place. A correction is a new answer; both stay in the record.
+// Answers and imported labels: filtered, paged, and corrected in place. A correction is a new answer; both are kept.
 
 import { drawExample } from "/static/bag.js";
 import { find, get, make, newKey, WORDS } from "/static/dom.js";
@@ -24,24 +24,37 @@ export async function showHistory(first = start) {
   const mine = asked;
   let found;
   try {
-    found = await get("/api/review/answers", {
-      class_name: find("history-class").value,
-      answer: find("history-answer").value,
-      annotator: find("history-person").value,
-      disagreement: find("history-disagreement").checked,
-      start,
-      count: COUNT,
-    });
+    found = await (find("history-imported").checked ? importedLabels() : answers());
   } catch (error) {
     find("history-told").textContent = error.message;
     return;
   }
   if (mine !== asked) return;
   if (start && start >= found.of) return void showHistory(Math.max(0, start - COUNT));
-  fillPeople(found.people);
   find("history").replaceChildren(...found.answers.map(item));
   find("history-told").textContent = found.of ? "" : "No answer fits.";
   pager(find("history-pager"), start, COUNT, found.of, showHistory);
+}
+
+async function answers() {
+  const found = await get("/api/review/answers", {
+    class_name: find("history-class").value,
+    answer: find("history-answer").value,
+    annotator: find("history-person").value,
+    disagreement: find("history-disagreement").checked,
+    start,
+    count: COUNT,
+  });
+  fillPeople(found.people);
+  return found;
+}
+
+// Imported labels are present or absent, and nobody's.
+async function importedLabels() {
+  const answer = find("history-answer").value;
+  if (!["", "present", "absent"].includes(answer)) return { of: 0, answers: [] };
+  const found = await get("/api/review/imported", { class_name: find("history-class").value, answer, start, count: COUNT });
+  return { of: found.of, answers: found.labels };
 }
 
 function fillPeople(people) {
@@ -54,8 +67,9 @@ function fillPeople(people) {
 
 function item(one) {
   const what = `${one.class_name} in ${one.bag_id}`;
-  const when = new Date(one.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  const note = [one.annotator, when, one.kind === "correction" ? "corrected" : "", one.audit ? "random check" : ""];
+  const when = one.at && new Date(one.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  const corrected = one.replaced && `corrected, before: ${before(one.replaced)}`;
+  const note = [one.annotator ?? "imported", when, corrected, one.audit ? "random check" : ""];
   const choices = SAYABLE.map((answer) => make("button", {
     type: "button",
     class: answer,
@@ -63,7 +77,7 @@ function item(one) {
     "aria-label": `${what}: ${WORDS[answer]}`,
     onclick: () => answer !== one.answer && correct(one, answer),
   }, WORDS[answer]));
-  return make("li", { "data-number": one.number },
+  return make("li", { "data-number": one.number ?? null },
     make("div", { class: "thumbnail" }, drawExample(one.bag)),
     make("div", { class: "about" },
       make("p", {}, make("b", {}, one.class_name), ` in ${one.bag_id}`, one.answer === "skipped" ? ", skipped" : ""),
@@ -71,9 +85,18 @@ function item(one) {
     make("div", { class: "choices", role: "group", "aria-label": `Correct ${what}` }, ...choices));
 }
 
+// What was replaced, and whose it was.
+function before(replaced) {
+  return `${WORDS[replaced.answer]} ${replaced.annotator === null ? "(imported)" : `(${replaced.annotator})`}`;
+}
+
 async function correct(one, answer) {
   find("history-told").textContent = "Saving…";
-  const saved = await outbox.send("/api/corrections", { key: newKey(), number: one.number, answer });
+  const sent = one.number === undefined
+    ? ["/api/corrections/imported", { key: newKey(), bag: one.bag_id, class_name: one.class_name, answer }]
+    : ["/api/corrections", { key: newKey(), number: one.number, answer }];
+  const saved = await outbox.send(...sent);
   await showHistory();
-  find("history-told").textContent = saved ? `Corrected: ${one.class_name} in ${one.bag_id}, ${WORDS[answer]}.` : find("said").textContent;
+  const was = before({ answer: one.answer, annotator: one.annotator ?? null });
+  find("history-told").textContent = saved ? `Corrected: ${one.class_name} in ${one.bag_id}, ${WORDS[answer]}; before: ${was}.` : find("said").textContent;
 }

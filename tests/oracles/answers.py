@@ -1,0 +1,149 @@
+"""The rules for answers, corrections and undos (docs/projects.md), slow and obvious: a list, read from the start.
+
+Every action stays in the list. An undo marks actions as undone, and what counts is read off the actions that are not.
+"""
+
+from dataclasses import dataclass
+
+
+class Refused(Exception):
+    """The rules do not allow it."""
+
+
+@dataclass
+class Action:
+    """Someone's answer to a pair. `chain` is the first action of those that replace each other; `go`, the request."""
+
+    number: int
+    go: int
+    person: str
+    pair: tuple
+    answer: str
+    chain: int
+    undone: bool = False
+
+
+class Rules:
+    """All that was done; `imported` has the labels that came with the data."""
+
+    def __init__(self, people, adjudicators, owner, imported):
+        self.people, self.adjudicators, self.owner, self.imported = people, adjudicators, owner, imported
+        self.actions = []
+        self.numbers = 0
+        self.goes = 0
+        self.names = set(adjudicators)
+
+    # What people do
+
+    def answer(self, person, answers):
+        """One request: answers to pairs, all or none."""
+        for pair in answers:
+            mine = self.mine(person, pair)
+            if mine is not None and mine.answer != "skipped":
+                raise Refused("has answered")
+            if mine is not None and not self.may_replace(person, mine):
+                raise Refused("was skipped for them by another")
+        self.goes += 1
+        for pair, answer in answers.items():
+            mine = self.mine(person, pair)
+            self.add(person, pair, answer, mine.chain if mine is not None else None)
+
+    def correct(self, person, number, answer):
+        old = next((one for one in self.actions if one.number == number), None)
+        if old is None or not self.stands(old) or not self.may_replace(person, old):
+            raise Refused("cannot be corrected")
+        if old.chain < 0 and answer == "skipped":
+            raise Refused("imported labels are not skipped")
+        self.goes += 1
+        self.add(person, old.pair, answer, old.chain)
+
+    def correct_imported(self, person, pair, answer):
+        if pair not in self.imported or answer == "skipped":
+            raise Refused("was not imported")
+        alone = not self.names - {person}
+        if person not in self.adjudicators and person != self.owner and not alone:
+            raise Refused("has no role")
+        old = self.top(self.chain_of_import(pair))
+        if old is not None and not self.may_replace(person, old):
+            raise Refused("was corrected by another")
+        self.goes += 1
+        self.add(person, pair, answer, self.chain_of_import(pair))
+
+    def adjudicate(self, person, pair, answer):
+        if pair in self.imported or person not in self.adjudicators or answer == "skipped":
+            raise Refused("does not decide")
+        words = [one for one in self.counting(pair) if one.person == person]
+        if words:
+            self.correct(person, words[-1].number, answer)
+        else:
+            self.answer(person, {pair: answer})
+
+    def undo(self, person):
+        mine = [one for one in self.actions if self.stands(one) and one.person == person]
+        if not mine:
+            raise Refused("nothing to undo")
+        for one in mine:
+            if one.go == mine[-1].go:
+                one.undone = True
+                self.numbers += 1
+
+    def add(self, person, pair, answer, chain):
+        self.numbers += 1
+        chain = self.numbers if chain is None else chain
+        self.actions.append(Action(self.numbers, self.goes, person, pair, answer, chain))
+        self.names.add(person)
+
+    # What follows from it
+
+    def top(self, chain):
+        return next((one for one in reversed(self.actions) if one.chain == chain and not one.undone), None)
+
+    def stands(self, action):
+        return self.top(action.chain) is action
+
+    def mine(self, person, pair):
+        """What stands of what this person answered, corrected by others as it may be."""
+        started = {one.chain for one in self.actions if one.number == one.chain and one.person == person}
+        tops = [self.top(chain) for chain in sorted(started)]
+        return next((one for one in tops if one is not None and one.pair == pair), None)
+
+    def may_replace(self, person, action):
+        if person == action.person or person in self.adjudicators:
+            return True
+        return person == self.owner and action.person not in self.adjudicators
+
+    def chain_of_import(self, pair):
+        return -1 - list(self.imported).index(pair)
+
+    def place(self, action):
+        """The number of the first of the corrections, without a skip between, that led to this one."""
+        place = action.number
+        for one in reversed(self.actions):
+            if one.chain == action.chain and not one.undone and one.number < place:
+                if one.answer == "skipped":
+                    break
+                place = one.number
+        return place
+
+    def counting(self, pair):
+        """What counts of what was answered to a pair, in the order of the places."""
+        tops = [one for one in self.actions if one.pair == pair and one.chain > 0 and self.stands(one)]
+        return sorted((one for one in tops if one.answer != "skipped"), key=self.place)
+
+    def label(self, pair):
+        """present, absent, unsure, or None where the pair is open."""
+        if pair in self.imported:
+            correction = self.top(self.chain_of_import(pair))
+            return self.imported[pair] if correction is None else correction.answer
+        said = self.counting(pair)
+        words = [one.answer for one in said if one.person in self.adjudicators]
+        if words:
+            return words[-1]
+        if len(said) < self.people:
+            return None
+        counted = [one.answer for one in said[: self.people]]
+        return next((one for one in ("present", "absent") if 2 * counted.count(one) > self.people), "unsure")
+
+    def standing(self):
+        """(number, person, pair, answer) of all that stands."""
+        return [(one.number, one.person, one.pair, one.answer) for one in self.actions if self.stands(one)]

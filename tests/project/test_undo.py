@@ -1,0 +1,208 @@
+"""No label is lost by an undo: random histories of several people, held against the rules written out the slow way.
+
+A fifth of `--steps` is the number of histories of each kind of project: `pytest tests/project/test_undo.py --steps
+10000 -s` tries 6,000 and says so.
+"""
+
+import itertools
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from bagwise import BagwiseError
+from bagwise.formats import LabelTable
+from bagwise.project import Asking, Learning, Project, answer_whole, check, undo_whole
+from bagwise.project import replay as replaying
+from bagwise.project.roles import owner_of
+from tests.conftest import source_of
+from tests.oracles.answers import Refused, Rules
+
+BAGS, CLASSES = 3, 2
+PAIRS = list(itertools.product(range(BAGS), range(CLASSES)))
+IMPORTED = {(0, 0): "present", (0, 1): "absent"}
+OPEN = [pair for pair in PAIRS if pair not in IMPORTED]
+ANSWERS = ["present", "absent", "unsure", "skipped"]
+KINDS = {"one person": (1, 0.0), "three people": (3, 0.0), "noise": (1, "estimate")}
+
+people = some.sampled_from(["ann", "bob", "eve", "the owner"])
+answers = some.sampled_from(ANSWERS)
+moves = some.one_of(
+    some.tuples(some.just("answer"), people, some.sampled_from(PAIRS), answers),
+    some.tuples(some.just("answer"), people, some.sampled_from(OPEN), answers),
+    some.tuples(some.just("correct"), people, some.integers(0, 9), answers),
+    some.tuples(some.just("correct own"), people, some.integers(0, 3), answers),
+    some.tuples(some.just("correct own"), people, some.just(0), answers),
+    some.tuples(some.just("adjudicate"), people, some.sampled_from(OPEN), answers),
+    some.tuples(some.just("correct imported"), people, some.sampled_from(list(IMPORTED)), answers),
+    some.tuples(some.just("whole"), people, some.integers(1, BAGS - 1), some.lists(answers, min_size=2, max_size=2)),
+    some.tuples(some.just("list"), people, some.sampled_from(OPEN), answers),
+    some.tuples(some.just("undo"), people),
+    some.tuples(some.just("undo"), people),
+)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory, synthetic):
+    """Makes projects of a few bags, in which two labels were imported and eve is an adjudicator."""
+    made = {}
+
+    def make(kind):
+        if kind not in made:
+            data = synthetic.select(range(BAGS))
+            known = np.full((BAGS, CLASSES), np.nan)
+            for pair, answer in IMPORTED.items():
+                known[pair] = answer == "present"
+            classes = synthetic.classes[:CLASSES]
+            labels = LabelTable([f"bag {i}" for i in range(BAGS)], classes, known)
+            count, noise = KINDS[kind]
+            options = {"asking": Asking(people=count), "learning": Learning(noise=noise)}
+            made[kind] = tmp_path_factory.mktemp("undo") / "project"
+            with Project.create(made[kind], source_of(data), labels, classes, **options) as project:
+                project.set_role("eve", "adjudicator")
+        return made[kind]
+
+    return make
+
+
+def _refusal(act, kind):
+    """Why it was refused, if it was."""
+    try:
+        act()
+    except kind as error:
+        return error
+    return None
+
+
+class Both:
+    """The project and the rules, told the same."""
+
+    def __init__(self, folder, kind):
+        self.project = Project.open(folder)
+        self.owner = owner_of(folder)
+        self.rules = Rules(KINDS[kind][0], {"eve"}, self.owner, IMPORTED)
+        self.keys = (f"key {number}" for number in itertools.count())
+
+    def tell(self, move, who, *rest):
+        who = self.owner if who == "the owner" else who
+        by_rules, by_project = getattr(self, f"_{move.replace(' ', '_')}")(who, *rest)
+        assert (_refusal(by_project, BagwiseError) is None) == (_refusal(by_rules, Refused) is None)
+        self.compare()
+
+    def _answer(self, who, pair, answer):
+        return (
+            lambda: self.rules.answer(who, {pair: answer}),
+            lambda: self.project.answer(next(self.keys), who, answer, pair=pair),
+        )
+
+    def _list(self, who, pair, answer):
+        pairs = [(bag, pair[1]) for bag in range(1, BAGS)]
+
+        def by_rules():
+            before = list(self.rules.actions), self.rules.numbers, self.rules.goes
+            try:
+                for one in pairs:
+                    self.rules.answer(who, {one: answer})
+            except Refused:
+                self.rules.actions, self.rules.numbers, self.rules.goes = before
+                raise
+
+        return by_rules, lambda: self.project.say(who, answer, pairs, next(self.keys))
+
+    def _whole(self, who, bag, said):
+        skip = said[0] == "skipped"
+        words = ["skipped" if skip else "absent" if answer == "skipped" else answer for answer in said]
+        words = ["skipped" if skip and word == "absent" else word for word in words]
+        chosen = {word: [c for c in range(CLASSES) if words[c] == word] for word in ("present", "unsure")}
+        order = sorted(range(1, CLASSES), key=lambda c: ANSWERS.index(words[c]))
+        return (
+            lambda: self.rules.answer(who, {(bag, c): words[c] for c in [*order, 0]}),
+            lambda: answer_whole(
+                self.project, next(self.keys), who, range(CLASSES), chosen["present"], chosen["unsure"], skip, bag=bag
+            ),
+        )
+
+    def _correct(self, who, back, answer):
+        number = max(1, self.rules.numbers - back)
+        return (
+            lambda: self.rules.correct(who, number, answer),
+            lambda: self.project.correct(number, who, answer),
+        )
+
+    def _correct_own(self, who, back, answer):
+        mine = [number for number, person, _, _ in self.rules.standing() if person == who]
+        number = mine[-1 - back % len(mine)] if mine else 1
+        return (
+            lambda: self.rules.correct(who, number, answer),
+            lambda: self.project.correct(number, who, answer),
+        )
+
+    def _correct_imported(self, who, pair, answer):
+        return (
+            lambda: self.rules.correct_imported(who, pair, answer),
+            lambda: self.project.correct_imported(pair, who, answer),
+        )
+
+    def _adjudicate(self, who, pair, answer):
+        return (
+            lambda: self.rules.adjudicate(who, pair, answer),
+            lambda: self.project.adjudicate(pair, who, answer),
+        )
+
+    def _undo(self, who):
+        return lambda: self.rules.undo(who), lambda: undo_whole(self.project, who, next(self.keys))
+
+    def compare(self):
+        project, rules = self.project, self.rules
+        assert len(project.events) == rules.numbers
+        standing = [(one.number, one.annotator, one.pair, one.answer) for one in project.votes.all_effective()]
+        assert standing == rules.standing()
+        expected = {pair: rules.label(pair) for pair in PAIRS}
+        assert {pair: project.counts_as(pair) for pair in PAIRS} == expected
+        table = project.labels()
+        values = {pair: {"present": 1.0, "absent": 0.0}.get(label) for pair, label in expected.items()}
+        assert {pair: None if np.isnan(table.values[pair]) else table.values[pair] for pair in PAIRS} == values
+        assert {pair: bool(table.unsure[pair]) for pair in PAIRS} == {p: one == "unsure" for p, one in expected.items()}
+
+    def reopen(self):
+        self.project.close()
+        self.project = Project.open(self.project.folder)
+        self.compare()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_history_follows_the_rules(template, request, tmp_path_factory, kind, monkeypatch):
+    """Answers, corrections, adjudications, whole bags and undos of four people."""
+    monkeypatch.setattr(replaying, "REFIT_EVERY", 9)
+    tried = 0
+
+    @settings(
+        max_examples=max(5, request.config.getoption("--steps") // 5),
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(some.lists(moves, min_size=20, max_size=30), some.integers(0, 24))
+    def follows(history, reopened):
+        nonlocal tried
+        tried += 1
+        folder = tmp_path_factory.mktemp("history") / "project"
+        shutil.copytree(template(kind), folder)
+        both = Both(folder, kind)
+        try:
+            for number, move in enumerate(history):
+                both.tell(*move)
+                if number == reopened:
+                    both.reopen()
+            for _ in range(2):
+                assert [found.wrong for found in check(both.project) if found.wrong] == []
+                both.reopen()
+        finally:
+            both.project.close()
+            shutil.rmtree(folder.parent)
+
+    follows()
+    print(f"{tried} histories")
