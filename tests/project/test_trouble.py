@@ -98,7 +98,7 @@ def test_a_newer_project_is_refused(project):
 
 def test_a_database_that_holds_something_else_is_refused(postgres_server, tmp_path, synthetic):
     database = postgres_server.new_database()
-    other = Database(database, "here")
+    other = Database(database)
     with other.first_writing() as connection:
         connection.execute(text("CREATE TABLE accounts (id integer)"))
     with pytest.raises(BagwiseError, match="not empty"):

@@ -105,6 +105,8 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
     address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
     who = "those who were invited" if Invitations(project.database).any_invited() else me
     say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
+    if project.database.is_read_only:
+        say("The folder is read-only: the project can be looked at, but answers cannot be saved.")
     if browser:
         threading.Timer(1.0, webbrowser.open, [address]).start()
     server.serve(project, me, site, port)

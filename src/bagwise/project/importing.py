@@ -30,7 +30,11 @@ def quiet(_: int) -> None:
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Nobody else imports into the project or upgrades it meanwhile."""
-    with (folder / LOCK).open("a") as lock:
+    try:
+        opened = (folder / LOCK).open("a")
+    except OSError as error:
+        raise BagwiseError(f"{folder} cannot be written: {error.strerror}. The project is as it was.") from None
+    with opened as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

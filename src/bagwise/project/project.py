@@ -28,7 +28,7 @@ from bagwise.project.handing import Asked, Asker, Handing
 from bagwise.project.importing import Keep, Progress, import_into, quiet
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
-from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
+from bagwise.project.opening import DATABASE, database_of, fill, upgraded
 from bagwise.project.partitioning import partition
 from bagwise.project.rankings import Ranking, Wait, wait_for
 from bagwise.project.record import Record, Teacher
@@ -83,7 +83,6 @@ class Project:
             unfinished.mkdir(parents=True)
             of_answers = database_of(unfinished, settings)
             try:
-                refuse_full(of_answers)
                 fill(unfinished, settings, of_answers, source, labels, classes, progress, media)
             finally:
                 of_answers.close()

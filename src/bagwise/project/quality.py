@@ -4,6 +4,7 @@ Everything is a function of the contents and the events, whatever process asks. 
 a file of the project's folder, by a name for the events they were made from; without the file they are made again.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -222,7 +223,8 @@ def _write(project: Project, found: dict[str, tuple[int, Quality]]) -> None:
         )
         unfinished.replace(project.folder / FILE)
     except OSError:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def _quality(kept: dict[str, Any]) -> Quality:

@@ -9,6 +9,7 @@ said so far and nothing else. A snapshot is taken up only if it is whole and was
 and the very same events. So whatever happened to a snapshot, the learner is the same, bit for bit.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -243,8 +244,10 @@ class Snapshots:
             for place in set(self._places()) - set(kept):
                 (self.folder / f"{place}.npz").unlink(missing_ok=True)
         except OSError:
-            # A snapshot saves time and nothing else: a full disk must not stop an answer that is saved already.
-            unfinished.unlink(missing_ok=True)
+            # A snapshot saves time and nothing else: a full disk must not stop an answer that is saved already. On a
+            # read-only disk a file that does not exist cannot be removed either.
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
 
     def _places(self) -> list[int]:
         return sorted(int(path.stem) for path in self.folder.glob("*.npz") if path.stem.isdigit())
