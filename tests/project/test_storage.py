@@ -117,3 +117,155 @@ def source_of_open(project):
     from bagwise.formats import Source
 
     return Source.of_bags(Path("x.npz"), [np.array(project.bags[i]) for i in range(3)], ["a", "b", "c"])
+
+
+# Upgrades
+
+
+def rows_of(file):
+    with sqlite3.connect(file) as connection:
+        found = list(connection.iterdump())
+    connection.close()
+    return found
+
+
+def test_an_upgrade_that_fails_halfway_leaves_everything_as_it_was(in_a_file, say):
+    """The second of two steps fails, since a table of the name is there already."""
+    answer_some(in_a_file, say, 3)
+    make_older(in_a_file)
+    file = in_a_file.folder / "bagwise.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE invitations (name TEXT)")
+    connection.close()
+    before = rows_of(file)
+    for _ in range(2):
+        with pytest.raises(BagwiseError, match="already exists"):
+            Project.open(in_a_file.folder)
+        assert rows_of(file) == before
+    assert list((in_a_file.folder / "backups").iterdir()) == []
+    with sqlite3.connect(file) as connection:
+        connection.execute("DROP TABLE invitations")
+    connection.close()
+    with Project.open(in_a_file.folder) as project:
+        assert len(project.events) == 3
+        all_is_well(project)
+
+
+def test_an_upgrade_without_room_leaves_no_broken_copy(in_a_file, say):
+    answer_some(in_a_file, say, 3)
+    make_older(in_a_file)
+    file = in_a_file.folder / "bagwise.db"
+    before = rows_of(file)
+    ((code, said),) = machine.commands(("status", in_a_file.folder), largest_file=file.stat().st_size // 2)
+    assert code == 1, said
+    assert "The database" in said
+    assert rows_of(file) == before
+    assert list((in_a_file.folder / "backups").iterdir()) == []
+    with Project.open(in_a_file.folder) as project:
+        assert len(project.events) == 3
+
+
+# One database for each project
+
+
+def test_a_second_project_leaves_the_first_one_of_a_database_alone(postgres_server, tmp_path, synthetic, say):
+    """The second begins while the first imports: it ends with a sentence, and the first has all its tables."""
+    address = postgres_server.new_database()
+    refused = []
+
+    def meanwhile(_):
+        if not refused:
+            with pytest.raises(BagwiseError, match="is not empty: a project needs one of its own") as error:
+                Project.create(tmp_path / "second", source_of(synthetic), classes=["a"], database=address)
+            refused.append(error)
+
+    first = Project.create(
+        tmp_path / "first", source_of(synthetic), classes=synthetic.classes, database=address, progress=meanwhile
+    )
+    with first:
+        answer_some(first, say, 2)
+        all_is_well(first)
+    assert not (tmp_path / "second").exists()
+
+
+def test_of_projects_begun_together_in_one_database_one_is_made(postgres_server, tmp_path, synthetic):
+    address = postgres_server.new_database()
+    program = (
+        "import sys; from bagwise import datasets; from bagwise.errors import BagwiseError;"
+        "from bagwise.project import Project; from tests.conftest import source_of;"
+        "data = datasets.load('synthetic').select(range(60)); print('ready', flush=True); sys.stdin.readline()\n"
+        "try:\n    Project.create(sys.argv[1], source_of(data), classes=['a', 'b'], database=sys.argv[2]).close()\n"
+        "except BagwiseError as error:\n    print(error); sys.exit(7)"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path / f"p{i}"), address],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for i in range(3)
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=120)[0] for process in processes]
+    codes = [process.returncode for process in processes]
+    assert sorted(codes) == [0, 7, 7], said
+    assert all("is not empty" in words for words, code in zip(said, codes, strict=True) if code)
+    with Project.open(tmp_path / f"p{codes.index(0)}") as project:
+        all_is_well(project)
+    assert sum((tmp_path / f"p{i}").exists() for i in range(3)) == 1
+
+
+def test_a_project_that_fails_to_begin_leaves_its_own_database_empty(postgres_server, tmp_path, synthetic):
+    address = postgres_server.new_database()
+
+    def fail(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Project.create(tmp_path / "p", source_of(synthetic), classes=["a"], database=address, progress=fail)
+    database = Database(address)
+    assert inspect(database.engine).get_table_names() == []
+    database.close()
+
+
+# Passwords
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:S3CRET@127.0.0.1:9/nowhere",
+        "postgresql://127.0.0.1:9/nowhere?user=ann&password=S3CRET",
+        "postgresql:///nowhere?host=127.0.0.1&port=9&password=S3CRET",
+        "postgresql://ann:S3@S3CRET@127.0.0.1/nowhere",
+        "postgresql://ann:x@127.0.0.1:S3CRET/nowhere",
+        "postgresql://ann@127.0.0.1:9/nowhere?passwort=S3CRET",
+        "S3CRET",
+        "mysql://ann:S3CRET@host/nowhere",
+    ],
+)
+def test_a_password_is_never_printed(tmp_path, synthetic, address):
+    with pytest.raises(BagwiseError) as error:
+        Project.create(tmp_path / "p", source_of(synthetic), classes=["a"], database=address)
+    assert "S3CRET" not in str(error.value)
+    assert "S3CRET" not in repr(error.value)
+
+
+def test_a_password_in_the_settings_is_never_printed(postgres_server, tmp_path, synthetic):
+    address = postgres_server.new_database() + "?password=S3CRET&application_name=here"
+    Project.create(tmp_path / "p", source_of(synthetic), classes=["a"], database=address).close()
+    assert stat.S_IMODE((tmp_path / "p" / "bagwise.toml").stat().st_mode) == 0o600
+    good = machine.commands(("status", tmp_path / "p"), ("status", tmp_path / "p", "--json"), ("check", tmp_path / "p"))
+    assert [code for code, _ in good] == [0, 0, 0], good
+    database = Database(address)
+    with database.first_writing() as connection:
+        connection.execute(text("DROP TABLE leases, sessions, invitations, events, given_labels"))
+        connection.execute(text("DROP TABLE alembic_version"))
+    database.close()
+    bad = machine.commands(("status", tmp_path / "p"), ("check", tmp_path / "p"))
+    assert [code for code, _ in bad] == [1, 1]
+    assert "holds no Bagwise project" in bad[0][1]
+    assert not any("S3CRET" in said for _, said in good + bad)

@@ -82,5 +82,13 @@ def _upgrade(folder: Path, database: Database) -> None:
         what = f"{folder / BACKUPS} cannot be made: {error.strerror}. An older project needs a backup first."
         raise BagwiseError(what) from None
     name = f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.db"
-    database.copy_to(folder / BACKUPS / name)
-    database.upgrade()
+    copy = folder / BACKUPS / name
+    try:
+        database.copy_to(copy)
+        database.upgrade()
+    except BaseException:
+        # All steps are one transaction: a database that failed is as it was, and the copy adds nothing to it.
+        with contextlib.suppress(DatabaseError, OSError):
+            if database.version() == version:
+                copy.unlink(missing_ok=True)
+        raise
