@@ -18,6 +18,7 @@ from types import ModuleType
 
 from bagwise.discovery import choose, discover
 from bagwise.errors import BagwiseError, FileError
+from bagwise.formats._spreadsheet import marked, marked_frame
 from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, Source, Table, as_labels
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "as_labels",
     "available",
     "folder_format",
+    "marked",
+    "marked_frame",
     "read",
     "read_labels",
     "read_table",
