@@ -12,9 +12,11 @@ import pytest
 from sqlalchemy import inspect, text
 
 from bagwise.errors import BagwiseError
-from bagwise.project import Project
+from bagwise.media import Files
+from bagwise.project import Media, Project
+from bagwise.project import database as databases
 from bagwise.project.database import Database
-from tests import machine
+from tests import machine, made
 from tests.conftest import source_of
 from tests.project.test_project import all_is_well, answer_some
 from tests.project.test_trouble import make_older
@@ -26,22 +28,22 @@ def in_a_file(tmp_path, synthetic):
         yield project
 
 
-def write_table(path, synthetic, prefix="more", order=None):
-    """The bags of the synthetic data as a table; `order` mixes the rows."""
-    codes = np.repeat(np.arange(len(synthetic.bags)), synthetic.bags.sizes)
-    features = pl.DataFrame(np.asarray(synthetic.bags.instances), schema=[f"f{i}" for i in range(10)])
-    frame = pl.DataFrame({"bag": [f"{prefix} {code}" for code in codes]}).hstack(features)
-    (frame if order is None else frame[order]).write_parquet(path)
+def write_table(path, rows=300, mixed=False):
+    """Sixty bags as a table; `mixed`: the rows of a bag lie apart."""
+    numbers = np.arange(rows) % 60 if mixed else np.sort(np.arange(rows) % 60)
+    features = np.random.default_rng(0).normal(size=(rows, 10))
+    frame = pl.DataFrame({"bag": [f"more {number}" for number in numbers]})
+    frame.hstack(pl.DataFrame(features, schema=[f"f{i}" for i in range(10)])).write_parquet(path)
     return path
 
 
 # On a folder that cannot be written
 
 
-def test_a_project_in_a_read_only_folder_can_be_read(in_a_file, say, synthetic, tmp_path):
+def test_a_project_in_a_read_only_folder_can_be_read(in_a_file, say, tmp_path):
     answer_some(in_a_file, say, 6)
     in_a_file.close()
-    folder, table = in_a_file.folder, write_table(tmp_path / "table.parquet", synthetic)
+    folder, table = in_a_file.folder, write_table(tmp_path / "table.parquet")
     with machine.read_only(folder):
         status, check, export, predict, backup, answer, more = machine.commands(
             ("status", folder),
@@ -117,6 +119,80 @@ def source_of_open(project):
     from bagwise.formats import Source
 
     return Source.of_bags(Path("x.npz"), [np.array(project.bags[i]) for i in range(3)], ["a", "b", "c"])
+
+
+# Imports that fail
+
+
+def sizes_in(folder):
+    """Of all files but those that come and go with the database."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files if "db" not in path.name}
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_an_import_without_room_leaves_no_bytes_behind(in_a_file, tmp_path, mixed):
+    """Rows in the order of their bags are written one after the other, mixed ones to their places."""
+    table = write_table(tmp_path / "more.parquet", 60_000, mixed)
+    in_a_file.close()
+    before = sizes_in(in_a_file.folder)
+    ((code, said),) = machine.commands(("import", in_a_file.folder, "--from", table), largest_file=1_000_000)
+    assert code == 1, said
+    assert "instances.bin cannot be written: File too large. The project is as it was." in said
+    assert sizes_in(in_a_file.folder) == before
+    with Project.open(in_a_file.folder) as project:
+        all_is_well(project)
+
+
+def test_an_import_that_the_database_refuses_leaves_nothing_behind(in_a_file, synthetic, tmp_path, monkeypatch):
+    """It fails at its very end, when instances and pictures are written."""
+    monkeypatch.setattr(databases, "WAIT_FOR_LOCK", 0.2)
+    in_a_file.close()
+    (tmp_path / "pictures").mkdir()
+    for number in range(5):
+        pixels = np.zeros((4, 4, 3), np.uint8)
+        made.write_png(tmp_path / "pictures" / f"more {number}.png", pixels)
+    other = sqlite3.connect(in_a_file.folder / "bagwise.db", isolation_level=None)
+
+    def meanwhile(_):
+        if not other.in_transaction:
+            other.execute("BEGIN IMMEDIATE")
+
+    for parts in (None, 2):
+        with Project.open(in_a_file.folder) as project:
+            if parts is not None:
+                project.partition(parts)
+            before = sizes_in(project.folder)
+            more = source_of(synthetic.select(range(5)), [f"more {number}" for number in range(5)])
+            files = Media(Files.in_folder(tmp_path / "pictures"))
+            with pytest.raises(BagwiseError, match="in use by another process"):
+                project.import_(more, progress=meanwhile, media=files)
+            other.execute("ROLLBACK")
+            assert sizes_in(project.folder) == before
+            all_is_well(project)
+    other.close()
+    with Project.open(in_a_file.folder) as project:
+        project.import_(more, media=files)
+        assert len(project.bags) == 65
+        all_is_well(project)
+
+
+def test_what_a_killed_import_left_goes_with_the_next_one(in_a_file, tmp_path):
+    table = write_table(tmp_path / "more.parquet")
+    in_a_file.close()
+    before = sizes_in(in_a_file.folder)
+    program = (
+        "import os, sys; from bagwise import formats; from bagwise.project import Project;"
+        "project = Project.open(sys.argv[1]); project.import_(formats.read(sys.argv[2]), progress=lambda _: os._exit(9))"
+    )
+    subprocess.run([sys.executable, "-c", program, str(in_a_file.folder), str(table)], check=False)
+    left = in_a_file.folder / "instances.bin"
+    with left.open("ab") as file:
+        file.write(b"left behind" * 100)
+    with Project.open(in_a_file.folder) as project:
+        project.import_(None, classes=["one more"])
+        assert sizes_in(project.folder)["instances.bin"] == before["instances.bin"]
+        all_is_well(project)
 
 
 # Upgrades

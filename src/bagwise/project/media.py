@@ -21,6 +21,7 @@ from bagwise.errors import BagwiseError
 from bagwise.kernels import Array
 from bagwise.media import Files, Places, Spans
 from bagwise.project import cutting
+from bagwise.project.instances import reserve
 
 FOLDER = "media"
 PLACES = "places.npy"
@@ -78,8 +79,10 @@ def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progr
         raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
 
 
-def forget_unfinished(folder: Path, bags: int, rows: int) -> None:
-    """An import that was interrupted must not lend its files to the bags of the next one."""
+def discard(folder: Path, bags: int, rows: int) -> None:
+    """Remove the files of an import that failed or was killed: the bags of the next one must not get them."""
+    for left in (folder / FOLDER).glob(".*.part"):
+        left.unlink()
     for bag, suffix in _kept(folder).items():
         if bag >= bags:
             (folder / FOLDER / f"{bag}{suffix}").unlink()
@@ -159,6 +162,8 @@ def _write_places(folder: Path, total: int, rows: Array, places: Array) -> None:
     unfinished = folder / FOLDER / f".{uuid.uuid4().hex}.part"
     before = _places(folder)
     target = np.lib.format.open_memmap(unfinished, "w+", np.float64, (total, media.WIDTH))
+    with unfinished.open("r+b") as file:
+        reserve(file, unfinished.stat().st_size)
     target[:] = np.nan
     if before is not None:
         shared = min(total, len(before))
