@@ -6,7 +6,8 @@ from bagwise.errors import BagwiseError
 
 NAMES = (
     "init", "import", "status", "answer", "export", "train", "predict", "backup", "check", "annotator", "disagreements",
-    "adjudicate", "serve", "correct", "doubtful", "invite", "tune",
+    "adjudicate", "serve", "correct", "doubtful", "invite", "tune", "remove",
+    "rename-file",
 )  # fmt: skip
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 

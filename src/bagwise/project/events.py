@@ -59,12 +59,20 @@ class Votes:
     """Everything said about every pair, and what follows from it.
 
     A pair is decided when as many people answered as are to be asked: by more than half of them; else it is undecided
-    and waits for an adjudicator, whose word counts alone. What comes later than that is kept and not counted.
+    and waits for an adjudicator, whose word counts alone. What comes later than that is kept and not counted. Nothing
+    counts of what is said about bags that were `removed`.
     """
 
-    def __init__(self, people: int, share: float, seed: int, adjudicators: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        people: int,
+        share: float,
+        seed: int,
+        adjudicators: frozenset[str] = frozenset(),
+        removed: frozenset[int] = frozenset(),
+    ) -> None:
         self.people, self.share, self.seed = people, share, seed
-        self.adjudicators = adjudicators
+        self.adjudicators, self.removed = adjudicators, removed
         self.decisions: dict[Pair, Decision] = {}
         self._said: dict[Pair, dict[int, Event]] = {}
         self._voter: dict[int, str] = {}
@@ -127,8 +135,8 @@ class Votes:
         return next((event for event in reversed(self._effective.values()) if event.annotator == annotator), None)
 
     def all_effective(self) -> list[Event]:
-        """Everything said and not replaced."""
-        return list(self._effective.values())
+        """Everything said and not replaced, but about removed bags."""
+        return [event for event in self._effective.values() if event.bag not in self.removed]
 
     def people_for(self, pair: Pair) -> int:
         """How many people are asked about it: several about a share of the pairs, drawn by their place."""
@@ -139,7 +147,7 @@ class Votes:
 
     def wants(self, pair: Pair, annotator: str) -> int:
         """How many more people a pair is to be asked of; none of whom answered or skipped it."""
-        if pair in self.decisions or annotator in self._skipped.get(pair, ()):
+        if pair in self.decisions or pair[0] in self.removed or annotator in self._skipped.get(pair, ()):
             return 0
         if self.has_spoken(pair, annotator):
             return 0
@@ -163,7 +171,7 @@ class Votes:
         found = []
         for pair, said in list(self._said.items()):
             answers = {event.answer for event in list(said.values()) if event.answer != "unsure"}
-            if len(answers) > 1:
+            if len(answers) > 1 and pair[0] not in self.removed:
                 found.append(pair)
         return found
 
@@ -173,7 +181,7 @@ class Votes:
 
     def _decide(self, pair: Pair) -> Decision | None:
         said = self._said[pair]
-        if not said:
+        if not said or pair[0] in self.removed:
             return None
         first = next(iter(said.values()))
         words = [event for event in said.values() if event.annotator in self.adjudicators]

@@ -18,6 +18,7 @@ from bagwise.project.events import Event, Pair
 from bagwise.project.settings import Settings
 
 LOCK = ".lock"
+REMOVED = "was removed from the project: leave it out, or bring it back with `bagwise remove --undo`."
 
 Progress = Callable[[int], None]
 Keep = Callable[[store.Contents, Source], tuple[Array, int]]
@@ -135,12 +136,16 @@ class _Names:
             for name in table.ids:
                 if name not in self._ids:
                     raise table.fault(f"there is no bag {name} in the project.", name)
+                if self._ids[name] in before.removed:
+                    raise table.fault(f"the bag {name} {REMOVED}", name)
 
     def _add_bags(self, source: Source) -> None:
         if source.n_features != self.settings.data.features:
             what = f"its instances have {source.n_features} features, the project {self.settings.data.features}."
             raise FileError(source.path, what)
         for name in source.ids:
+            if self._ids.get(name) in self.before.removed:
+                raise FileError(source.path, f"the bag {name} {REMOVED}")
             if name in self._ids:
                 raise FileError(source.path, f"bag {name} is in the project already.")
             self._ids[name] = len(self._ids)

@@ -6,7 +6,7 @@ same events in the same order.
 
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from bagwise.project.opening import DATABASE, database_of, fill, upgraded
 from bagwise.project.partitioning import partition
 from bagwise.project.rankings import Ranking, Wait, wait_for
 from bagwise.project.record import Record, Teacher
+from bagwise.project.removal import set_removed
 from bagwise.project.saying import Said, Saying, or_refused
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.sharing import refuse_unparted
@@ -188,12 +189,14 @@ class Project:
         return self._record.teaching.model()
 
     def labels(self) -> LabelTable:
-        """What is known: imported, or decided by answers."""
+        """What is known of the bags that were not removed: imported, or decided by answers."""
         with self._record.lock:
             self.catch_up()
             known, unsure = self._record.counted.known()
             values = np.where(known == store.UNKNOWN, np.nan, known)
-            return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
+            kept_bags = self.contents.kept_bags
+            ids = self.contents.ids[kept_bags].tolist()
+            return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags])
 
     def examples(self, label_class: int, count: int) -> list[int]:
         """Bags that have the class, those answered last first, then those imported."""
@@ -219,8 +222,8 @@ class Project:
         return np.asarray(self._record.teaching.newest().predict_proba(self.bags.select([bag]))[0], float)
 
     def predictions(self) -> PredictionTable:
-        """What the model believes about every pair."""
-        return predict(self.model(), self.bags, self.classes)
+        """What the model believes about every pair of the bags that were not removed."""
+        return predict(self.model(), self.bags, self.classes, self.contents.removed)
 
     def trained(self, trials: list[Trial] | None = None) -> MIMLClassifier:
         """A model fitted from scratch to everything known, which knows the names of its classes.
@@ -351,6 +354,14 @@ class Project:
             import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media, keep)
             self.catch_up()
 
+    def remove(self, bags: Sequence[str], annotator: str) -> None:
+        """Take bags out of everything but the record of the answers: they are not asked about, learned or exported."""
+        set_removed(self._record, bags, annotator, True)
+
+    def bring_back(self, bags: Sequence[str], annotator: str) -> None:
+        """Undo `remove`: what was said about the bags counts again."""
+        set_removed(self._record, bags, annotator, False)
+
     def partition(
         self, count: int, to: str | Path | None = None, each: Each = in_processes, progress: Progress = quiet
     ) -> Path:
@@ -365,13 +376,17 @@ class Project:
         return back_up(self.folder, self.settings, self.database, Path(target))
 
 
-def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> PredictionTable:
+def predict(
+    model: MIMLClassifier, bags: Bags, classes: Sequence[str], without: Collection[int] = ()
+) -> PredictionTable:
     """P(class in bag) with the instance that carries most of it, worked out for some bags at a time."""
-    probability, evidence = [], []
+    probability, evidence, ids = [], [], list[str]()
     for positions in bags.portions():
-        some = bags.select(positions)
+        some = bags.select([bag for bag in positions.tolist() if bag not in without] if without else positions)
+        if not len(some):
+            continue
+        ids += [str(name) for name in some.ids]
         probability.append(model.predict_proba(some))
         of_instances = np.split(model.predict_instance_proba(some), some.offsets[1:-1])
         evidence.append(np.array([part.argmax(axis=0) for part in of_instances], np.int64))
-    ids, thresholds = [str(name) for name in bags.ids], model.thresholds_
-    return PredictionTable(ids, classes, np.concatenate(probability), np.concatenate(evidence), thresholds)
+    return PredictionTable(ids, classes, np.concatenate(probability), np.concatenate(evidence), model.thresholds_)

@@ -185,8 +185,10 @@ def _estimate(project: Project, events: Sequence[Event]) -> Quality:
         model.prepare(project.bags, labels.n_classes)
     else:
         model.fit(project.bags, labels)
-    out_of_fold = quality.crossfit(model, project.bags, labels)
-    return quality.estimate(model.predict_proba(project.bags), out_of_fold, labels, audit)
+    out_of_fold, kept = quality.crossfit(model, project.bags, labels), project.contents.kept_bags
+    return quality.estimate(
+        model.predict_proba(project.bags)[kept], out_of_fold[kept], labels.select(kept), audit[kept]
+    )
 
 
 # The file

@@ -81,7 +81,9 @@ class Replay:
         bags = self.bags if self.pool is None else None
         self.learner = learner_of(bags, self.contents.classes, labels, learning, memory, from_nothing, self.pool)
         if memory is None:
-            self.learner.take_up(self.known()[1], len(self.votes.decisions))
+            withdrawn = self.known()[1]
+            withdrawn[sorted(self.contents.removed)] = True
+            self.learner.take_up(withdrawn, len(self.votes.decisions))
 
     def apply(self, event: Event) -> None:
         """Take the next event in and learn what it changes."""
@@ -178,7 +180,7 @@ def model_of(learning: Learning) -> MIMLClassifier:
 def fresh_votes(contents: Contents, settings: Settings) -> Votes:
     """Nothing said yet."""
     asking = settings.asking
-    return Votes(asking.people, asking.share, settings.learning.seed, contents.adjudicators)
+    return Votes(asking.people, asking.share, settings.learning.seed, contents.adjudicators, contents.removed)
 
 
 def turning_point(contents: Contents, events: int) -> int:
