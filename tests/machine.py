@@ -50,7 +50,13 @@ def commands(*lines, largest_file=None):
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
     done = subprocess.run(
-        [*obeying_permissions(), sys.executable, "-c", COMMANDS, json.dumps([[str(word) for word in line] for line in lines])],
+        [
+            *obeying_permissions(),
+            sys.executable,
+            "-c",
+            COMMANDS,
+            json.dumps([[str(word) for word in line] for line in lines]),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -13,14 +13,29 @@ from bagwise.formats import LabelTable, PredictionTable
 from bagwise.formats._spreadsheet import marked, unmarked
 from tests.project.test_commands import bagwise
 
-IDS = ["=1+1", "+49", "-1.5", "-x", "@sum", "'=quoted", "''-x", "'quoted'", "wren", "-1e5", "−1", "1-2", '=HYPERLINK("a")']
+IDS = [
+    "=1+1",
+    "+49",
+    "-1.5",
+    "-x",
+    "@sum",
+    "'=quoted",
+    "''-x",
+    "'quoted'",
+    "wren",
+    "-1e5",
+    "1-2",
+    '=HYPERLINK("a")',
+]
 CLASSES = ["=cmd|' /C calc'!A0", "+present", "-absent", "@home", "'=x", "wren"]
 
 
 def formulas_in(path):
     with path.open(encoding="utf-8", newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
-    return [cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and not re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", cell)]
+    return [
+        cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and not re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", cell)
+    ]
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.perch.csv"])
@@ -51,8 +66,12 @@ def test_every_text_comes_back(text):
 def test_through_a_project_and_back(tmp_path):
     """Instances, labels and places of bags with such names, by the command line, out and in again."""
     names = ["=1+1", "-x", "'=quoted", "@a", "-7", "+b"]
-    (tmp_path / "i.csv").write_text("bag,f\n" + "".join(f"{formats.marked(name)},{n}.5\n" for n, name in enumerate(names)))
-    (tmp_path / "l.csv").write_text("bag,class,label\n" + "".join(f"{formats.marked(name)},'=wren,1\n" for name in names[:3]))
+    (tmp_path / "i.csv").write_text(
+        "bag,f\n" + "".join(f"{formats.marked(name)},{n}.5\n" for n, name in enumerate(names))
+    )
+    (tmp_path / "l.csv").write_text(
+        "bag,class,label\n" + "".join(f"{formats.marked(name)},'=wren,1\n" for name in names[:3])
+    )
     code, _, err = bagwise("init", tmp_path / "p", "--from", tmp_path / "i.csv", "--labels", tmp_path / "l.csv")
     assert code == 0, err
     assert bagwise("answer", tmp_path / "p", "--as", "=ann", "--count", 2, keys="yn")[0] == 0

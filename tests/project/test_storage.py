@@ -79,7 +79,9 @@ def test_what_a_killed_process_left_in_the_log_is_read_from_a_read_only_folder(i
     subprocess.run([sys.executable, "-c", program, str(in_a_file.folder)], check=False)
     assert (in_a_file.folder / "bagwise.db-wal").stat().st_size > 0
     with machine.read_only(in_a_file.folder):
-        ((code, said),) = machine.commands(("export", in_a_file.folder, "--what", "answers", "--to", tmp_path / "a.csv"))
+        ((code, said),) = machine.commands(
+            ("export", in_a_file.folder, "--what", "answers", "--to", tmp_path / "a.csv")
+        )
     assert code == 0, said
     assert len(pl.read_csv(tmp_path / "a.csv")) == 4
 
@@ -96,10 +98,10 @@ def test_an_older_project_in_a_read_only_folder_says_what_to_do(in_a_file, say):
 # Who may read it
 
 
-def test_the_database_is_for_its_owner_alone(in_a_file, say, tmp_path):
+def test_the_database_is_for_its_owner_alone(synthetic, tmp_path):
     before = os.umask(0o022)
     try:
-        with Project.create(tmp_path / "other", source_of_open(in_a_file), classes=["a"]) as project:
+        with Project.create(tmp_path / "other", source_of(synthetic), classes=["a"]) as project:
             project.answer(project.ask("ann")[0].key, "ann", "present")
             copy = project.backup(tmp_path / "copy")
             for name in ("bagwise.db", "bagwise.db-wal", "bagwise.db-shm"):
@@ -111,14 +113,6 @@ def test_the_database_is_for_its_owner_alone(in_a_file, say, tmp_path):
         assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     finally:
         os.umask(before)
-
-
-def source_of_open(project):
-    from pathlib import Path
-
-    from bagwise.formats import Source
-
-    return Source.of_bags(Path("x.npz"), [np.array(project.bags[i]) for i in range(3)], ["a", "b", "c"])
 
 
 # Imports that fail
@@ -183,7 +177,8 @@ def test_what_a_killed_import_left_goes_with_the_next_one(in_a_file, tmp_path):
     before = sizes_in(in_a_file.folder)
     program = (
         "import os, sys; from bagwise import formats; from bagwise.project import Project;"
-        "project = Project.open(sys.argv[1]); project.import_(formats.read(sys.argv[2]), progress=lambda _: os._exit(9))"
+        "table = formats.read(sys.argv[2]);"
+        "Project.open(sys.argv[1]).import_(table, progress=lambda _: os._exit(9))"
     )
     subprocess.run([sys.executable, "-c", program, str(in_a_file.folder), str(table)], check=False)
     left = in_a_file.folder / "instances.bin"

@@ -244,7 +244,7 @@ def test_a_read_only_folder_says_so(tmp_path, synthetic, say):
         with Project.open(disk / "project") as project:
             assert len(project.events) == 3
             all_is_well(project)
-            with pytest.raises(BagwiseError, match="read-only. It can be read, but answers cannot be saved"):
+            with pytest.raises(BagwiseError, match=r"read-only\. It can be read, but answers cannot be saved"):
                 project.ask("ann")
         with pytest.raises(BagwiseError, match="cannot be made"):
             Project.create(disk / "other", source_of(synthetic), classes=["a"])

@@ -201,7 +201,9 @@ def _table_of(people: list[projects.Participation], rates: dict[str, Rate]) -> T
 def remove(
     folder: Folder,
     bags: Annotated[list[str], typer.Argument(metavar="BAG...", help="The ids of the bags.")],
-    undo: Annotated[bool, typer.Option("--undo", help="Bring removed bags back, with all that was said of them.")] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Bring removed bags back, with all that was said of them.")
+    ] = False,
     name: Name = None,
 ) -> None:
     """Remove bags: they are not asked about, learned from or exported any more; their answers stay in the record."""
@@ -212,6 +214,18 @@ def remove(
     for bag in dict.fromkeys(bags):
         say(f"{escape(bag)} {what}.")
     say(f"The project has {left} bags.")
+
+
+@app.command()
+def rename_file(
+    folder: Folder,
+    bag: Annotated[str, typer.Argument(help="The bag's id, which stays as it is.")],
+    file: Annotated[Path, typer.Argument(help="The picture, sound or text of the bag, as it is called now.")],
+) -> None:
+    """Say what the file of a bag is called now, so that the page shows it."""
+    with Project.open(folder) as project:
+        project.rename_file(bag, file)
+    say(f"{escape(bag)} is shown as {escape(str(file))}.")
 
 
 @app.command()

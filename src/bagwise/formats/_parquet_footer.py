@@ -15,7 +15,7 @@ TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID =
 
 
 class Damaged(ValueError):
-    """This is not the footer of a Parquet file."""
+    """The bytes are not the footer of a Parquet file."""
 
 
 def values_of_columns(path: Path) -> Counter[str]:

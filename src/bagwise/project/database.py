@@ -76,7 +76,7 @@ class Database:
 
     def _options(self) -> dict[str, Any]:
         if self.is_read_only:
-            # Others may begin to write the file at any time: each connection looks anew how it can be read.
+            # Others may begin to write the file at any time: each connection looks again how it can be read.
             return {"connect_args": {"timeout": WAIT_FOR_LOCK}, "poolclass": NullPool}
         if self.is_sqlite:
             return {"connect_args": {"timeout": WAIT_FOR_LOCK}}

@@ -17,7 +17,7 @@ import numpy as np
 
 from bagwise import media
 from bagwise.cutting import CutFolder, CutPlaces
-from bagwise.errors import BagwiseError
+from bagwise.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 from bagwise.media import Files, Places, Spans
 from bagwise.project import cutting
@@ -75,6 +75,29 @@ def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progr
         if brought.cut is not None:
             _put_outlines(folder / FOLDER, brought.cut, ids)
             cutting.keep(folder, brought.cut)
+    except OSError as error:
+        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
+
+
+def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
+    """Show this file for the bag called `name` from now on; where its instances lie in it stays as it is."""
+    before, suffix = _kept(folder).get(bag), path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise FileError(path, f"cannot be shown: known are {', '.join(SUFFIXES)}.")
+    media.refuse_unshowable(path)
+    if before is not None and media.medium_of(before) != media.medium_of(suffix):
+        raise FileError(path, f"is no {media.medium_of(before)}, as the file of {name} is.")
+    cut = cutting.seen_files(folder).get(name)
+    if cut is not None and not cut.same_content(path):
+        raise FileError(path, f"has another content than the file that {name} was cut from: it is not the same one.")
+    if cut is not None and before is not None:
+        # What is shown may have been made from it, as text is from a document in another encoding.
+        return
+    try:
+        (folder / FOLDER).mkdir(exist_ok=True)
+        _link(path, folder / FOLDER / f"{bag}{suffix}")
+        if before not in (None, suffix):
+            (folder / FOLDER / f"{bag}{before}").unlink()
     except OSError as error:
         raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
 

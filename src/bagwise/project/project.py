@@ -25,7 +25,7 @@ from bagwise.project.changing import Changing
 from bagwise.project.database import Database
 from bagwise.project.events import Event, Pair, Votes
 from bagwise.project.handing import Asked, Asker, Handing
-from bagwise.project.importing import Keep, Progress, import_into, quiet
+from bagwise.project.importing import Keep, Progress, alone, import_into, quiet
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
 from bagwise.project.opening import DATABASE, database_of, fill, upgraded
@@ -361,6 +361,15 @@ class Project:
     def bring_back(self, bags: Sequence[str], annotator: str) -> None:
         """Undo `remove`: what was said about the bags counts again."""
         set_removed(self._record, bags, annotator, False)
+
+    def rename_file(self, bag: str, file: str | Path) -> None:
+        """Show this file for a bag, as after the bag's own was renamed; the bag keeps its name and its answers."""
+        with self._record.lock, alone(self.folder):
+            self.catch_up()
+            ids = self.contents.ids.tolist()
+            if bag not in ids:
+                raise BagwiseError(f"There is no bag {bag} in the project.")
+            kept.replace_file(self.folder, ids.index(bag), bag, Path(file))
 
     def partition(
         self, count: int, to: str | Path | None = None, each: Each = in_processes, progress: Progress = quiet

@@ -1,4 +1,4 @@
-"""The SQLite file of a project: for its owner alone, opened for reading where it cannot be written, and always the same.
+"""The SQLite file of a project: for its owner alone, only read where it cannot be written, and always the same.
 
 A connection keeps the file that it opened, even after another one was put in its place or the folder was removed: what
 is written then reaches nobody. So the file is known by its device and inode.
