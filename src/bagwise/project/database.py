@@ -161,12 +161,19 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise DatabaseError(self._without_password(f"The database {self.where} {_sentence(error)}.")) from error
+            raise DatabaseError(f"The database {self.where} {self._sentence(error)}.") from error
         except SQLAlchemyError as error:
-            raise DatabaseError(self._without_password(f"The database {self.where} failed: {error}.")) from error
+            raise DatabaseError(f"The database {self.where} failed: {self._without_password(str(error))}.") from error
 
-    def _without_password(self, sentence: str) -> str:
-        return sentence.replace(self._password, "***") if self._password else sentence
+    def _sentence(self, error: DBAPIError) -> str:
+        said = str(error.orig)
+        for words, sentence in SENTENCES:
+            if any(word in said.lower() for word in words):
+                return sentence
+        return f"said: {self._without_password(said.splitlines()[0])}"
+
+    def _without_password(self, said: str) -> str:
+        return said.replace(self._password, "***") if self._password else said
 
     def version(self) -> str | None:
         """The schema it has, None if it has none."""
@@ -271,14 +278,6 @@ def _copy_rows(source: Connection, target: Connection) -> None:
         rows = source.execute(select(*(column for column in table.columns if column.name in there)))
         for part in rows.mappings().partitions(ROWS_AT_ONCE):
             target.execute(insert(table), [dict(row) for row in part])
-
-
-def _sentence(error: DBAPIError) -> str:
-    said = str(error.orig).lower()
-    for words, sentence in SENTENCES:
-        if any(word in said for word in words):
-            return sentence
-    return f"said: {str(error.orig).splitlines()[0]}"
 
 
 def _read_sqlite(connection: Any, _: object) -> None:
