@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import stat
 import subprocess
 import sys
@@ -10,9 +9,12 @@ from contextlib import contextmanager
 
 END = "\0"
 COMMANDS = f"""
-import json, sys
+import json, resource, sys
 from bagwise.cli import main
-for command in json.loads(sys.argv[1]):
+lines, largest = json.loads(sys.argv[1])
+if largest is not None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+for command in lines:
     sys.argv, code = ["bagwise", *command], 0
     try:
         main()
@@ -45,24 +47,14 @@ def commands(*lines, largest_file=None):
 
     None of its files can become larger than `largest_file`: what a full disk is to a single file.
     """
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-
+    task = json.dumps([[[str(word) for word in line] for line in lines], largest_file])
     done = subprocess.run(
-        [
-            *obeying_permissions(),
-            sys.executable,
-            "-c",
-            COMMANDS,
-            json.dumps([[str(word) for word in line] for line in lines]),
-        ],
+        [*obeying_permissions(), sys.executable, "-c", COMMANDS, task],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=True,
         timeout=300,
-        preexec_fn=None if largest_file is None else limit,
         env={**os.environ, "COLUMNS": "200"},
     )
     ends = [part.rpartition("\n") for part in done.stdout.split(END)[:-1]]

@@ -10,6 +10,7 @@ import pytest
 
 from bagwise.errors import BagwiseError
 from bagwise.formats import LabelTable
+from bagwise.parts import _bags
 from bagwise.project import Project, quality_of, status_of
 from bagwise.project.reviewing import Wanted, beliefs, history, positions_of
 from tests import made
@@ -105,6 +106,22 @@ def test_what_is_said_of_a_removed_bag_is_kept_and_can_be_taken_back(project, sa
     assert project.labels().values[asked.bag, asked.label_class] == 1
     assert project.events[-1] == again
     all_is_well(project)
+
+
+def test_bags_of_a_project_in_parts_can_be_removed(tmp_path, synthetic, say, monkeypatch):
+    """Also so many that a portion of the predictions has none left."""
+    monkeypatch.setattr(_bags, "VALUES_PER_PORTION", 500)
+    with Project.create(tmp_path / "p", source_of(synthetic), classes=synthetic.classes) as project:
+        answer_some(project, say, 5)
+        everything = project.predictions()
+        project.partition(3)
+        project.remove([f"bag {number}" for number in range(20)], "owner")
+        found = project.predictions()
+        assert list(found.ids) == [f"bag {number}" for number in range(20, 60)]
+        assert found.probability.shape == (40, 6)
+        project.bring_back([f"bag {number}" for number in range(20)], "owner")
+        assert list(project.predictions().ids) == list(everything.ids)
+        all_is_well(project)
 
 
 def test_other_processes_notice_a_removal(project, say):

@@ -86,7 +86,7 @@ def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
         raise FileError(path, f"cannot be shown: known are {', '.join(SUFFIXES)}.")
     media.refuse_unshowable(path)
     if before is not None and media.medium_of(before) != media.medium_of(suffix):
-        raise FileError(path, f"is no {media.medium_of(before)}, as the file of {name} is.")
+        raise FileError(path, f"is not a {media.medium_of(before)}, as the file of {name} is.")
     cut = cutting.seen_files(folder).get(name)
     if cut is not None and not cut.same_content(path):
         raise FileError(path, f"has another content than the file that {name} was cut from: it is not the same one.")

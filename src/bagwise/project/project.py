@@ -391,9 +391,10 @@ def predict(
     """P(class in bag) with the instance that carries most of it, worked out for some bags at a time."""
     probability, evidence, ids = [], [], list[str]()
     for positions in bags.portions():
-        some = bags.select([bag for bag in positions.tolist() if bag not in without] if without else positions)
-        if not len(some):
+        wanted = positions[~np.isin(positions, list(without))]
+        if not len(wanted):
             continue
+        some = bags.select(wanted)
         ids += [str(name) for name in some.ids]
         probability.append(model.predict_proba(some))
         of_instances = np.split(model.predict_instance_proba(some), some.offsets[1:-1])

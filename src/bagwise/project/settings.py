@@ -152,7 +152,7 @@ class Settings:
         unfinished = path.with_suffix(".part")
         unfinished.unlink(missing_ok=True)
         if self.database:
-            # Nobody else may read the password, not even while it is being written.
+            # No other user may read the password, not even while it is being written.
             unfinished.touch(mode=0o600)
         unfinished.write_text("\n".join(lines) + "\n", encoding="utf-8")
         unfinished.replace(path)

@@ -1,7 +1,7 @@
 """The SQLite file of a project: for its owner alone, only read where it cannot be written, and always the same.
 
 A connection keeps the file that it opened, even after another one was put in its place or the folder was removed: what
-is written then reaches nobody. So the file is known by its device and inode.
+is written then is lost. So the file is known by its device and inode.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ class SQLiteFile:
     def _mode(self) -> str:
         if not self.is_read_only:
             return "mode=rw"
-        # Without the two files of the write-ahead log nobody has it open, and in a folder that cannot be written
+        # Without the two files of the write-ahead log no process has it open, and in a folder that cannot be written
         # SQLite could not make them; with them, they must be read.
         in_use = any(self.path.with_name(f"{self.path.name}{suffix}").exists() for suffix in ("-wal", "-shm"))
         return "mode=ro" if in_use or self._folder_is_writable else "mode=ro&immutable=1"
