@@ -60,7 +60,7 @@ class Served:
         command = [sys.executable, "-m", "bagwise", "serve", str(self.folder), "--port", str(self.port)]
         options = ["--no-browser", "--as", "ann", *self.options]
         self.process = subprocess.Popen([*self.under, *command, *options], stdout=subprocess.DEVNULL)
-        for _ in range(1200):
+        for _ in range(6000):
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/api/status"):
                 return
             assert self.process.poll() is None, "the server ended"

@@ -216,7 +216,7 @@ def remove(
     say(f"The project has {left} bags.")
 
 
-@app.command()
+@app.command("rename-file")
 def rename_file(
     folder: Folder,
     bag: Annotated[str, typer.Argument(help="The bag's id, which stays as it is.")],
