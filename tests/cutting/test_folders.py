@@ -272,3 +272,33 @@ def test_programs_are_never_taken_from_a_file(here, cut_now):
     assert "embeddings" not in (here / "p" / "cutting" / "recipe.json").read_text().replace(
         "tests.cutting.embeddings", ""
     )
+
+
+def test_a_renamed_file_is_no_new_bag(here, cut_now):
+    """It is told by what is in it; a copy under another name is a new bag, as before."""
+    write(here / "texts", "a.txt", "b.txt", "c.txt")
+    bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
+    (here / "texts" / "b.txt").rename(here / "texts" / "dawn.txt")
+    (here / "texts" / "copy of a.txt").write_bytes((here / "texts" / "a.txt").read_bytes())
+    cut_now.clear()
+    said = bagwise("import", "p", "--from", "texts", *LETTERS)
+    assert "The file of b.txt is called dawn.txt now; the bag keeps its name." in said
+    assert cut_now == ["copy of a.txt"]
+    with Project.open("p") as project:
+        assert project.contents.ids.tolist() == ["a.txt", "b.txt", "c.txt", "copy of a.txt"]
+        assert project.medium(1).path.read_text() == "an owl and bread in b.txt"
+    assert "has another content" in fails("rename-file", "p", "b.txt", "texts/c.txt")
+    bagwise("rename-file", "p", "b.txt", "texts/dawn.txt")
+    (here / "p" / "media" / "1.txt").unlink()
+    bagwise("rename-file", "p", "b.txt", "texts/dawn.txt")
+    with Project.open("p") as project:
+        assert project.medium(1).path.read_text() == "an owl and bread in b.txt"
+
+
+def test_the_file_of_a_removed_bag_does_not_come_again(here, cut_now):
+    write(here / "texts", "a.txt", "b.txt")
+    bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
+    bagwise("remove", "p", "b.txt")
+    cut_now.clear()
+    assert "Nothing new" in bagwise("import", "p", "--from", "texts", *LETTERS)
+    assert cut_now == []

@@ -5,6 +5,8 @@ import json
 import pickle
 import re
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 
 from bagwise import formats
 from bagwise.errors import BagwiseError, FileError
+from bagwise.formats import parquet
 from tests.formats.test_reading import WRITERS
 
 
@@ -160,6 +163,43 @@ def test_zip_bombs(tmp_path):
         *(pl.lit(0.0).alias(f"x{i}") for i in range(100))
     ).lazy().sink_parquet(parquet)
     refused(parquet, "unpack to 1.2 GB")
+
+
+def list_bomb(path, rows, width):
+    """Lists of zeros: each takes almost no bytes."""
+    zeros = pl.Series("x", np.zeros((rows, width), np.int8)).arr.to_list()
+    pl.DataFrame({"bag": ["a"] * rows}).with_columns(zeros).write_parquet(path)
+    assert path.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("rows", [5000, 1])
+def test_bombs_of_lists_are_not_unpacked(tmp_path, rows):
+    """Many lists, and one that is as long; in a process that could not hold what they stand for."""
+    path = tmp_path / "lists.parquet"
+    list_bomb(path, rows, 300_000_000 // rows)
+    program = (
+        "import resource, sys; from bagwise import formats; from bagwise.errors import FileError\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "for read in (formats.read, formats.read_labels, formats.read_table):\n"
+        "    try:\n        read(sys.argv[1])\n"
+        "    except FileError as error:\n        print(error)\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    instances, labels, table, megabytes = done.stdout.splitlines()
+    assert "would unpack to 1.2 GB" in instances
+    assert "the column is of type List(Int8)" in labels
+    assert "the column is of type List(Int8)" in table
+    assert int(megabytes) < 300
+
+
+def test_long_lists_are_read_some_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "VALUES_AT_ONCE", 50)
+    rows = np.random.default_rng(0).normal(size=(30, 20)).astype(np.float32)
+    pl.DataFrame({"bag": [f"b{i // 3}" for i in range(30)], "x": pl.Series(rows)}).write_parquet(tmp_path / "a.parquet")
+    source = formats.read(tmp_path / "a.parquet")
+    assert max(len(block) for block in source.blocks()) == 2
+    assert np.array_equal(np.concatenate(list(source.blocks())), rows)
 
 
 def test_bad_matlab(tmp_path):

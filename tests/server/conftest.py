@@ -52,8 +52,8 @@ class Running:
 class Served:
     """The same in a process of its own, made with the command line: it can be killed."""
 
-    def __init__(self, folder, *options):
-        self.folder, self.port, self.options = folder, free_port(), options
+    def __init__(self, folder, *options, under=()):
+        self.folder, self.port, self.options, self.under = folder, free_port(), options, under
         self.address = f"http://127.0.0.1:{self.port}"
         self.project = Project.open(folder)
         self.start()
@@ -61,8 +61,8 @@ class Served:
     def start(self):
         command = [sys.executable, "-m", "bagwise", "serve", str(self.folder), "--port", str(self.port)]
         options = ["--no-browser", "--as", "ann", *self.options]
-        self.process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
-        for _ in range(1200):
+        self.process = subprocess.Popen([*self.under, *command, *options], stdout=subprocess.DEVNULL)
+        for _ in range(6000):
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/api/status"):
                 return
             assert self.process.poll() is None, "the server ended"

@@ -36,7 +36,10 @@ COMMANDS = {
     ),
     "invite": Entry("people", "Invite somebody to answer: prints, once, the link and the token they sign in with."),
     "annotator": Entry("labelling", "Say, or with an option change, who somebody is in this project."),
-    "correct": Entry("labelling", "Correct an answer that was given before; both stay in the record."),
+    "correct": Entry(
+        "labelling",
+        "Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner.",
+    ),
     "disagreements": Entry("labelling", "List the pairs about which people disagree, and what each said."),
     "adjudicate": Entry("labelling", "Decide a pair about which people disagree."),
     "doubtful": Entry(
@@ -53,6 +56,11 @@ COMMANDS = {
         "tuning",
         "Choose prior, background and instance map by held-out labels and keep them as the project's settings.",
     ),
+    "remove": Entry(
+        "projects",
+        "Remove bags: they are not asked about, learned from or exported any more; their answers stay in the record.",
+    ),
+    "rename-file": Entry("projects", "Say what the file of a bag is called now, so that the page shows it."),
     "backup": Entry("projects", "Copy the whole project while it is in use; the copy is a project of its own."),
     "check": Entry(
         "projects",

@@ -141,6 +141,10 @@ def _cut(listing: Listing, recipe: Recipe, cache: cutting.Cache, before: Before)
     with progress_bar(f"Cutting {escape(listing.folder.name)}", len(listing.files), "files") as progress:
         cut = cutting.cut_folder(listing, recipe, cache, before, progress)
     _say_skipped(cut.skipped)
+    for bag, name in list(cut.renamed.items())[:MOST_SAID]:
+        say(f"The file of {printable(bag)} is called {printable(name)} now; the bag keeps its name.")
+    if len(cut.renamed) > MOST_SAID:
+        say(f"{len(cut.renamed)} files were renamed.")
     if listing.others:
         say(f"{listing.others} other files, which are no {listing.medium}, were left alone.")
     return cut

@@ -119,6 +119,8 @@ def _arrays_of_project(project: Path, folder: Path) -> Path:
 
     with Project.open(project) as opened:
         labels, bags = opened.labels(), opened.bags
+        if opened.contents.removed:
+            bags = bags.select(opened.contents.kept_bags)
         arrays = {"labels": labels.values, "ids": bags.ids, "classes": np.array(labels.classes, str)}
         name = hashlib.sha256(labels.values.tobytes() + opened.contents.digest().encode()).hexdigest()[:12]
         folder.mkdir(parents=True, exist_ok=True)

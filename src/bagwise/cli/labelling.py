@@ -119,6 +119,8 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
     say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
     if site.missing_tls is not None:
         say(f"[yellow]{escape(site.missing_tls)}[/]")
+    if project.database.is_read_only:
+        say("The folder is read-only: the project can be looked at, but answers cannot be saved.")
     if browser:
         threading.Timer(1.0, webbrowser.open, [address]).start()
     server.serve(project, me, site, port)

@@ -23,10 +23,12 @@ from bagwise.cli._projects import (
     LabelsFile,
     MediaFolder,
     MediumName,
+    Name,
     PlacesFile,
     SourceFile,
     Way,
     import_bar,
+    me_or,
     open_taught,
     rate_in_words,
     read_classes,
@@ -98,7 +100,7 @@ def init(
 def _say_what_is_there(project: Project) -> None:
     known = int((project.contents.given >= 0).sum())
     say(
-        f"{escape(str(project.folder))}: {len(project.bags)} bags, {project.bags.n_instances} instances, "
+        f"{escape(str(project.folder))}: {len(project.contents.kept_bags)} bags, {project.bags.n_instances} instances, "
         f"{project.bags.n_features} features, {len(project.classes)} classes, {known} labels known."
     )
     without = sorted(set(range(len(project.bags))) - bags_with_a_file(project.folder))
@@ -179,6 +181,8 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         say(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
     if found.disagreements:
         say(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {escape(str(folder))}).")
+    if found.removed:
+        say(f"Removed: {escape(', '.join(found.removed))} (bagwise remove {escape(str(folder))} BAG --undo).")
     console.print("On disk: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in found.bytes_on_disk.items()))
 
 
@@ -191,6 +195,37 @@ def _table_of(people: list[projects.Participation], rates: dict[str, Rate]) -> T
         wrong = rate_in_words(rates[one.name]) if one.name in rates else ""
         table.add_row(escape(one.name), *said, seconds, seen, *([wrong] if rates else []))
     return table
+
+
+@app.command()
+def remove(
+    folder: Folder,
+    bags: Annotated[list[str], typer.Argument(metavar="BAG...", help="The ids of the bags.")],
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Bring removed bags back, with all that was said of them.")
+    ] = False,
+    name: Name = None,
+) -> None:
+    """Remove bags: they are not asked about, learned from or exported any more; their answers stay in the record."""
+    with Project.open(folder) as project:
+        (project.bring_back if undo else project.remove)(bags, me_or(name))
+        left = len(project.contents.kept_bags)
+    what = "is back" if undo else "was removed"
+    for bag in dict.fromkeys(bags):
+        say(f"{escape(bag)} {what}.")
+    say(f"The project has {left} bags.")
+
+
+@app.command("rename-file")
+def rename_file(
+    folder: Folder,
+    bag: Annotated[str, typer.Argument(help="The bag's id, which stays as it is.")],
+    file: Annotated[Path, typer.Argument(help="The picture, sound or text of the bag, as it is called now.")],
+) -> None:
+    """Say what the file of a bag is called now, so that the page shows it."""
+    with Project.open(folder) as project:
+        project.rename_file(bag, file)
+    say(f"{escape(bag)} is shown as {escape(str(file))}.")
 
 
 @app.command()

@@ -154,7 +154,7 @@ def _write_instances(
     if path.suffix == ".parquet":
         frame.write_parquet(path)
     elif path.suffix == ".csv":
-        frame.write_csv(path)
+        formats.marked_frame(frame).write_csv(path)
     else:
         raise BagwiseError(f"{path}: predictions of instances are written as .parquet or .csv.")
     say(f"predictions of instances: {escape(str(path))}")

@@ -26,13 +26,17 @@ CHANGED = "changed since it was cut; the project keeps what it was. To add it as
 
 @dataclass(frozen=True)
 class CutFolder:
-    """What a folder became: the new bags, what is seen of them, and what was skipped for which reason."""
+    """What a folder became: the new bags, what is seen of them, and what was skipped for which reason.
+
+    `renamed` says of bags of the project what their files are called now.
+    """
 
     listing: Listing
     recipe: Recipe
     cache: Cache
     entries: Sequence[Entry]
     skipped: Mapping[str, str]
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
@@ -104,6 +108,21 @@ class Before:
         """Whether the bag's file is another one now."""
         return name in self.seen and not self.seen[name].is_still(path)
 
+    def renamed(self, files: Mapping[str, Path]) -> dict[str, str]:
+        """Bags whose file is among these under another name, which is told by what is in it, by the new names."""
+        found: dict[str, str] = {}
+        missing: dict[int, list[str]] = {}
+        for bag in sorted(self.ids - set(files)):
+            if bag in self.seen:
+                missing.setdefault(self.seen[bag].size, []).append(bag)
+        for name in files if missing else ():
+            candidates = missing.get(_size(files[name]), []) if name not in self.ids else []
+            same = next((bag for bag in candidates if self.seen[bag].same_content(files[name])), None)
+            if same is not None:
+                candidates.remove(same)
+                found[name] = same
+        return found
+
 
 @contextlib.contextmanager
 def unfinished(place: Path, recipe: Recipe, folder: Path) -> Iterator[tuple[Cache, Recipe]]:
@@ -141,7 +160,10 @@ def cut_folder(
 ) -> CutFolder:
     """Cut what is neither in the project nor in the cache yet; `progress` hears of every file of the listing."""
     skipped, new, todo = dict(listing.skipped), list[str](), list[str]()
+    renamed = before.renamed(listing.files)
     for name, path in listing.files.items():
+        if name in renamed:
+            continue
         if name in before.ids:
             if before.changed(name, path):
                 skipped[name] = CHANGED
@@ -164,7 +186,15 @@ def cut_folder(
         progress(1)
     order = {name: number for number, name in enumerate(listing.files)}
     entries = [cache.entries[name] for name in sorted(new, key=order.__getitem__)]
-    return CutFolder(listing, recipe, cache, entries, dict(sorted(skipped.items())))
+    called_now = {bag: name for name, bag in renamed.items()}
+    return CutFolder(listing, recipe, cache, entries, dict(sorted(skipped.items())), called_now)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def _other_width(width: int | None, cut: Cut | None) -> str:

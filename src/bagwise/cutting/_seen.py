@@ -21,6 +21,13 @@ class Seen:
         now = path.stat()
         return cls(now.st_size, now.st_mtime_ns, _digest(path))
 
+    def same_content(self, path: Path) -> bool:
+        """Whether the same is in another file, as in this one after it was renamed. What cannot be read is not."""
+        try:
+            return path.stat().st_size == self.size and _digest(path) == self.digest
+        except OSError:
+            return False
+
     def is_still(self, path: Path) -> bool:
         """Whether the same is in it; read only where it was touched. One that cannot be read is not another."""
         try:

@@ -19,6 +19,7 @@ from types import ModuleType
 from bagwise.discovery import choose, discover
 from bagwise.errors import BagwiseError, FileError
 from bagwise.extras import require
+from bagwise.formats._spreadsheet import marked, marked_frame
 from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, Source, Table, as_labels
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "as_labels",
     "available",
     "folder_format",
+    "marked",
+    "marked_frame",
     "read",
     "read_labels",
     "read_table",

@@ -1,4 +1,7 @@
-"""CSV: comma, semicolon or tab; 1 present, 0 absent, nothing unknown, -1 refused. Columns as in `_table`."""
+"""CSV: comma, semicolon or tab; 1 present, 0 absent, nothing unknown, -1 refused. Columns as in `_table`.
+
+What a spreadsheet would run as a formula is marked as in `_spreadsheet`.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +11,7 @@ import polars as pl
 
 from bagwise.errors import FileError
 from bagwise.formats import perch, raven
+from bagwise.formats._spreadsheet import marked_frame, unmarked, unmarked_series
 from bagwise.formats._table import (
     BAG_NAMES,
     BagIds,
@@ -42,7 +46,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     ids, labels = BagIds(place), ColumnLabels(place, roles)
     for batch in table.batches():
         before = ids.rows
-        ids.add(batch[roles.bag])
+        ids.add(unmarked_series(batch[roles.bag]))
         if roles.labels:
             labels.add(ids.codes[before:], [batch[name].to_list() for name in roles.labels], before)
     if ids.rows == 0:
@@ -77,21 +81,23 @@ def _features(table: TextTable, roles: Roles) -> Iterator[Array]:
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Long or wide."""
     table = TextTable.open(path)
-    return labels_from_rows(path, table.columns, table.rows(), bag_column=bag_column)
+    rows = ((line, [unmarked(cell) for cell in cells]) for line, cells in table.rows())
+    return labels_from_rows(path, table.columns, rows, bag_column=bag_column)
 
 
 def read_table(path: Path) -> Table:
     """Every column as text."""
     table = TextTable.open(path)
     empty = pl.DataFrame(schema=dict.fromkeys(table.columns, pl.String))
-    return Table(pl.concat([empty, *table.batches()]), Place(path, "line", table.line_of))
+    frame = pl.concat([empty, *table.batches()])
+    return Table(frame.select(unmarked_series(column) for column in frame), Place(path, "line", table.line_of))
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
     """Long."""
-    labels_as_frame(table).write_csv(path)
+    marked_frame(labels_as_frame(table)).write_csv(path)
 
 
 def write_predictions(table: PredictionTable, path: Path) -> None:
     """Long."""
-    predictions_as_frame(table).write_csv(path)
+    marked_frame(predictions_as_frame(table)).write_csv(path)

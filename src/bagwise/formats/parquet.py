@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.errors import FileError
+from bagwise.formats import _parquet_footer as footer
 from bagwise.formats._table import (
     BagIds,
     ColumnLabels,
@@ -35,6 +36,7 @@ from bagwise.kernels import Array
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
 SUFFIXES = (".parquet", ".pq")
 ROWS_AT_ONCE = 1 << 16
+VALUES_AT_ONCE = 1 << 26
 HUGE = (pl.Int128,)
 
 
@@ -54,7 +56,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     for name in roles.features:
         if not nested and not (schema[name].is_float() or (schema[name].is_integer() and schema[name] not in HUGE)):
             raise FileError(path, f"the column is of type {schema[name]}: features must be numbers.", None, name)
-    _refuse_bomb(path, len(roles.features))
+    _refuse_bomb(path, _values_of(path, nested[0]) if nested else _row_count(path) * len(roles.features))
     place = Place(path)
     ids, labels = BagIds(place), ColumnLabels(place, roles)
     for batch in _batches(path, [roles.bag, *roles.labels]):
@@ -95,11 +97,19 @@ def _whole_or_refused(path: Path) -> Iterator[None]:
         raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
 
 
-def _refuse_bomb(path: Path, columns: int) -> None:
-    """A few bytes can stand for many equal rows; features are never that equal."""
-    unpacked = 4 * _row_count(path) * columns
+def _refuse_bomb(path: Path, values: int) -> None:
+    """A few bytes can stand for many equal values; features are never that equal."""
+    unpacked = 4 * values
     if unpacked > max(4 * ALWAYS_ALLOWED, 10 * MOST_BYTES_PER_BYTE * path.stat().st_size):
         raise FileError(path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than features do: it is not read.")
+
+
+def _values_of(path: Path, column: str) -> int:
+    """How many there are in all lists of a column."""
+    try:
+        return footer.values_of_columns(path)[column]
+    except footer.Damaged:
+        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
 
 
 def _row_count(path: Path) -> int:
@@ -108,9 +118,13 @@ def _row_count(path: Path) -> int:
 
 
 def _as_text(path: Path, column: pl.Series) -> pl.Series:
-    if column.dtype.is_nested() or column.dtype == pl.Binary:
-        raise FileError(path, f"the column is of type {column.dtype}: text or numbers are needed.", None, column.name)
+    _refuse_no_text(path, column.name, column.dtype)
     return column.cast(pl.String)
+
+
+def _refuse_no_text(path: Path, name: str, kind: Any) -> None:
+    if kind.is_nested() or kind == pl.Binary:
+        raise FileError(path, f"the column is of type {kind}: text or numbers are needed.", None, name)
 
 
 def _only_embedding(path: Path, roles: Roles, nested: list[str]) -> list[str]:
@@ -121,22 +135,24 @@ def _only_embedding(path: Path, roles: Roles, nested: list[str]) -> list[str]:
 
 
 def _embedding_width(path: Path, name: str) -> int:
-    first = next(_batches(path, [name]))[name][0]
+    with _whole_or_refused(path):
+        first = pl.scan_parquet(path, glob=False).select(name).head(1).collect()[name][0]
     return 0 if first is None else len(first)
 
 
-def _batches(path: Path, columns: list[str]) -> Iterator[pl.DataFrame]:
+def _batches(path: Path, columns: list[str], width: int = 1) -> Iterator[pl.DataFrame]:
     # Slices rather than the streaming engine's batches: those run ahead and keep several row groups in memory.
     rows = pl.scan_parquet(path, glob=False, low_memory=True).select(columns)
-    for start in range(0, _row_count(path), ROWS_AT_ONCE):
+    count = max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // max(1, width)))
+    for start in range(0, _row_count(path), count):
         with _whole_or_refused(path):
-            batch = rows.slice(start, ROWS_AT_ONCE).collect()
+            batch = rows.slice(start, count).collect()
         yield batch
 
 
 def _features(path: Path, columns: list[str], width: int | None, dtype: np.dtype) -> Iterator[Array]:
     done = 0
-    for batch in _batches(path, columns):
+    for batch in _batches(path, columns, width or 1):
         nulls = batch.null_count().row(0)
         if any(nulls):
             name = columns[next(i for i, count in enumerate(nulls) if count)]
@@ -172,7 +188,11 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
 
 def read_table(path: Path) -> Table:
     """Every column as text."""
-    columns = list(_schema(path))
+    schema = _schema(path)
+    columns = list(schema)
+    for name, kind in schema.items():
+        _refuse_no_text(path, name, kind)
+    _refuse_bomb(path, _row_count(path) * len(columns))
     batches = list(_batches(path, columns))
     if not batches:
         raise FileError(path, "there are no rows in it.")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.errors import FileError
+from bagwise.formats._spreadsheet import marked, unmarked
 from bagwise.formats._text import TextTable, header_of
 from bagwise.formats._types import LabelTable
 
@@ -31,7 +32,7 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     place = {name: table.columns.index(name) for name in COLUMNS}
     triples, lines = [], []
     for line, cells in table.rows():
-        recording, start, end, label, kind = (cells[place[name]] for name in COLUMNS)
+        recording, start, end, label, kind = (unmarked(cells[place[name]]) for name in COLUMNS)
         if not recording.strip() or not label.strip():
             raise FileError(path, "the recording or the label is missing.", line)
         if kind.strip().lower() not in TYPES:
@@ -53,4 +54,4 @@ def write_labels(table: LabelTable, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
-        rows.writerows([bag, "", "", name, NAMES[said]] for bag, name, said in table.triples())
+        rows.writerows([marked(bag), "", "", marked(name), NAMES[said]] for bag, name, said in table.triples())

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bagwise.cutting import CutFolder, Recipe, Seen
+from bagwise.formats import marked
 
 FOLDER, FILES, SKIPPED = "cutting", "files.jsonl", "skipped.csv"
 
@@ -51,7 +52,7 @@ def list_skipped(folder: Path, skipped: Mapping[str, str]) -> None:
     with (folder / FOLDER / SKIPPED).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["file", "reason"])
-        rows.writerows(skipped.items())
+        rows.writerows((marked(name), why) for name, why in skipped.items())
 
 
 def unfinished(folder: Path) -> Path:

@@ -1,7 +1,8 @@
 """One database per project, SQLite or PostgreSQL: connecting, upgrading, and errors as sentences."""
 
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,21 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select, text, update
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, insert, inspect, select, text, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from bagwise.errors import BagwiseError
 from bagwise.project import schema
+from bagwise.project.sqlite_file import SQLiteFile
 
 WAIT_FOR_LOCK = 15.0
 ROWS_AT_ONCE = 5_000
 MIGRATIONS = Path(__file__).parent / "migrations"
+ADDRESS = "write postgresql://USER:PASSWORD@HOST/DATABASE, a password with @ or : in it percent-encoded"
+READ_ONLY = "cannot be written: the folder or the file is read-only. It can be read, but answers cannot be saved"
+MAKING_TABLES = 0xBA6
+"""The key of PostgreSQL's advisory lock for whoever makes or drops the tables of a project."""
 
 SENTENCES = (
     (
@@ -30,7 +36,7 @@ SENTENCES = (
         "cannot be written, the disk is full: nothing of this was saved",
     ),
     (("disk i/o error",), "cannot be read or written: the disk reports an error"),
-    (("readonly", "read-only"), "cannot be written: the folder or the file is read-only"),
+    (("readonly", "read-only"), READ_ONLY),
     (("unable to open",), "cannot be opened: is the folder there, and may you write in it?"),
     (("malformed", "not a database", "file is encrypted"), "is damaged: restore the newest copy from `bagwise backup`"),
     (("does not exist",), "is not there: create the database and its user first"),
@@ -47,17 +53,14 @@ class DatabaseError(BagwiseError):
 
 
 class Database:
-    """A connection to the database of a project; `where` is what a person calls it."""
+    """A connection to the database of a project; `where` is what a person calls it, without user and password."""
 
-    def __init__(self, url: str | URL, where: str) -> None:
-        self.where = where
-        try:
-            parsed = make_url(url)
-        except ArgumentError:
-            raise BagwiseError("This is no database address: write postgresql://USER:PASSWORD@HOST/DATABASE.") from None
+    def __init__(self, url: str | URL) -> None:
+        parsed = _parsed(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
-        if not self.is_sqlite and parsed.get_backend_name() != "postgresql":
-            raise BagwiseError(f"Databases are SQLite or PostgreSQL, not {parsed.get_backend_name()}.")
+        self._file = SQLiteFile(Path(parsed.database or "")) if self.is_sqlite else None
+        self.where = str(parsed.database) if self.is_sqlite else _place_of(parsed)
+        self._password = str(parsed.password or parsed.query.get("password") or "")
         if not self.is_sqlite:
             parsed = parsed.set(drivername="postgresql+psycopg")
         try:
@@ -66,11 +69,15 @@ class Database:
             raise BagwiseError(
                 "PostgreSQL needs a driver: install it with `pip install 'bagwise[postgres]'`."
             ) from None
-        if self.is_sqlite:
-            event.listen(self.engine, "connect", _configure_sqlite)
+        if self._file is not None:
+            event.listen(self.engine, "do_connect", self._file.connect)
+            event.listen(self.engine, "connect", _read_sqlite if self.is_read_only else _configure_sqlite)
             event.listen(self.engine, "begin", _begin_sqlite)
 
     def _options(self) -> dict[str, Any]:
+        if self.is_read_only:
+            # Others may begin to write the file at any time: each connection looks again how it can be read.
+            return {"connect_args": {"timeout": WAIT_FOR_LOCK}, "poolclass": NullPool}
         if self.is_sqlite:
             return {"connect_args": {"timeout": WAIT_FOR_LOCK}}
         return {"connect_args": {"connect_timeout": 10, "options": f"-c lock_timeout={int(WAIT_FOR_LOCK * 1000)}"}}
@@ -78,12 +85,17 @@ class Database:
     @classmethod
     def in_file(cls, path: Path) -> "Database":
         """A SQLite database."""
-        return cls(URL.create("sqlite", database=str(path)), str(path))
+        return cls(URL.create("sqlite", database=str(path)))
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it can only be read."""
+        return self._file is not None and self._file.is_read_only
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of everything."""
-        with self._sentences(), self.engine.connect() as connection:
+        with self._connected() as connection:
             if not self.is_sqlite:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
@@ -104,28 +116,68 @@ class Database:
             yield connection
 
     @contextmanager
+    def settled(self) -> Iterator[Connection]:
+        """A transaction for reading that knows how every earlier one of this process ended."""
+        if self.is_sqlite:
+            with self.reading() as connection:
+                yield connection
+            return
+        with self.first_writing() as connection:
+            # A server whose answer to a commit was not heard may still be at it: until then it holds this row.
+            connection.execute(select(schema.changes).with_for_update())
+            yield connection
+
+    @contextmanager
     def first_writing(self, durable: bool = True) -> Iterator[Connection]:
         """A transaction before there is a row to take for writing."""
-        with self._sentences(), self.engine.connect() as connection:
+        if self.is_read_only:
+            raise DatabaseError(f"The database {self.where} {READ_ONLY}.")
+        with self._connected() as connection:
             if self.is_sqlite:
                 connection = connection.execution_options(bagwise_writes="FULL" if durable else "NORMAL")
             with connection.begin():
                 if not self.is_sqlite and not durable:
                     connection.execute(text("SET LOCAL synchronous_commit TO OFF"))
                 yield connection
+                self._refuse_replaced()
+            # What was committed to a file that is gone by now must not be acknowledged.
+            self._refuse_replaced()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        with self._sentences():
+            self._refuse_replaced()
+            with self.engine.connect() as connection:
+                self._refuse_replaced()
+                yield connection
+
+    def _refuse_replaced(self) -> None:
+        trouble = self._file.trouble() if self._file is not None else ""
+        if trouble:
+            raise DatabaseError(f"The database {self.where} {trouble}.")
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:
-            raise DatabaseError(f"The database {self.where} {_sentence(error)}.") from error
+            raise DatabaseError(f"The database {self.where} {self._sentence(error)}.") from error
         except SQLAlchemyError as error:
-            raise DatabaseError(f"The database {self.where} failed: {error}.") from error
+            raise DatabaseError(f"The database {self.where} failed: {self._without_password(str(error))}.") from error
+
+    def _sentence(self, error: DBAPIError) -> str:
+        said = str(error.orig)
+        for words, sentence in SENTENCES:
+            if any(word in said.lower() for word in words):
+                return sentence
+        return f"said: {self._without_password(said.splitlines()[0])}"
+
+    def _without_password(self, said: str) -> str:
+        return said.replace(self._password, "***") if self._password else said
 
     def version(self) -> str | None:
         """The schema it has, None if it has none."""
-        with self._sentences(), self.engine.connect() as connection:
+        with self._connected() as connection:
             try:
                 return MigrationContext.configure(connection).get_current_revision()
             except (KeyError, UnicodeDecodeError):
@@ -140,48 +192,96 @@ class Database:
         return version is not None and version not in known
 
     def upgrade(self, to: str = schema.VERSION) -> None:
-        """Take every step to the schema `to`."""
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
+        """Take every step to the schema `to`, or none of them."""
         with self.first_writing() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, to)
+            _migrate(connection, to)
 
-    def is_empty(self) -> bool:
-        """Whether it holds nothing at all."""
-        with self._sentences(), self.engine.connect() as connection:
-            return not inspect(connection).get_table_names()
-
-    def clear(self) -> None:
-        """Take away all tables of a project that was begun and not finished."""
+    @contextmanager
+    def making(self) -> Iterator[Connection]:
+        """A transaction that makes the tables of a project in a database that holds nothing else; one at a time."""
         with self.first_writing() as connection:
-            schema.metadata.drop_all(connection)
-            connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
+            self._make_alone(connection)
+            if inspect(connection).get_table_names():
+                raise BagwiseError(f"The database {self.where} is not empty: a project needs one of its own.")
+            _migrate(connection, schema.VERSION)
+            yield connection
+
+    def clear(self, project: str) -> None:
+        """Drop all tables of a project that was begun and not finished, and of no other."""
+        with self.first_writing() as connection:
+            self._make_alone(connection)
+            if "identity" not in inspect(connection).get_table_names():
+                return
+            if connection.execute(select(schema.identity.c.project)).scalar() == project:
+                schema.metadata.drop_all(connection)
+                connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
+
+    def _make_alone(self, connection: Connection) -> None:
+        if not self.is_sqlite:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({MAKING_TABLES})"))
 
     def copy_to(self, path: Path) -> None:
-        """Everything as it is at one moment, in a new SQLite file: the same project, whatever database it was in."""
-        copy = Database.in_file(path)
-        copy.upgrade(self.version() or schema.VERSION)
-        with self.reading() as source, copy.first_writing() as target:
-            made = inspect(source).get_table_names()
-            for table in (table for table in schema.metadata.sorted_tables if table.name in made):
-                there = {column["name"] for column in inspect(source).get_columns(table.name)}
-                rows = source.execute(select(*(column for column in table.columns if column.name in there)))
-                for part in rows.mappings().partitions(ROWS_AT_ONCE):
-                    target.execute(insert(table), [dict(row) for row in part])
-        copy.close()
+        """Everything as it is at one moment, in a new SQLite file: the same project, whatever database it was in.
+
+        The file has its name only when it is complete.
+        """
+        unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+        copy = Database.in_file(unfinished)
+        try:
+            copy.upgrade(self.version() or schema.VERSION)
+            with self.reading() as source, copy.first_writing() as target:
+                _copy_rows(source, target)
+            copy.close()
+            unfinished.replace(path)
+        finally:
+            copy.close()
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(OSError):
+                    unfinished.with_name(f"{unfinished.name}{suffix}").unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
 
 
-def _sentence(error: DBAPIError) -> str:
-    said = str(error.orig).lower()
-    for words, sentence in SENTENCES:
-        if any(word in said for word in words):
-            return sentence
-    return f"said: {str(error.orig).splitlines()[0]}"
+def _parsed(url: str | URL) -> URL:
+    try:
+        parsed = make_url(url)
+        known = parsed.get_backend_name()
+    except (ArgumentError, ValueError):
+        raise BagwiseError(f"This is no database address: {ADDRESS}.") from None
+    if known not in ("sqlite", "postgresql"):
+        raise BagwiseError(f"Databases are SQLite or PostgreSQL, not {known}.")
+    if "@" in (parsed.host or ""):
+        # A part of the password was taken for the host's name, which every error message would show.
+        raise BagwiseError(f"This is no database address: {ADDRESS}.")
+    return parsed
+
+
+def _place_of(url: URL) -> str:
+    """HOST:PORT/DATABASE and nothing of what else is in the address, which may hold a password."""
+    host = url.host or url.query.get("host") or "localhost"
+    return f"{host}{'' if url.port is None else f':{url.port}'}/{url.database or ''}"
+
+
+def _migrate(connection: Connection, to: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, to)
+
+
+def _copy_rows(source: Connection, target: Connection) -> None:
+    made = inspect(source).get_table_names()
+    for table in (table for table in schema.metadata.sorted_tables if table.name in made):
+        there = {column["name"] for column in inspect(source).get_columns(table.name)}
+        rows = source.execute(select(*(column for column in table.columns if column.name in there)))
+        for part in rows.mappings().partitions(ROWS_AT_ONCE):
+            target.execute(insert(table), [dict(row) for row in part])
+
+
+def _read_sqlite(connection: Any, _: object) -> None:
+    connection.isolation_level = None
 
 
 def _configure_sqlite(connection: Any, _: object) -> None:

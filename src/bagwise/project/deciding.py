@@ -10,7 +10,8 @@ from bagwise.quality import decisions
 def decide(project: Project, model: MIMLClassifier, metric: str) -> MIMLClassifier:
     """Give the fitted model the thresholds that are best for the metric, as far as the answers can tell."""
     labels, audit = labels_and_audits(project, project.events)
-    out_of_fold = quality.crossfit(model, project.bags, labels)
-    made = decisions.learn(model.predict_proba(project.bags), out_of_fold, labels, audit, metric)
+    out_of_fold, kept = quality.crossfit(model, project.bags, labels), project.contents.kept_bags
+    probability = model.predict_proba(project.bags)
+    made = decisions.learn(probability[kept], out_of_fold[kept], labels.select(kept), audit[kept], metric)
     model.thresholds_ = made.thresholds(labels.n_classes)
     return model

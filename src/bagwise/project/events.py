@@ -107,12 +107,20 @@ class Votes:
     """Everything said about every pair, and what follows from it.
 
     A pair is decided when as many people answered as are to be asked: by more than half of them; else it is undecided
-    and waits for an adjudicator, whose word counts alone. What comes later than that is kept and not counted.
+    and waits for an adjudicator, whose word counts alone. What comes later than that is kept and not counted. Nothing
+    counts of what is said about bags that were `removed`.
     """
 
-    def __init__(self, people: int, share: float, seed: int, adjudicators: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        people: int,
+        share: float,
+        seed: int,
+        adjudicators: frozenset[str] = frozenset(),
+        removed: frozenset[int] = frozenset(),
+    ) -> None:
         self.people, self.share, self.seed = people, share, seed
-        self.adjudicators = adjudicators
+        self.adjudicators, self.removed = adjudicators, removed
         self.decisions: dict[Pair, Decision] = {}
         self._chains: dict[Pair, list[Chain]] = {}
         self._imported: dict[Pair, Chain] = {}
@@ -190,8 +198,9 @@ class Votes:
         return self._imported.get(pair, Chain(None))
 
     def corrected_imports(self) -> dict[Pair, Event]:
-        """The corrections that stand in the place of imported labels."""
-        return {pair: chain.stands for pair, chain in list(self._imported.items()) if chain.stands is not None}
+        """The corrections that stand in the place of imported labels, but of removed bags."""
+        imported = [(pair, chain.stands) for pair, chain in list(self._imported.items())]
+        return {pair: event for pair, event in imported if event is not None and pair[0] not in self.removed}
 
     def replaced_by(self, number: int) -> Event | None:
         """What stood before a correction or an undo; None where that was an imported label."""
@@ -202,8 +211,9 @@ class Votes:
         return next((one for one in reversed(self._standing.values()) if one and one.annotator == annotator), None)
 
     def all_effective(self) -> list[Event]:
-        """Everything said that stands, by number."""
-        return [event for event in list(self._standing.values()) if event is not None]
+        """Everything said that stands, by number, but about removed bags."""
+        standing = list(self._standing.values())
+        return [event for event in standing if event is not None and event.bag not in self.removed]
 
     def people_for(self, pair: Pair) -> int:
         """How many people are asked about it: several about a share of the pairs, drawn by their place."""
@@ -214,7 +224,7 @@ class Votes:
 
     def wants(self, pair: Pair, annotator: str) -> int:
         """How many more people a pair is to be asked of; none of whom answered or skipped it."""
-        if pair in self.decisions or self.chains_of(pair, annotator):
+        if pair in self.decisions or pair[0] in self.removed or self.chains_of(pair, annotator):
             return 0
         return self.people_for(pair) - len(self._counting(pair))
 
@@ -233,7 +243,8 @@ class Votes:
 
     def disagreements(self) -> list[Pair]:
         """Pairs about which people said both present and absent."""
-        return [pair for pair in list(self._chains) if len(_clear(self.said_about(pair))) > 1]
+        asked = [pair for pair in list(self._chains) if pair[0] not in self.removed]
+        return [pair for pair in asked if len(_clear(self.said_about(pair))) > 1]
 
     def said_about(self, pair: Pair) -> list[Event]:
         """What counts of all that was said about a pair, in the order of the places."""
@@ -245,7 +256,7 @@ class Votes:
 
     def _decide(self, pair: Pair) -> Decision | None:
         said = self.said_about(pair)
-        if not said:
+        if not said or pair[0] in self.removed:
             return None
         audit = said[0].audit
         words = [event for event in said if event.annotator in self.adjudicators]

@@ -71,4 +71,6 @@ def _write_csv(rows: list[dict[str, Any]], to: Path) -> None:
     with to.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]) if rows else ["number"])
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(
+            {name: formats.marked(v) if isinstance(v, str) else v for name, v in row.items()} for row in rows
+        )

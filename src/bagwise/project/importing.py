@@ -18,6 +18,7 @@ from bagwise.project.events import Event, Pair
 from bagwise.project.settings import Settings
 
 LOCK = ".lock"
+REMOVED = "was removed from the project: leave it out, or bring it back with `bagwise remove --undo`."
 
 Progress = Callable[[int], None]
 Keep = Callable[[store.Contents, Source], tuple[Array, int]]
@@ -30,7 +31,11 @@ def quiet(_: int) -> None:
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Nobody else imports into the project or upgrades it meanwhile."""
-    with (folder / LOCK).open("a") as lock:
+    try:
+        opened = (folder / LOCK).open("a")
+    except OSError as error:
+        raise BagwiseError(f"{folder} cannot be written: {error.strerror}. The project is as it was.") from None
+    with opened as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -48,35 +53,64 @@ def import_into(
 ) -> None:
     """Add all that the files bring; nothing is part of the project before the database says so.
 
-    With `keep`, that writes the instances.
+    With `keep`, that writes the instances. Whatever this leaves behind when it fails is removed, and so is first what
+    an earlier one left that was killed.
     """
     with alone(folder):
         settings = storage.settled(folder, settings)
-        with database.reading() as connection:
-            before = store.contents(connection)
-            source = source.with_features(before.features) if source is not None else None
-            events = store.events_after(connection, 0)
-        new = _Names(before, settings, source, labels, classes)
-        new.labels_to_add(events)
-        sizes: Array = np.empty(0, np.int64)
-        checksum = 0
-        rows = int(before.offsets[-1])
-        if source is not None:
-            kept.forget_unfinished(folder, len(before.ids), rows)
-            sizes = np.bincount(source.codes, minlength=len(source.ids))
-        if media is not None:
-            offsets = np.concatenate([before.offsets, rows + np.cumsum(sizes)])
-            kept.keep(folder, media, [*before.ids.tolist(), *new.bags], offsets, progress)
-            if source is None and labels is None and not classes:
-                return
-        if source is not None:
-            keep = keep or partial(storage.append, folder, settings.data, progress=progress)
-            sizes, checksum = keep(before, source)
-        with database.writing() as connection:
-            # Answers went on meanwhile: what contradicts them now is refused now.
-            given = new.labels_to_add(store.events_after(connection, 0))
-            file = source.path.name if source is not None else "labels"
-            store.add_import(connection, file, new.bags, sizes, new.classes, given, checksum)
+        _discard_unfinished(folder, settings, database)
+        try:
+            _import(folder, settings, database, source, labels, classes, progress, media, keep)
+        except BaseException:
+            # Where this fails as well, the next import does it.
+            with contextlib.suppress(BagwiseError, OSError):
+                _discard_unfinished(folder, settings, database)
+            raise
+
+
+def _discard_unfinished(folder: Path, settings: Settings, database: Database) -> None:
+    """Remove whatever lies in the folder and is not part of the project by its database."""
+    with database.settled() as connection:
+        there = store.contents(connection)
+    storage.discard(folder, settings.data, there)
+    kept.discard(folder, len(there.ids), int(there.offsets[-1]))
+
+
+def _import(
+    folder: Path,
+    settings: Settings,
+    database: Database,
+    source: Source | None,
+    labels: LabelTable | None,
+    classes: Sequence[str],
+    progress: Progress,
+    media: kept.Media | None,
+    keep: Keep | None,
+) -> None:
+    with database.reading() as connection:
+        before = store.contents(connection)
+        source = source.with_features(before.features) if source is not None else None
+        events = store.events_after(connection, 0)
+    new = _Names(before, settings, source, labels, classes)
+    new.labels_to_add(events)
+    sizes: Array = np.empty(0, np.int64)
+    checksum = 0
+    rows = int(before.offsets[-1])
+    if source is not None:
+        sizes = np.bincount(source.codes, minlength=len(source.ids))
+    if media is not None:
+        offsets = np.concatenate([before.offsets, rows + np.cumsum(sizes)])
+        kept.keep(folder, media, [*before.ids.tolist(), *new.bags], offsets, progress)
+        if source is None and labels is None and not classes:
+            return
+    if source is not None:
+        keep = keep or partial(storage.append, folder, settings.data, progress=progress)
+        sizes, checksum = keep(before, source)
+    with database.writing() as connection:
+        # Answers went on meanwhile: what contradicts them now is refused now.
+        given = new.labels_to_add(store.events_after(connection, 0))
+        file = source.path.name if source is not None else "labels"
+        store.add_import(connection, file, new.bags, sizes, new.classes, given, checksum)
 
 
 class _Names:
@@ -102,12 +136,16 @@ class _Names:
             for name in table.ids:
                 if name not in self._ids:
                     raise table.fault(f"there is no bag {name} in the project.", name)
+                if self._ids[name] in before.removed:
+                    raise table.fault(f"the bag {name} {REMOVED}", name)
 
     def _add_bags(self, source: Source) -> None:
         if source.n_features != self.settings.data.features:
             what = f"its instances have {source.n_features} features, the project {self.settings.data.features}."
             raise FileError(source.path, what)
         for name in source.ids:
+            if self._ids.get(name) in self.before.removed:
+                raise FileError(source.path, f"the bag {name} {REMOVED}")
             if name in self._ids:
                 raise FileError(source.path, f"bag {name} is in the project already.")
             self._ids[name] = len(self._ids)

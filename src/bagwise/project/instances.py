@@ -1,13 +1,14 @@
 """The features of all instances in one file that only grows; how much of it counts is said by the database.
 
 Rows are written behind the end and become part of the project when the database says so. Whatever lies behind the end
-(an import that was interrupted) is overwritten by the next one.
+(an import that failed or was killed) is cut off.
 """
 
 import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -29,6 +30,22 @@ def open_instances(folder: Path, rows: int, features: int, dtype: str) -> Array:
     return np.memmap(path, dtype=dtype, mode="r", shape=(rows, features))
 
 
+def discard(folder: Path, rows: int, features: int, dtype: str) -> None:
+    """Cut off what lies behind the first `rows` rows."""
+    path = folder / FILE
+    end = rows * features * np.dtype(dtype).itemsize
+    if path.exists() and path.stat().st_size > end:
+        os.truncate(path, end)
+
+
+def reserve(file: IO[bytes], size: int) -> None:
+    """Take the room for a file that is about to be mapped: a full disk would end the process that writes to the map."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+    else:
+        os.truncate(file.fileno(), size)
+
+
 def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> tuple[Array, int]:
     """Write the instances of the source behind row `rows`, those of a bag together: sizes of the bags, a checksum."""
     width = source.n_features
@@ -45,6 +62,7 @@ def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callab
                     file.write(block.data)
                     progress(len(block))
             else:
+                reserve(file, (rows + len(source.codes)) * width * np.dtype(dtype).itemsize)
                 _scatter(path, rows, source, dtype, progress)
             file.flush()
             os.fsync(file.fileno())
@@ -78,8 +96,7 @@ def scatter(target: Array, source: Source, progress: Callable[[int], None]) -> N
 
 
 def _scatter(path: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> None:
-    total = rows + len(source.codes)
-    os.truncate(path, total * source.n_features * np.dtype(dtype).itemsize)
-    target = np.memmap(path, dtype=dtype, mode="r+", shape=(total, source.n_features))
+    shape = (rows + len(source.codes), source.n_features)
+    target = np.memmap(path, dtype=dtype, mode="r+", shape=shape)
     scatter(target[rows:], source, progress)
     target.flush()

@@ -19,7 +19,7 @@ from bagwise.errors import BagwiseError, FileError
 from bagwise.formats import Source
 from bagwise.kernels import Array
 from bagwise.parts import Part, Parts, write_part
-from bagwise.project.instances import scatter
+from bagwise.project.instances import reserve, scatter
 from bagwise.project.tables import TableFile, joined
 
 
@@ -150,7 +150,8 @@ def _in_order(source: Source, dtype: np.dtype, rows: Array) -> Iterator[Array]:
 def _sorted(source: Source, dtype: np.dtype, rows: Array, scratch: Path) -> Iterator[Array]:
     """The rows between these, after all were put in their places."""
     with tempfile.TemporaryFile(dir=scratch) as file:
-        target = np.memmap(file, dtype, "w+", shape=(int(rows[-1]), source.n_features))
+        reserve(file, int(rows[-1]) * source.n_features * dtype.itemsize)
+        target = np.memmap(file, dtype, "r+", shape=(int(rows[-1]), source.n_features))
         scatter(target, source, lambda _: None)
         for first, last in pairwise(rows):
             yield target[first:last]

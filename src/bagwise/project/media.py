@@ -17,10 +17,11 @@ import numpy as np
 
 from bagwise import media
 from bagwise.cutting import CutFolder, CutPlaces
-from bagwise.errors import BagwiseError
+from bagwise.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 from bagwise.media import Files, Places, Spans
 from bagwise.project import cutting
+from bagwise.project.instances import reserve
 
 FOLDER = "media"
 PLACES = "places.npy"
@@ -78,8 +79,33 @@ def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progr
         raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
 
 
-def forget_unfinished(folder: Path, bags: int, rows: int) -> None:
-    """An import that was interrupted must not lend its files to the bags of the next one."""
+def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
+    """Show this file for the bag called `name` from now on; where its instances lie in it stays as it is."""
+    before, suffix = _kept(folder).get(bag), path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise FileError(path, f"cannot be shown: known are {', '.join(SUFFIXES)}.")
+    media.refuse_unshowable(path)
+    if before is not None and media.medium_of(before) != media.medium_of(suffix):
+        raise FileError(path, f"is not a {media.medium_of(before)}, as the file of {name} is.")
+    cut = cutting.seen_files(folder).get(name)
+    if cut is not None and not cut.same_content(path):
+        raise FileError(path, f"has another content than the file that {name} was cut from: it is not the same one.")
+    if cut is not None and before is not None:
+        # What is shown may have been made from it, as text is from a document in another encoding.
+        return
+    try:
+        (folder / FOLDER).mkdir(exist_ok=True)
+        _link(path, folder / FOLDER / f"{bag}{suffix}")
+        if before not in (None, suffix):
+            (folder / FOLDER / f"{bag}{before}").unlink()
+    except OSError as error:
+        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
+
+
+def discard(folder: Path, bags: int, rows: int) -> None:
+    """Remove the files of an import that failed or was killed: the bags of the next one must not get them."""
+    for left in (folder / FOLDER).glob(".*.part"):
+        left.unlink()
     for bag, suffix in _kept(folder).items():
         if bag >= bags:
             (folder / FOLDER / f"{bag}{suffix}").unlink()
@@ -159,6 +185,8 @@ def _write_places(folder: Path, total: int, rows: Array, places: Array) -> None:
     unfinished = folder / FOLDER / f".{uuid.uuid4().hex}.part"
     before = _places(folder)
     target = np.lib.format.open_memmap(unfinished, "w+", np.float64, (total, media.WIDTH))
+    with unfinished.open("r+b") as file:
+        reserve(file, unfinished.stat().st_size)
     target[:] = np.nan
     if before is not None:
         shared = min(total, len(before))

@@ -1,5 +1,6 @@
 """A project's database at the beginning of its life and at each opening: made, filled, upgraded."""
 
+import contextlib
 import time
 import uuid
 from collections.abc import Sequence
@@ -23,14 +24,8 @@ BACKUPS = "backups"
 def database_of(folder: Path, settings: Settings) -> Database:
     """Where the answers are: in the folder, or where the settings say."""
     if settings.database:
-        return Database(settings.database, settings.database.rpartition("@")[2] or settings.database)
+        return Database(settings.database)
     return Database.in_file(folder / DATABASE)
-
-
-def refuse_full(database: Database) -> None:
-    """A new project goes into an empty database only."""
-    if not database.is_empty():
-        raise BagwiseError(f"The database {database.where} is not empty: a project needs one of its own.")
 
 
 def fill(
@@ -43,15 +38,17 @@ def fill(
     progress: Progress,
     media: Media | None = None,
 ) -> None:
-    """Everything a new project begins with; on failure the database is empty again."""
+    """Everything a new project begins with, in a database that is empty; on failure it is empty again."""
+    project = str(uuid.uuid4())
+    with database.making() as connection:
+        store.begin(connection, project, *settings.shape, source.features or ())
     try:
-        database.upgrade()
-        with database.first_writing() as connection:
-            store.begin(connection, str(uuid.uuid4()), *settings.shape, source.features or ())
         settings.write(folder)
         import_into(folder, settings, database, source, labels, classes, progress, media)
     except BaseException:
-        database.clear()
+        # Where the database cannot be reached any more, what went wrong before says more.
+        with contextlib.suppress(DatabaseError):
+            database.clear(project)
         raise
 
 
@@ -68,6 +65,9 @@ def version_of(folder: Path, database: Database) -> str:
 def upgraded(folder: Path, database: Database) -> None:
     """Bring an older database up to date, after a copy of it; of several who open it, one does."""
     if version_of(folder, database) != VERSION:
+        if database.is_read_only:
+            what = "is from an older Bagwise and has to be upgraded, but cannot be written: copy it and open the copy."
+            raise BagwiseError(f"{folder} {what}")
         with alone(folder):
             _upgrade(folder, database)
 
@@ -82,5 +82,13 @@ def _upgrade(folder: Path, database: Database) -> None:
         what = f"{folder / BACKUPS} cannot be made: {error.strerror}. An older project needs a backup first."
         raise BagwiseError(what) from None
     name = f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.db"
-    database.copy_to(folder / BACKUPS / name)
-    database.upgrade()
+    copy = folder / BACKUPS / name
+    try:
+        database.copy_to(copy)
+        database.upgrade()
+    except BaseException:
+        # All steps are one transaction: a database that failed is as it was, and the copy adds nothing to it.
+        with contextlib.suppress(DatabaseError, OSError):
+            if database.version() == version:
+                copy.unlink(missing_ok=True)
+        raise

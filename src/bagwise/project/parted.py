@@ -1,10 +1,11 @@
 """The instances of a project in parts: in a folder of its own, or wherever on shared storage the settings say.
 
 Parts become part of the project when the database says so, as rows of `instances.bin` do: what `parts.json` names
-beyond that (an import that was interrupted) does not count and is overwritten by the next one.
+beyond that (an import that failed or was killed) does not count and is removed.
 """
 
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ from bagwise.project.store import Contents
 
 FOLDER = "instances"
 LIST = "parts.json"
+NUMBERED = re.compile(r"part-(\d{5,})\.(parquet|npy|bags\.parquet)")
 
 
 def place_of(folder: Path, data: Data) -> Path:
@@ -59,6 +61,17 @@ def append(
             progress(bags.n_instances)
         add(there, place, made)
     return np.bincount(source.codes, minlength=len(source.ids)), checksum_of(made)
+
+
+def discard(folder: Path, data: Data, contents: Contents) -> None:
+    """Remove the parts that lie behind those that count."""
+    counted = open_bags(folder, data, contents).parts
+    if Parts.open(counted.folder).parts != counted.parts:
+        counted.save()
+    for path in counted.folder.iterdir():
+        number = NUMBERED.fullmatch(path.name)
+        if number is not None and int(number[1]) >= len(counted.parts):
+            path.unlink()
 
 
 def add(there: Parts, place: Path, made: Sequence[Made]) -> Parts:

@@ -6,7 +6,7 @@ same events in the same order.
 
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,14 +25,15 @@ from bagwise.project.changing import Changing, Replaced, replaced
 from bagwise.project.database import Database
 from bagwise.project.events import ANSWER_OF, Event, Pair, Votes
 from bagwise.project.handing import Asked, Asker, Handing
-from bagwise.project.importing import Keep, Progress, import_into, quiet
+from bagwise.project.importing import Keep, Progress, alone, import_into, quiet
 from bagwise.project.known import known_of
 from bagwise.project.names import refuse_bad_name
 from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
-from bagwise.project.opening import DATABASE, database_of, fill, refuse_full, upgraded
+from bagwise.project.opening import DATABASE, database_of, fill, upgraded
 from bagwise.project.partitioning import partition
 from bagwise.project.rankings import Ranking, Wait, wait_for
 from bagwise.project.record import Record, Teacher
+from bagwise.project.removal import set_removed
 from bagwise.project.saying import Said, SaidOfBag, Saying, or_refused
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.sharing import refuse_unparted
@@ -84,7 +85,6 @@ class Project:
             unfinished.mkdir(parents=True)
             of_answers = database_of(unfinished, settings)
             try:
-                refuse_full(of_answers)
                 fill(unfinished, settings, of_answers, source, labels, classes, progress, media)
             finally:
                 of_answers.close()
@@ -190,12 +190,14 @@ class Project:
         return self._record.teaching.model()
 
     def labels(self) -> LabelTable:
-        """What is known: imported, or decided by answers."""
+        """What is known of the bags that were not removed: imported, or decided by answers."""
         with self._record.lock:
             self.catch_up()
             known, unsure = self._record.counted.known()
             values = np.where(known == store.UNKNOWN, np.nan, known)
-            return LabelTable(self.contents.ids.tolist(), self.classes, values, unsure)
+            kept_bags = self.contents.kept_bags
+            ids = self.contents.ids[kept_bags].tolist()
+            return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags])
 
     def examples(self, label_class: int, count: int) -> list[int]:
         """Bags that have the class, those answered last first, then those imported."""
@@ -224,8 +226,8 @@ class Project:
         return np.asarray(self._record.teaching.newest().predict_proba(self.bags.select([bag]))[0], float)
 
     def predictions(self) -> PredictionTable:
-        """What the model believes about every pair."""
-        return predict(self.model(), self.bags, self.classes)
+        """What the model believes about every pair of the bags that were not removed."""
+        return predict(self.model(), self.bags, self.classes, self.contents.removed)
 
     def trained(self, trials: list[Trial] | None = None) -> MIMLClassifier:
         """A model fitted from scratch to everything known, which knows the names of its classes.
@@ -380,6 +382,23 @@ class Project:
             import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media, keep)
             self.catch_up()
 
+    def remove(self, bags: Sequence[str], annotator: str) -> None:
+        """Take bags out of everything but the record of the answers: they are not asked about, learned or exported."""
+        set_removed(self._record, bags, annotator, True)
+
+    def bring_back(self, bags: Sequence[str], annotator: str) -> None:
+        """Undo `remove`: what was said about the bags counts again."""
+        set_removed(self._record, bags, annotator, False)
+
+    def rename_file(self, bag: str, file: str | Path) -> None:
+        """Show this file for a bag, as after the bag's own was renamed; the bag keeps its name and its answers."""
+        with self._record.lock, alone(self.folder):
+            self.catch_up()
+            ids = self.contents.ids.tolist()
+            if bag not in ids:
+                raise BagwiseError(f"There is no bag {bag} in the project.")
+            kept.replace_file(self.folder, ids.index(bag), bag, Path(file))
+
     def partition(
         self, count: int, to: str | Path | None = None, each: Each = in_processes, progress: Progress = quiet
     ) -> Path:
@@ -394,13 +413,18 @@ class Project:
         return back_up(self.folder, self.settings, self.database, Path(target))
 
 
-def predict(model: MIMLClassifier, bags: Bags, classes: Sequence[str]) -> PredictionTable:
+def predict(
+    model: MIMLClassifier, bags: Bags, classes: Sequence[str], without: Collection[int] = ()
+) -> PredictionTable:
     """P(class in bag) with the instance that carries most of it, worked out for some bags at a time."""
-    probability, evidence = [], []
+    probability, evidence, ids = [], [], list[str]()
     for positions in bags.portions():
-        some = bags.select(positions)
+        wanted = positions[~np.isin(positions, list(without))]
+        if not len(wanted):
+            continue
+        some = bags.select(wanted)
+        ids += [str(name) for name in some.ids]
         probability.append(model.predict_proba(some))
         of_instances = np.split(model.predict_instance_proba(some), some.offsets[1:-1])
         evidence.append(np.array([part.argmax(axis=0) for part in of_instances], np.int64))
-    ids, thresholds = [str(name) for name in bags.ids], model.thresholds_
-    return PredictionTable(ids, classes, np.concatenate(probability), np.concatenate(evidence), thresholds)
+    return PredictionTable(ids, classes, np.concatenate(probability), np.concatenate(evidence), model.thresholds_)

@@ -4,6 +4,7 @@ Everything is a function of the contents and the events, whatever process asks. 
 a file of the project's folder, by a name for the events they were made from; without the file they are made again.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -184,8 +185,10 @@ def _estimate(project: Project, events: Sequence[Event]) -> Quality:
         model.prepare(project.bags, labels.n_classes)
     else:
         model.fit(project.bags, labels)
-    out_of_fold = quality.crossfit(model, project.bags, labels)
-    return quality.estimate(model.predict_proba(project.bags), out_of_fold, labels, audit)
+    out_of_fold, kept = quality.crossfit(model, project.bags, labels), project.contents.kept_bags
+    return quality.estimate(
+        model.predict_proba(project.bags)[kept], out_of_fold[kept], labels.select(kept), audit[kept]
+    )
 
 
 # The file
@@ -222,7 +225,8 @@ def _write(project: Project, found: dict[str, tuple[int, Quality]]) -> None:
         )
         unfinished.replace(project.folder / FILE)
     except OSError:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def _quality(kept: dict[str, Any]) -> Quality:

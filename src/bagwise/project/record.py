@@ -91,6 +91,9 @@ class Record:
         last, version = store.changes(connection)
         if version != self.contents.version:
             return False
+        if last < len(self.events):
+            what = f"has {last} answers where there were {len(self.events)} before: it was replaced by an older one"
+            raise DatabaseError(f"The database {self.database.where} {what}. Stop this process and start it again.")
         if last > len(self.events):
             self.count(store.events_after(connection, len(self.events)))
         return True

@@ -9,6 +9,7 @@ said so far and nothing else. A snapshot is taken up only if it is whole and was
 and the very same events. So whatever happened to a snapshot, the learner is the same, bit for bit.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -83,7 +84,9 @@ class Replay:
         bags = self.bags if self.pool is None else None
         self.learner = learner_of(bags, self.contents.classes, labels, learning, memory, from_nothing, self.pool)
         if memory is None:
-            self.learner.take_up(self.known()[1], len(self.votes.decisions))
+            withdrawn = self.known()[1]
+            withdrawn[sorted(self.contents.removed)] = True
+            self.learner.take_up(withdrawn, len(self.votes.decisions))
 
     def apply(self, event: Event) -> None:
         """Take the next event in and learn what it changes."""
@@ -182,7 +185,7 @@ def model_of(learning: Learning) -> MIMLClassifier:
 def fresh_votes(contents: Contents, settings: Settings) -> Votes:
     """Nothing said yet."""
     asking = settings.asking
-    return Votes(asking.people, asking.share, settings.learning.seed, contents.adjudicators)
+    return Votes(asking.people, asking.share, settings.learning.seed, contents.adjudicators, contents.removed)
 
 
 def turning_point(contents: Contents, events: int) -> int:
@@ -248,8 +251,10 @@ class Snapshots:
             for place in set(self._places()) - set(kept):
                 (self.folder / f"{place}.npz").unlink(missing_ok=True)
         except OSError:
-            # A snapshot saves time and nothing else: a full disk must not stop an answer that is saved already.
-            unfinished.unlink(missing_ok=True)
+            # A snapshot saves time and nothing else: a full disk must not stop an answer that is saved already. On a
+            # read-only disk a file that does not exist cannot be removed either.
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
 
     def _places(self) -> list[int]:
         return sorted(int(path.stem) for path in self.folder.glob("*.npz") if path.stem.isdigit())

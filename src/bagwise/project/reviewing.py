@@ -37,9 +37,9 @@ def position_of(project: Project, class_name: str) -> int:
 
 
 def positions_of(project: Project, ids: list[str]) -> list[int]:
-    """The places of bags, or a sentence."""
-    wanted = set(ids)
-    places = {name: place for place, name in enumerate(project.contents.ids.tolist()) if name in wanted}
+    """The places of bags that were not removed, or a sentence."""
+    wanted, contents = set(ids), project.contents
+    places = {str(contents.ids[place]): place for place in contents.kept_bags.tolist() if contents.ids[place] in wanted}
     missing = next((name for name in ids if name not in places), None)
     if missing is not None:
         raise BagwiseError(f"There is no bag {missing} in the project.")
@@ -86,7 +86,8 @@ def beliefs(
     """How many bags this person could still decide for a class, and some of them, sorted by belief."""
     place = position_of(project, class_name)
     column = project.model().predict_proba(project.bags)[:, place]
-    known = ~np.isnan(project.labels().values[:, place])
+    known = np.ones(len(column), bool)
+    known[project.contents.kept_bags] = ~np.isnan(project.labels().values[:, place])
     decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
     order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()
     open_ones = [

@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0003"
+VERSION = "0004"
 
 metadata = MetaData()
 
@@ -111,6 +111,16 @@ events = Table(
     Column("replaces", Integer, ForeignKey("events.number")),
     Column("shown", Text),
     UniqueConstraint("replaces", name="replaced_once"),
+)
+
+removals = Table(
+    "removals",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", String(32), nullable=False),
+    Column("annotator", String(200), ForeignKey("annotators.name"), nullable=False),
+    Column("bag", Integer, ForeignKey("bags.position"), nullable=False),
+    Column("removed", Boolean, nullable=False),
 )
 
 leases = Table(

@@ -150,9 +150,11 @@ class Settings:
             lines += [f"{key} = {_toml(value)}" for key, value in asdict(section).items()]
         path = folder / FILE
         unfinished = path.with_suffix(".part")
-        unfinished.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        unfinished.unlink(missing_ok=True)
         if self.database:
-            unfinished.chmod(0o600)
+            # No other user may read the password, not even while it is being written.
+            unfinished.touch(mode=0o600)
+        unfinished.write_text("\n".join(lines) + "\n", encoding="utf-8")
         unfinished.replace(path)
 
     @classmethod

@@ -62,6 +62,7 @@ class Status:
     agreement: Share | None
     seconds_per_answer: float | None
     bytes_on_disk: dict[str, int]
+    removed: list[str]
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -78,10 +79,11 @@ def status_of(project: Project) -> Status:
     by_person = {name: dict(Counter(event.answer for event in said if event.annotator == name)) for name in people}
     times = sorted(event.seconds for event in said if event.seconds is not None)
     known = ~np.isnan(labels.values)
+    contents = project.contents
     return Status(
         project.settings.name,
-        len(project.bags),
-        project.bags.n_instances,
+        len(contents.kept_bags),
+        int(project.bags.sizes[contents.kept_bags].sum()),
         [
             ClassStatus(
                 name,
@@ -100,6 +102,7 @@ def status_of(project: Project) -> Status:
         agreement(audits_of(said)),
         times[len(times) // 2] if times else None,
         _bytes_on_disk(project),
+        contents.ids[sorted(contents.removed)].tolist(),
     )
 
 

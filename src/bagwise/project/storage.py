@@ -41,6 +41,14 @@ def append(
     return instances.append(folder, int(before.offsets[-1]), source, data.dtype, progress)
 
 
+def discard(folder: Path, data: Data, contents: Contents) -> None:
+    """Remove the instances that do not count: those of an import that failed or was killed."""
+    if data.parts:
+        parted.discard(folder, data, contents)
+    else:
+        instances.discard(folder, int(contents.offsets[-1]), data.features, data.dtype)
+
+
 def copy(folder: Path, data: Data, target: Path) -> Data:
     """To another project; how its settings say it."""
     if data.parts:

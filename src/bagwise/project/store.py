@@ -23,7 +23,10 @@ ROWS_AT_ONCE = 20_000
 
 @dataclass(frozen=True)
 class Contents:
-    """What a project is made of, besides what people said; `given` has 1, 0 or UNKNOWN for every pair."""
+    """What a project is made of, besides what people said; `given` has 1, 0 or UNKNOWN for every pair.
+
+    `removed` are the positions of bags that were removed: of these nothing is given.
+    """
 
     project: str
     shape: tuple[int, str]
@@ -36,6 +39,12 @@ class Contents:
     after: int
     adjudicators: frozenset[str]
     checksums: tuple[int, ...]
+    removed: frozenset[int] = frozenset()
+
+    @property
+    def kept_bags(self) -> Array:
+        """The positions of the bags that were not removed."""
+        return np.setdiff1d(np.arange(len(self.ids)), np.array(sorted(self.removed), np.int64))
 
     def is_given(self, pair: Pair) -> bool:
         """Whether it was imported as known: then only a correction of that label changes it, no answer."""
@@ -45,6 +54,7 @@ class Contents:
         """A name for all of it, features included."""
         found = hashlib.sha256(self.project.encode())
         found.update(json.dumps([self.ids.tolist(), self.classes, sorted(self.adjudicators), self.checksums]).encode())
+        found.update(json.dumps(sorted(self.removed)).encode())
         found.update(self.offsets.tobytes())
         found.update(self.given.tobytes())
         found.update(str(self.after).encode())
@@ -96,6 +106,8 @@ def contents(connection: Connection) -> Contents:
     if rows:
         at = np.array(rows, dtype=np.int64)
         given[at[:, 0], at[:, 1]] = at[:, 2]
+    gone = removed_bags(connection)
+    given[sorted(gone)] = UNKNOWN
     people = schema.annotators.c
     adjudicators = connection.execute(select(people.name).where(people.role == "adjudicator")).scalars().all()
     return Contents(
@@ -110,7 +122,28 @@ def contents(connection: Connection) -> Contents:
         connection.execute(select(schema.changes.c.contents_after)).scalar_one(),
         frozenset(adjudicators),
         tuple(connection.execute(select(schema.imports.c.checksum).order_by(schema.imports.c.number)).scalars()),
+        gone,
     )
+
+
+def removed_bags(connection: Connection) -> frozenset[int]:
+    """The positions of the bags that were removed and not brought back."""
+    table = schema.removals
+    rows = connection.execute(select(table.c.bag, table.c.removed).order_by(table.c.number))
+    last = {int(bag): bool(removed) for bag, removed in rows}
+    return frozenset(bag for bag, removed in last.items() if removed)
+
+
+def add_removals(connection: Connection, bags: Sequence[int], annotator: str, removed: bool) -> None:
+    """Note that these bags were removed, or brought back."""
+    table = schema.removals
+    first = connection.execute(select(func.count()).select_from(table)).scalar_one() + 1
+    rows = [
+        {"number": first + i, "at": now(), "annotator": annotator, "bag": bag, "removed": removed}
+        for i, bag in enumerate(bags)
+    ]
+    connection.execute(insert(table), rows)
+    _contents_changed(connection)
 
 
 def add_import(

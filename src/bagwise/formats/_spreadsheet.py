@@ -1,0 +1,46 @@
+"""Text in CSV files that people open in a spreadsheet: what would run as a formula is marked, and read back without.
+
+A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break. An apostrophe before it makes it
+text. Cells that have apostrophes there already get one more, so that every text comes back as it was. Numbers such as
+-1.5 are no formulas and stay as they are.
+"""
+
+import re
+
+import polars as pl
+
+FORMULA = r"[=+\-@\t\r\n]"
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_IS_FORMULA = re.compile(rf"'*{FORMULA}")
+_IS_MARKED = re.compile(rf"'+{FORMULA}")
+_IS_NUMBER = re.compile(NUMBER, re.ASCII)
+
+
+def marked(text: str) -> str:
+    """The cell that stands for a text.
+
+    >>> marked("=1+1"), marked("'=1+1"), marked("-1.5"), marked("wren")
+    ("'=1+1", "''=1+1", '-1.5', 'wren')
+    """
+    return f"'{text}" if _IS_FORMULA.match(text) and not _IS_NUMBER.fullmatch(text) else text
+
+
+def unmarked(cell: str) -> str:
+    """The text that a cell stands for.
+
+    >>> unmarked("'=1+1"), unmarked("''=1+1"), unmarked("-1.5"), unmarked("'wren'")
+    ('=1+1', "'=1+1", '-1.5', "'wren'")
+    """
+    return cell[1:] if _IS_MARKED.match(cell) else cell
+
+
+def marked_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same for every text of a table."""
+    text = pl.col(pl.String)
+    formula = text.str.contains(f"^'*{FORMULA}") & ~text.str.contains(rf"^{NUMBER}$")
+    return frame.with_columns(pl.when(formula).then("'" + text).otherwise(text).name.keep())
+
+
+def unmarked_series(cells: pl.Series) -> pl.Series:
+    """What the cells of a column stand for."""
+    return cells.str.replace(f"^'('*{FORMULA})", "${1}")

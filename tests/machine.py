@@ -1,0 +1,61 @@
+"""What a machine may do to a program: folders that cannot be written, disks that are full. For root as for anybody."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from contextlib import contextmanager
+
+END = "\0"
+COMMANDS = f"""
+import json, resource, sys
+from bagwise.cli import main
+lines, largest = json.loads(sys.argv[1])
+if largest is not None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+for command in lines:
+    sys.argv, code = ["bagwise", *command], 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code or 0
+    print(code, end={END!r}, flush=True)
+"""
+
+
+def obeying_permissions():
+    """The beginning of a command line under which root, too, cannot write where it has no permission."""
+    return ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
+
+
+@contextmanager
+def read_only(folder):
+    """Nothing in the folder can be written by processes that obey permissions."""
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [folder, *folder.rglob("*")]}
+    for path, mode in modes.items():
+        path.chmod(mode & ~0o222)
+    try:
+        yield
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+
+
+def commands(*lines, largest_file=None):
+    """(exit code, what was printed) of commands, one after the other in one new process that obeys permissions.
+
+    None of its files can become larger than `largest_file`: what a full disk is to a single file.
+    """
+    task = json.dumps([[[str(word) for word in line] for line in lines], largest_file])
+    done = subprocess.run(
+        [*obeying_permissions(), sys.executable, "-c", COMMANDS, task],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+        timeout=300,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    ends = [part.rpartition("\n") for part in done.stdout.split(END)[:-1]]
+    return [(int(code), said) for said, _, code in ends]
