@@ -17,6 +17,8 @@ if not Path("/dev/nvidia0").exists():
     os.environ["TRITON_INTERPRET"] = "1"
 # As wide as a window is: no test is about where a table breaks its words.
 os.environ.setdefault("COLUMNS", "120")
+LONGEST = 180.0
+"""Seconds that a test waits for what must happen: long, since a machine may be busy; nothing waits for it in vain."""
 # No test is about how fast a machine is, or how busy.
 hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -56,7 +58,7 @@ def chromium():
     # A host name to the browser, as another machine's would be: without https it is not a secure context.
     named = f"--host-resolver-rules=MAP {HOST_NAME} 127.0.0.1"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=[*quiet, named])
+        browser = playwright.chromium.launch(executable_path=path, args=[*quiet, named], timeout=1000 * LONGEST)
         yield browser
         browser.close()
 
@@ -65,6 +67,7 @@ def chromium():
 def page(chromium):
     """A fresh tab that collects whatever goes wrong in it as `page.faults`."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(1000 * LONGEST)
     page = context.new_page()
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))

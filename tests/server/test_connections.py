@@ -9,10 +9,10 @@ import pytest
 
 from bagwise.cli._demo import make_demo
 from bagwise.server.connections import BoundedProtocol
+from tests.conftest import LONGEST
 from tests.server.conftest import Running
 
 MIB = 1024 * 1024
-LONGEST = 60
 HALF = b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Endless: "
 
 

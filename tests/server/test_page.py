@@ -7,7 +7,7 @@ import pytest
 
 from bagwise.metrics import average_precision
 from bagwise.project import Project, check
-from tests.conftest import source_of
+from tests.conftest import LONGEST, source_of
 from tests.server.conftest import Running
 
 
@@ -32,12 +32,18 @@ def answer_by_key(page, truth):
 
 
 def wait_for_events(running, count):
-    for _ in range(200):
+    until = time.monotonic() + LONGEST
+    while time.monotonic() < until:
         running.project.catch_up()
         if len(running.project.events) >= count:
             return
         time.sleep(0.05)
     raise AssertionError(f"{len(running.project.events)} of {count} answers came")
+
+
+def wait_for_questions(page, count):
+    """Until so many are there, with the one that is shown."""
+    page.wait_for_function("count => Number(document.body.dataset.ready) >= count", arg=count)
 
 
 def test_sixty_answers_by_keyboard(open_page, running, truth, digits):
@@ -122,7 +128,7 @@ def test_offline_and_back_every_answer_arrives_once(page, served, truth):
     page.wait_for_selector("#bag .strip")
     answer_by_key(page, truth)
     wait_for_events(served, 1)
-    page.wait_for_timeout(500)
+    wait_for_questions(page, 2)
     served.kill()
     given = 0
     while page.locator("#bag .strip").count() and given < 3:
@@ -144,7 +150,7 @@ def test_offline_and_back_every_answer_arrives_once(page, served, truth):
 def test_what_is_pending_survives_a_reload_and_two_tabs(page, running, truth):
     page.goto(running.address)
     page.wait_for_selector("#bag .strip")
-    page.wait_for_timeout(300)
+    wait_for_questions(page, 2)
     page.context.route("**/api/answers", lambda route: route.abort())
     for _ in range(2):
         page.keyboard.press("n")

@@ -29,7 +29,7 @@ def client(project):
 
 def raw(running, method, path, headers, body=b""):
     """A request exactly as written: no client puts it right."""
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=180)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in headers.items():
         connection.putheader(name, value)

@@ -13,6 +13,7 @@ from bagwise.errors import BagwiseError
 from bagwise.project import Invitations, NotSignedIn, Project, participants
 from bagwise.server import Site, application
 from bagwise.server.parts import cookie_of
+from tests.conftest import LONGEST
 from tests.server.conftest import Running
 
 HERE = "http://127.0.0.1:8765"
@@ -348,6 +349,7 @@ def test_two_browsers_never_get_the_same_question(chromium, running, truth):
     tabs, shown = {}, {"bea": [], "cem": []}
     for name in shown:
         tabs[name] = chromium.new_context().new_page()
+        tabs[name].set_default_timeout(1000 * LONGEST)
         tabs[name].goto(f"{running.address}/#token={people.invite(name)}")
         tabs[name].wait_for_selector("#bag .strip")
     try:

@@ -6,6 +6,7 @@ import httpx2 as httpx
 import pytest
 
 from bagwise.cli._demo import make_demo
+from tests.conftest import LONGEST
 from tests.server.conftest import Running
 
 
@@ -26,7 +27,8 @@ def decided(running):
 
 
 def wait_until(true):
-    for _ in range(400):
+    until = time.monotonic() + LONGEST
+    while time.monotonic() < until:
         if true():
             return
         time.sleep(0.05)

@@ -73,6 +73,7 @@ async function fetchAhead() {
     if (asked === generation) {
       const known = new Set([...questions.map((one) => one.key), ...outbox.keys(), ...answered]);
       questions.push(...found.filter((one) => !known.has(one.key)));
+      document.body.dataset.ready = questions.length;
       prepare(questions);
       if (document.body.dataset.shown !== (questions[0]?.key ?? "") || !questions.length) show();
     }
@@ -98,6 +99,7 @@ function forgetQuestions() {
 function show() {
   const one = questions[0];
   document.body.dataset.shown = one?.key ?? "";
+  document.body.dataset.ready = questions.length;
   find("examples").replaceChildren();
   find("belief").textContent = "";
   find("audit").hidden = !one?.audit;
