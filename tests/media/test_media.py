@@ -257,7 +257,9 @@ def test_an_interrupted_import_lends_nothing_to_the_next(tmp_path, monkeypatch):
             patch.setattr("bagwise.project.store.add_import", stop)
             with pytest.raises(KeyboardInterrupt):
                 project.import_(source_of(["b"]), media=brought)
-        assert (tmp_path / "p" / "media" / "1.png").exists()
+        assert not (tmp_path / "p" / "media" / "1.png").exists()
+        # As a killed one leaves it.
+        (tmp_path / "p" / "media" / "1.png").write_bytes((tmp_path / "f" / "b.png").read_bytes())
         project.import_(source_of(["other"]))
         assert project.medium(1) is None
         project.import_(None, media=Media(Files.in_folder(folder_with(tmp_path / "g", "other.png"))))
