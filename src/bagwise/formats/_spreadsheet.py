@@ -6,8 +6,10 @@ text. Cells that have apostrophes there already get one more, so that every text
 """
 
 import re
+from typing import TYPE_CHECKING
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
 
 FORMULA = r"[=+\-@\t\r\n]"
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
@@ -34,13 +36,15 @@ def unmarked(cell: str) -> str:
     return cell[1:] if _IS_MARKED.match(cell) else cell
 
 
-def marked_frame(frame: pl.DataFrame) -> pl.DataFrame:
+def marked_frame(frame: "pl.DataFrame") -> "pl.DataFrame":
     """The same for every text of a table."""
+    import polars as pl
+
     text = pl.col(pl.String)
     formula = text.str.contains(f"^'*{FORMULA}") & ~text.str.contains(rf"^{NUMBER}$")
     return frame.with_columns(pl.when(formula).then("'" + text).otherwise(text).name.keep())
 
 
-def unmarked_series(cells: pl.Series) -> pl.Series:
+def unmarked_series(cells: "pl.Series") -> "pl.Series":
     """What the cells of a column stand for."""
     return cells.str.replace(f"^'('*{FORMULA})", "${1}")
