@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from bagwise import BagwiseError
 from bagwise.cli import app
-from bagwise.project import Project, quality_of
+from bagwise.project import Project, estimating, quality_of
 from bagwise.project.quality import FILE, grid
 
 
@@ -99,3 +99,20 @@ def test_settings_of_stopping_are_read_and_refused(answered):
     path.write_text(before.replace('metric = "bag_accuracy"', 'metric = "beauty"'))
     with pytest.raises(BagwiseError, match="metric = 'beauty'"):
         Project.open(answered.folder)
+
+
+def test_an_estimate_that_knows_everything_is_not_made_again(project, say, monkeypatch):
+    """A script that asks for the quality again and again would start a process each time."""
+    started = []
+    begin = estimating.subprocess.Popen
+    monkeypatch.setattr(
+        estimating.subprocess, "Popen", lambda *given, **said: started.append(given) or begin(*given, **said)
+    )
+    beside = estimating.Estimating(project)
+    first = beside.now()
+    assert beside.now() == first
+    assert len(started) == 1
+    (asked,) = project.ask("ann")
+    project.answer(asked.key, "ann", say(asked))
+    assert beside.now().answers == first.answers + 1
+    assert len(started) == 2

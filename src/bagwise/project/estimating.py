@@ -13,7 +13,7 @@ import weakref
 from pathlib import Path
 
 from bagwise.project.project import Project
-from bagwise.project.quality import FILE, Report, kept_quality, quality_of
+from bagwise.project.quality import FILE, Report, is_estimated, kept_quality, quality_of
 
 PAUSE = 3.0
 SHARE = 2.0
@@ -43,7 +43,9 @@ class Estimating:
             return self._look_up(), behind or bool(self._running)
 
     def now(self) -> Report:
-        """An estimate that knows everything said so far; whoever wants it waits."""
+        """An estimate that knows everything said so far; whoever wants it waits, unless it was made before."""
+        if is_estimated(self.project) and (report := kept_quality(self.project)) is not None:
+            return report
         wanted, about = len(self.project.events), -1
         while about < wanted:
             with self._mutex:

@@ -82,6 +82,13 @@ def kept_quality(project: Project) -> Report | None:
     return _report(project, found, len(counted.votes.all_effective()))
 
 
+def is_estimated(project: Project) -> bool:
+    """Whether all that `quality_of` would estimate after the last event was estimated before."""
+    project.catch_up()
+    events = list(project.events)
+    return set(_wanted(project, events)) <= set(_still_true(project, events, _read(project)))
+
+
 def _report(project: Project, found: dict[int, Quality], answers: int) -> Report:
     """What follows from estimates by the number of events, of which the last is *now*."""
     goal, last = project.settings.stopping, max(found)
@@ -143,14 +150,17 @@ def _goodness(found: Quality, metric: str) -> Interval | None:
 def _estimates(project: Project, events: Sequence[Event]) -> dict[int, Quality]:
     """By the number of events: of what was estimated before, of the grid where that is cheap, and now."""
     known = _still_true(project, events, _read(project))
-    cheap = project.bags.n_instances * project.bags.n_features * len(project.classes) <= CHEAP
-    wanted = grid(len(events)) if cheap else [len(events)]
-    missing = {place: _estimate(project, events[:place]) for place in wanted if place not in known}
+    missing = {place: _estimate(project, events[:place]) for place in _wanted(project, events) if place not in known}
     found = _fewer({**known, **missing}, set(grid(len(events))))
     if missing:
         names = _names(project, events, found)
         _write(project, {names[place]: (place, one) for place, one in found.items()})
     return found
+
+
+def _wanted(project: Project, events: Sequence[Event]) -> list[int]:
+    cheap = project.bags.n_instances * project.bags.n_features * len(project.classes) <= CHEAP
+    return grid(len(events)) if cheap else [len(events)]
 
 
 def _still_true(project: Project, events: Sequence[Event], kept: dict[str, tuple[int, Quality]]) -> dict[int, Quality]:
