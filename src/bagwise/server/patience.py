@@ -26,7 +26,7 @@ class Patience:
     """Counts wrong tokens by address, and how often the same one came from there.
 
     So many different ones, or the same so often, is too many. Whoever repeats one token does not use up the tries of
-    others at the same address. Sessions are not counted: they are random and shown to nobody.
+    others at the same address. Sessions are not counted: they are random and never shown.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

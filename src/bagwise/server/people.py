@@ -77,7 +77,7 @@ def me(project: Served, person: Person) -> MeOut:
 
 
 def me_out(project: Project, name: str, signed_in: bool) -> MeOut:
-    """Who somebody is in the project."""
+    """A person's name and role in the project."""
     contents = project.contents
     return MeOut(name=name, project=contents.project, adjudicator=name in contents.adjudicators, signed_in=signed_in)
 

@@ -67,7 +67,7 @@ class AnswerIn(BaseModel):
 
 
 class WholeAnswerIn(BaseModel):
-    """Which of the classes of a question about several are in the bag, which nobody can tell; the others are not.
+    """Which of the classes of a question about several are in the bag, which cannot be told; the others are not.
 
     With `bag` it is saved also where the server has forgotten that it asked.
     """

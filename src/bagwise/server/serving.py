@@ -42,7 +42,7 @@ def refuse_taken_port(host: str, port: int) -> None:
 def configuration(
     app: FastAPI, site: Site, port: int, protocol: type[BoundedProtocol] = BoundedProtocol
 ) -> uvicorn.Config:
-    """How uvicorn serves the application: with limits, and believing nobody about who calls but the site's proxies."""
+    """How uvicorn serves the application: with limits, and believing only the site's proxies about who calls."""
     return uvicorn.Config(
         app,
         host=site.host,

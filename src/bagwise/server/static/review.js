@@ -49,7 +49,7 @@ async function answers() {
   return found;
 }
 
-// Imported labels are present or absent, and nobody's.
+// Imported labels are present or absent, and have no author.
 async function importedLabels() {
   const answer = find("history-answer").value;
   if (!["", "present", "absent"].includes(answer)) return { of: 0, answers: [] };

@@ -42,7 +42,7 @@ export function loadAgain() {
   location.reload();
 }
 
-// Who it is and which project; null where nobody is signed in. Without knowing both, nothing can be answered.
+// Who it is and which project; null where no one is signed in. Without knowing both, nothing can be answered.
 async function whoAmI() {
   while (true) {
     const response = await fetch("/api/me").catch(() => null);
