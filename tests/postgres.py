@@ -58,7 +58,7 @@ class Server:
     def _run(self, program, *arguments):
         command = [*self.as_user, str(self.binaries / program), *arguments]
         for attempt in range(3):
-            done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False, timeout=120)
+            done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False, timeout=600)
             if done.returncode == 0:
                 return
             time.sleep(attempt + 1)

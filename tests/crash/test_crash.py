@@ -14,27 +14,30 @@ from collections import Counter
 from pathlib import Path
 
 from bagwise.project import Project
+from tests.conftest import LONGEST
 from tests.project.test_project import all_is_well
 
 WORKER = Path(__file__).parent / "worker.py"
 
 
-def killed_worker(folder, seed, wait):
-    """Start a worker, kill it `wait` seconds after it is ready; what it had acknowledged and what it had tried."""
+def killed_worker(folder, seed, answers, wait):
+    """Start a worker, kill it `wait` seconds after so many answers; what it had acknowledged and what it had tried."""
     worker = subprocess.Popen(
         [sys.executable, str(WORKER), str(folder), "ann", str(seed)], stdout=subprocess.PIPE, text=True, bufsize=1
     )
     lines = []
-    ready = threading.Event()
+    enough = threading.Event()
 
     def listen():
         for line in worker.stdout:
             lines.append(line.split())
-            ready.set()
+            if sum(word == "saved" for word, *_ in lines) >= answers:
+                enough.set()
+        enough.set()  # it has ended: nothing is left to answer
 
     listener = threading.Thread(target=listen)
     listener.start()
-    assert ready.wait(60), "the worker did not start"
+    assert enough.wait(LONGEST), "the worker did not answer"
     time.sleep(wait)
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait()
@@ -51,7 +54,7 @@ def test_no_acknowledged_answer_is_lost(project, request):
     rng = random.Random(1)
     acknowledged, tried = [], []
     for crash in range(crashes):
-        saved, attempted = killed_worker(project.folder, crash, rng.uniform(0.0, 0.5))
+        saved, attempted = killed_worker(project.folder, crash, rng.randrange(1, 8), rng.uniform(0.0, 0.1))
         acknowledged += saved
         tried += attempted
         with Project.open(project.folder) as survivor:
@@ -61,4 +64,3 @@ def test_no_acknowledged_answer_is_lost(project, request):
             answers = {event.key for event in survivor.events if event.kind == "answer"}
             assert answers <= set(tried), "an answer is there that nobody gave"
             all_is_well(survivor)
-    assert len(acknowledged) > crashes, "hardly anything was answered: the test says little"

@@ -220,7 +220,7 @@ def test_killed_at_any_stage_the_project_is_as_it_was_and_a_second_run_works(pla
     for stage in stages:
         copied(plain, stage)
     command = [sys.executable, crashing.__file__, str(plain.parent), *stages]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=600)
     with Project.open(plain) as project:
         expected = answered(project, say, 3)
     for stage in stages:

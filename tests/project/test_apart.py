@@ -44,7 +44,7 @@ def test_nobody_waits_for_learning(project, say, monkeypatch):
     answer_some(project, say, 3)
     goes_on = threading.Event()
     study = teaching.Teaching.study
-    monkeypatch.setattr(teaching.Teaching, "study", lambda self, count: goes_on.wait(60) and study(self, count))
+    monkeypatch.setattr(teaching.Teaching, "study", lambda self, count: goes_on.wait(600) and study(self, count))
     monkeypatch.setattr(rankings, "PATIENCE", 0.01)
     handed = []
     try:

@@ -228,7 +228,7 @@ def test_one_key_is_enough_in_a_terminal(started):
     read_until("saved as number 2")
     os.write(main, b"q")
     read_until("2 answers given")
-    assert process.wait(60) == 0
+    assert process.wait(600) == 0
     os.close(main)
     with Project.open(started / "p") as project:
         assert [event.answer for event in project.events] == ["present", "absent"]
@@ -245,7 +245,7 @@ def test_interrupted_while_answering(started):
     while "saved as number 1" not in process.stdout.readline():
         assert process.poll() is None
     process.send_signal(2)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "What was saved stays saved" in err
     assert bagwise("check", started / "p")[0] == 0

@@ -277,7 +277,7 @@ def test_of_projects_begun_together_in_one_database_one_is_made(postgres_server,
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
-    said = [process.communicate(timeout=120)[0] for process in processes]
+    said = [process.communicate(timeout=600)[0] for process in processes]
     codes = [process.returncode for process in processes]
     assert sorted(codes) == [0, 7, 7], said
     assert all("is not empty" in words for words, code in zip(said, codes, strict=True) if code)

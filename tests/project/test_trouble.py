@@ -326,7 +326,7 @@ def test_two_imports_at_once_do_not_mix(in_a_file, synthetic, monkeypatch):
                 time.sleep(0.3)
 
         in_a_file.import_(first, progress=meanwhile)
-        waiting.join(60)
+        waiting.join(600)
         assert not waiting.is_alive()
     with Project.open(in_a_file.folder) as project:
         assert len(project.bags) == 85
@@ -448,6 +448,6 @@ def test_people_who_open_an_older_project_together_all_can(in_a_file, say):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert faults == []
     assert len(list((in_a_file.folder / "backups").iterdir())) == 1

@@ -29,7 +29,7 @@ def client(project):
 
 def raw(running, method, path, headers, body=b""):
     """A request exactly as written: no client puts it right."""
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=180)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=600)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in headers.items():
         connection.putheader(name, value)
@@ -189,7 +189,7 @@ def test_no_token_in_what_a_served_process_writes(tmp_path, synthetic):
             raw(spare, "POST", "/api/sign-in", {**here, **JSON, "Content-Length": "3"}, token[:3].encode())
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(600)
     written = (tmp_path / "log").read_text()
     assert token not in written
     assert written.count("not encrypted") == 1, "and it warned that others on the network can read along"
@@ -201,7 +201,7 @@ def test_a_server_beyond_this_machine_needs_invitations(tmp_path, synthetic):
     Project.create(tmp_path / "p", source_of(synthetic), classes=synthetic.classes).close()
     command = [sys.executable, "-m", "bagwise", "serve", str(tmp_path / "p"), "--host", "0.0.0.0", "--no-browser"]
     command += ["--port", "18765"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    said = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert said.returncode == 1
     assert "bagwise invite" in said.stderr
     assert "Traceback" not in said.stderr

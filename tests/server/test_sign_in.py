@@ -167,7 +167,7 @@ def guesses(running, count, **headers):
     """What a script hears that tries another wrong token each time."""
     codes = []
     for guess in range(count):
-        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=600)
         named = {name: value.format(guess) for name, value in headers.items()}
         connection.request("GET", "/api/me", headers={"Authorization": f"Bearer guess-{guess}", **named})
         codes.append(connection.getresponse().status)
@@ -190,7 +190,7 @@ def test_a_proxy_that_is_trusted_says_who_calls(tmp_path):
         assert guesses(running, 12, **{"X-Forwarded-For": "10.1.1.{}, 192.0.2.7"}) == [401] * 10 + [429] * 2, (
             "only the last"
         )
-        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=600)
         body = json.dumps({"token": token})
         headers = {"Content-Type": "application/json", "X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.7"}
         connection.request("POST", "/api/sign-in", body, headers)

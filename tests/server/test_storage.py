@@ -48,7 +48,7 @@ def answers(client, count):
 
 def test_nothing_is_acknowledged_after_the_folder_was_replaced(server, folder, tmp_path):
     """Many connections are open: none may go on with the old file, none with the new one."""
-    with httpx.Client(base_url=server.address, timeout=60) as client:
+    with httpx.Client(base_url=server.address, timeout=600) as client:
         before, _ = answers(client, 5)
         prepared = client.get("/api/questions/next", params={"count": 20}).json()
         server.project.backup(tmp_path / "copy")
@@ -78,7 +78,7 @@ def test_nothing_is_acknowledged_after_the_folder_was_replaced(server, folder, t
 
 
 def test_nothing_is_acknowledged_after_the_folder_was_removed(server, folder):
-    with httpx.Client(base_url=server.address, timeout=60) as client:
+    with httpx.Client(base_url=server.address, timeout=600) as client:
         assert len(answers(client, 3)[0]) == 3
         prepared = client.get("/api/questions/next", params={"count": 10}).json()
         shutil.rmtree(folder)
@@ -103,7 +103,7 @@ def test_the_terminal_ends_with_a_sentence_when_the_folder_was_replaced(folder, 
             break
     folder.rename(tmp_path / "old")
     (tmp_path / "copy").rename(folder)
-    _, said = process.communicate("yyq", timeout=120)
+    _, said = process.communicate("yyq", timeout=600)
     assert process.returncode == 1
     assert "was replaced by another file while it was in use" in said
     for place, expected in ((tmp_path / "old", 1), (folder, 0)):
@@ -133,7 +133,7 @@ def test_a_read_only_folder_is_served_for_reading(folder, say):
     with machine.read_only(folder):
         server = Served(folder, under=machine.obeying_permissions())
         try:
-            with httpx.Client(base_url=server.address, timeout=60) as client:
+            with httpx.Client(base_url=server.address, timeout=600) as client:
                 assert client.get("/api/status").json()["answers"] == 4
                 assert client.get("/api/review/answers").json()["of"] == 4
                 assert client.get("/api/downloads/labels", params={"form": "csv"}).status_code == 200
