@@ -106,7 +106,13 @@ def logaddexp_of(a: float, b: float) -> float:
 
 def _of_arrays(function: Any) -> Callable[..., Any]:
     of_numbers: Callable[..., Any] = numba.vectorize(cache=True)(function.py_func)  # type: ignore[no-untyped-call]
-    return lambda *values: of_numbers(*(np.asarray(value, np.float64) for value in values))
+
+    def of_arrays(*values: npt.ArrayLike) -> Any:
+        # Where both sides of a condition are computed, the one that is not taken may be infinite.
+        with np.errstate(all="ignore"):
+            return of_numbers(*(np.asarray(value, np.float64) for value in values))
+
+    return of_arrays
 
 
 log, log1p, exp = _of_arrays(log_of), _of_arrays(log1p_of), _of_arrays(exp_of)
