@@ -152,3 +152,25 @@ def test_an_older_undo_of_a_correction_still_leaves_the_pair_open(project):
     project.answer("second", "ann", "absent", pair=(0, 0))
     assert project.counts_as((0, 0)) == "absent"
     all_is_well(project)
+
+
+def test_a_corrected_label_of_a_removed_bag_counts_again_when_the_bag_is_back(make_project, synthetic):
+    known = synthetic.labels.value[:60].astype(float)
+    known[10:] = np.nan
+    project = make_project(labels=LabelTable([f"bag {i}" for i in range(60)], synthetic.classes, known))
+    pair = (4, 1)
+    other = "absent" if known[pair] else "present"
+    project.correct_imported(pair, "ann", other)
+    project.remove(["bag 4"], "ann")
+    assert "bag 4" not in project.labels().ids
+    assert project.learner.labels.n_known == 9 * len(synthetic.classes)
+    all_is_well(project)
+    project.bring_back(["bag 4"], "ann")
+    assert project.labels().values[pair] == (other == "present")
+    all_is_well(project)
+    project.remove(["bag 4"], "ann")
+    assert project.undo("ann").answer == ("present" if known[pair] else "absent"), "what was imported"
+    all_is_well(project)
+    project.bring_back(["bag 4"], "ann")
+    assert project.labels().values[pair] == known[pair]
+    all_is_well(project)

@@ -203,7 +203,7 @@ def _replacing(like: Event, chain: Chain, number: int, key: str, kind: str, anno
 
 
 def _imported_answer(record: Record, pair: Pair) -> str:
-    return ANSWER_OF[bool(record.contents.given[pair])]
+    return ANSWER_OF[bool(record.contents.imported[pair])]
 
 
 def _same_again(saved: Event, annotator: str, answer: str, same: bool) -> Event:

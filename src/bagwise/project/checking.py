@@ -66,8 +66,10 @@ def _events(project: Project) -> str:
             return f"number {event.number} is of a kind that is not known"
         if not (0 <= event.bag < bags and 0 <= event.label_class < classes):
             return f"number {event.number} names a bag or a class that is not there"
-        of_import = event.kind == "correction" and event.replaces is None and project.contents.is_given(event.pair)
-        if (event.kind == "answer" or of_import) != (event.replaces is None):
+        of_import = event.kind == "correction" and project.contents.imported[event.pair] != store.UNKNOWN
+        if event.replaces is None and not (event.kind == "answer" or of_import):
+            return f"number {event.number} replaces nothing, or replaces without saying so"
+        if event.replaces is not None and event.kind == "answer":
             return f"number {event.number} replaces nothing, or replaces without saying so"
         if event.replaces is not None and at.get(event.replaces) != event.pair:
             return f"number {event.number} replaces an answer about something else"

@@ -23,9 +23,9 @@ ROWS_AT_ONCE = 20_000
 
 @dataclass(frozen=True)
 class Contents:
-    """What a project is made of, besides what people said; `given` has 1, 0 or UNKNOWN for every pair.
+    """What a project is made of, besides what people said; `imported` has 1, 0 or UNKNOWN for every pair.
 
-    `removed` are the positions of bags that were removed: of these nothing is given.
+    `removed` are the positions of bags that were removed: of these nothing is `given`.
     """
 
     project: str
@@ -34,6 +34,7 @@ class Contents:
     ids: Array
     offsets: Array
     classes: list[str]
+    imported: Array
     given: Array
     version: int
     after: int
@@ -100,13 +101,13 @@ def contents(connection: Connection) -> Contents:
     features = connection.execute(select(schema.features.c.name).order_by(schema.features.c.position)).scalars().all()
     bags = connection.execute(select(schema.bags.c.id, schema.bags.c.instances).order_by(schema.bags.c.position)).all()
     names = connection.execute(select(schema.classes.c.name).order_by(schema.classes.c.position)).scalars().all()
-    given = np.full((len(bags), len(names)), UNKNOWN, np.int8)
+    imported = np.full((len(bags), len(names)), UNKNOWN, np.int8)
     columns = schema.given_labels.c
     rows = connection.execute(select(columns.bag, columns["class"], columns.present)).all()
     if rows:
         at = np.array(rows, dtype=np.int64)
-        given[at[:, 0], at[:, 1]] = at[:, 2]
-    gone = removed_bags(connection)
+        imported[at[:, 0], at[:, 1]] = at[:, 2]
+    gone, given = removed_bags(connection), imported.copy()
     given[sorted(gone)] = UNKNOWN
     people = schema.annotators.c
     adjudicators = connection.execute(select(people.name).where(people.role == "adjudicator")).scalars().all()
@@ -117,6 +118,7 @@ def contents(connection: Connection) -> Contents:
         np.array([row.id for row in bags], dtype=str),
         np.concatenate([[0], np.cumsum([row.instances for row in bags], dtype=np.int64)]).astype(np.int64),
         list(names),
+        imported,
         given,
         contents_version(connection),
         connection.execute(select(schema.changes.c.contents_after)).scalar_one(),
