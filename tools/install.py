@@ -75,11 +75,11 @@ def install_torch() -> None:
     if find_spec("torch"):
         return
     triton = [TRITON] if (platform.system(), platform.machine()) == ("Linux", "x86_64") else []
-    if install(["--no-compile", f"{TORCH}+cpu", *triton], f"{TORCH} for the CPU", quiet_failure=True):
+    if install([f"{TORCH}+cpu", *triton], f"{TORCH} for the CPU", quiet_failure=True):
         return
     wanted = os.environ.get("BAGWISE_TORCH") == "cuda" or Path("/dev/nvidia0").exists()
     if platform.system() != "Linux" or wanted:
-        if not install(["--no-compile", TORCH, *triton], TORCH):
+        if not install([TORCH, *triton], TORCH):
             sys.exit(f"{TORCH} could not be installed.")
         return
     print(
