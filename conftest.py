@@ -5,9 +5,9 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 
 WITHOUT_TORCH = (
-    "src/bagwise/kernels/device/*.py",
-    "src/bagwise/selection_on_device.py",
-    "tests/test_device.py",
+    "src/bagwise/kernels/gpu/*.py",
+    "src/bagwise/learning/top_k_gpu.py",
+    "tests/kernels/test_gpu.py",
 )
 collect_ignore_glob = [] if find_spec("torch") else list(WITHOUT_TORCH)
 
@@ -16,9 +16,11 @@ collect_ignore_glob = [] if find_spec("torch") else list(WITHOUT_TORCH)
 WHOLE_SYSTEMS = (
     *(
         f"tests/{package}/"
-        for package in ("crash", "cluster", "server", "project", "cutting", "bench", "checks", "parts")
+        for package in ("crash", "cluster", "server", "project", "ingest", "research", "checks", "partitions", "cli")
     ),
-    *(f"tests/test_{file}.py" for file in ("docs", "cli", "device", "experiments", "reproduction", "startup", "tried")),
+    "tests/test_docs.py",
+    "tests/kernels/test_gpu.py",
+    "tests/learning/test_tried.py",
 )
 
 

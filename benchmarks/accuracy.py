@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from bagwise import MIMLClassifier, datasets, metrics
-from bagwise.experiments.simulation import split
-from bagwise.kernels.blocks import use_one_thread
+from bagwise import MIMLClassifier, datasets
+from bagwise.data import metrics
+from bagwise.kernels.arithmetic.blocks import use_one_thread
+from bagwise.research.experiments.simulation import split
 
 EXPECTED = {
     ("frost", False): (0.63, 0.82),

@@ -19,9 +19,9 @@ from marked import rewrite
 from rich.console import Console
 
 from bagwise import ActiveLearner, Bags, Labels, MIMLClassifier
-from bagwise.bench._pools import STANDARD, PoolSize, RandomPool
 from bagwise.cluster import ClusterPool
 from bagwise.cluster.shard import Shard
+from bagwise.research.bench._pools import STANDARD, PoolSize, RandomPool
 
 LIMIT_MS = 5.0
 DOCS = Path(__file__).parents[1] / "docs" / "cluster.md"

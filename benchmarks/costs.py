@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from bagwise import ActiveLearner, MIMLClassifier, datasets
-from bagwise.experiments.simulation import first_labelled, split
-from bagwise.granularity import Seconds
-from bagwise.kernels.blocks import use_one_thread
-from bagwise.metrics import bag_accuracy
+from bagwise.data.metrics import bag_accuracy
+from bagwise.kernels.arithmetic.blocks import use_one_thread
+from bagwise.learning.granularity import Seconds
+from bagwise.research.experiments.simulation import first_labelled, split
 
 RESULTS = Path(__file__).parent / "results" / "costs.json"
 SETS = ("digits", "frost", "hja")

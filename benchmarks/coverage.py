@@ -23,11 +23,12 @@ from rich.table import Table
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import ActiveLearner, Bags, Labels, MIMLClassifier, datasets, metrics, quality
+from bagwise import ActiveLearner, Bags, Labels, MIMLClassifier, datasets, evaluation
+from bagwise.data import metrics
 from bagwise.datasets._letters import _uci_letters, words_of
 from bagwise.datasets._types import union_of_instances
 from bagwise.datasets.carroll import POEM
-from bagwise.kernels.blocks import use_one_thread
+from bagwise.kernels.arithmetic.blocks import use_one_thread
 
 NEW_BAGS = 1500
 FEWEST_PREDICTED = 5
@@ -114,8 +115,8 @@ def simulate(source, seed):
         audit[pair] = question.audit
         learner.tell(question, bool(truth[pair]))
     model = model.fit(bags, learner.labels)
-    out_of_fold = quality.crossfit(model, bags, learner.labels)
-    estimated = quality.estimate(model.predict_proba(bags), out_of_fold, learner.labels, audit)
+    out_of_fold = evaluation.crossfit(model, bags, learner.labels)
+    estimated = evaluation.estimate(model.predict_proba(bags), out_of_fold, learner.labels, audit)
     return list(_judged(estimated, drawn.truth[pool:], model.predict_proba(new), learner.labels, out_of_fold))
 
 

@@ -23,12 +23,13 @@ from rich.progress import Progress
 from scipy.stats import t as student
 from tried._bandit import BanditLearner
 
-from bagwise import MIMLClassifier, criteria, datasets
-from bagwise.experiments import systems
-from bagwise.experiments.runner import run_all
-from bagwise.experiments.simulation import Simulation, first_labelled, split
-from bagwise.experiments.statistics import compare_pairs, run_values
-from bagwise.kernels.blocks import use_one_thread
+from bagwise import MIMLClassifier, datasets
+from bagwise.kernels.arithmetic.blocks import use_one_thread
+from bagwise.learning import criteria
+from bagwise.research.experiments import systems
+from bagwise.research.experiments.runner import run_all
+from bagwise.research.experiments.simulation import Simulation, first_labelled, split
+from bagwise.research.experiments.statistics import compare_pairs, run_values
 
 ROOT = Path(__file__).parents[1]
 DATASETS = ("carroll", "frost", "hja", "birds", "digits", "rare")

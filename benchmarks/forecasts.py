@@ -16,9 +16,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from bagwise import ActiveLearner, MIMLClassifier, metrics, quality
-from bagwise.kernels.blocks import use_one_thread
-from bagwise.quality.forecast import Point, curves_through, forecast
+from bagwise import ActiveLearner, MIMLClassifier, evaluation
+from bagwise.data import metrics
+from bagwise.evaluation.forecast import Point, curves_through, forecast
+from bagwise.kernels.arithmetic.blocks import use_one_thread
 from benchmarks.coverage import NEW_BAGS, SOURCES
 
 SEED = 5000
@@ -48,8 +49,8 @@ def simulate(source, seed):
         model = model.fit(bags, learner.labels)
         truth.append(metrics.bag_accuracy(held_out, model.predict_proba(new)))
         if answers in ESTIMATED:
-            out_of_fold = quality.crossfit(model, bags, learner.labels)
-            found = quality.estimate(model.predict_proba(bags), out_of_fold, learner.labels, audit)
+            out_of_fold = evaluation.crossfit(model, bags, learner.labels)
+            found = evaluation.estimate(model.predict_proba(bags), out_of_fold, learner.labels, audit)
             points.append(Point(answers, found.bag_accuracy))
     return judged(source, points, np.maximum.accumulate(truth))
 

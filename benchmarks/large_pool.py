@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from bagwise import Bags, Labels, MIMLClassifier
-from bagwise.bench._memory import peak
-from bagwise.bench._pools import STANDARD
-from bagwise.kernels.blocks import ahead, each_block
-from bagwise.kernels.product import precise
-from bagwise.selection import PAIRS_AT_A_TIME, scan
+from bagwise.kernels.arithmetic.blocks import ahead, each_block
+from bagwise.kernels.arithmetic.product import precise
+from bagwise.learning.top_k import PAIRS_AT_A_TIME, scan
+from bagwise.research.bench._memory import peak
+from bagwise.research.bench._pools import STANDARD
 
 LIMITS = {"uncertainty / product": 2.0, "memory / features": 1.2}
 ROWS_AT_A_TIME = 1 << 18

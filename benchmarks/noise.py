@@ -20,11 +20,12 @@ from marked import rewrite
 from rich.progress import Progress, track
 from sklearn.base import clone
 
-from bagwise import Labels, MIMLClassifier, datasets, metrics
-from bagwise.experiments.runner import run_all
-from bagwise.experiments.simulation import Simulation, split
-from bagwise.kernels.blocks import use_one_thread
-from bagwise.noise import PRIOR_RATE, Answers, beliefs, estimate
+from bagwise import Labels, MIMLClassifier, datasets
+from bagwise.data import metrics
+from bagwise.evaluation.noise import PRIOR_RATE, Answers, beliefs, estimate
+from bagwise.kernels.arithmetic.blocks import use_one_thread
+from bagwise.research.experiments.runner import run_all
+from bagwise.research.experiments.simulation import Simulation, split
 
 ROOT = Path(__file__).parents[1]
 DATASETS = ("frost", "hja", "digits")

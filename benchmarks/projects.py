@@ -24,7 +24,8 @@ import polars as pl
 from rich.console import Console
 
 from bagwise.formats import Source
-from bagwise.project import Project, store
+from bagwise.project import Project
+from bagwise.project.storage import queries
 
 FEATURES, PER_BAG, CLASSES, BAGS = 128, 10, 50, 10_000
 LIMIT_MB = 1500
@@ -101,10 +102,10 @@ def opening(folder, answers):
     project = Project.create(place, source, classes=[f"class {c}" for c in range(CLASSES)])
     chosen = rng.permutation(BAGS * CLASSES)[:answers]
     with project.database.writing() as connection:
-        store.ensure_annotator(connection, "ann")
+        queries.ensure_annotator(connection, "ann")
         for pair in chosen:
             bag, label_class = divmod(int(pair), CLASSES)
-            store.add_event(
+            queries.add_event(
                 connection,
                 key=uuid.uuid4().hex,
                 kind="answer",

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 from marked import table, with_tables
 
-from bagwise.bench import Document
-from bagwise.experiments.curves import mean_curves
+from bagwise.research.bench import Document
+from bagwise.research.experiments.curves import mean_curves
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

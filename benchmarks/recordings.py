@@ -28,9 +28,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from bagwise.cutting import Cut, sound_regions, sound_windows
-from bagwise.experiments.runner import run_all
-from bagwise.experiments.simulation import Simulation
+from bagwise.ingest import Cut
+from bagwise.ingest.segmenters import sound_regions, sound_windows
+from bagwise.research.experiments.runner import run_all
+from bagwise.research.experiments.simulation import Simulation
 from benchmarks.soundscapes import Calls, Soundscape, mix, write
 
 ROOT = Path(__file__).parents[1]

@@ -17,8 +17,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bagwise import ActiveLearner, MIMLClassifier, criteria, granularity
-from bagwise.bench._pools import STANDARD, PoolSize, RandomPool
+from bagwise import ActiveLearner, MIMLClassifier
+from bagwise.learning import criteria, granularity
+from bagwise.research.bench._pools import STANDARD, PoolSize, RandomPool
 
 INSTANCES, FEATURES, CLASSES = STANDARD.instances, STANDARD.features, STANDARD.classes
 REST = 0.12

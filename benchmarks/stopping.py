@@ -17,13 +17,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from bagwise import ActiveLearner, MIMLClassifier, datasets, metrics, quality
-from bagwise.experiments.curves import save_figure
-from bagwise.experiments.simulation import first_labelled, split
-from bagwise.kernels.blocks import use_one_thread
-from bagwise.quality import decisions
-from bagwise.quality.forecast import Point
-from bagwise.stopping import Evidence, Goal, decide
+from bagwise import ActiveLearner, MIMLClassifier, datasets, evaluation
+from bagwise.data import metrics
+from bagwise.evaluation import thresholds
+from bagwise.evaluation.forecast import Point
+from bagwise.evaluation.stopping import Evidence, Goal, decide
+from bagwise.kernels.arithmetic.blocks import use_one_thread
+from bagwise.research.experiments.curves import save_figure
+from bagwise.research.experiments.simulation import first_labelled, split
 
 DATASETS = ("carroll", "frost", "hja", "birds", "digits", "synthetic")
 PARTS = 10
@@ -55,13 +56,13 @@ def run(name, fold, budget, seed=100):
             learner.tell(question, bool(training.labels.value[pair]))
         fitted = MIMLClassifier(transformer=training.transformer).fit(training.bags, learner.labels)
         present = fitted.predict_proba(training.bags)
-        out_of_fold = quality.crossfit(fitted, training.bags, learner.labels)
-        found = quality.estimate(present, out_of_fold, learner.labels, audit)
+        out_of_fold = evaluation.crossfit(fitted, training.bags, learner.labels)
+        found = evaluation.estimate(present, out_of_fold, learner.labels, audit)
         points.append(Point(answers, found.bag_accuracy))
         truth = metrics.bag_accuracy(new.labels.value, fitted.predict_proba(new.bags))
         verdict = decide(Evidence(answers, tuple(points)), Goal())
         rows.append({"answers": answers, "true": truth, **vars(found.bag_accuracy), "stop": verdict.stop})
-    made = decisions.learn(present, out_of_fold, learner.labels, audit)
+    made = thresholds.learn(present, out_of_fold, learner.labels, audit)
     return rows, new.labels.value, fitted.predict_proba(new.bags), made
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bagwise import Labels, MIMLClassifier, datasets, metrics, quality
-from bagwise.experiments.simulation import split
-from bagwise.kernels.blocks import use_one_thread
-from bagwise.quality import decisions
+from bagwise import Labels, MIMLClassifier, datasets, evaluation
+from bagwise.data import metrics
+from bagwise.evaluation import thresholds
+from bagwise.kernels.arithmetic.blocks import use_one_thread
+from bagwise.research.experiments.simulation import split
 
 DATASETS = ("hja", "birds", "frost", "digits")
 SEED, PARTS = 303, 10
@@ -37,12 +38,12 @@ def run(name, fold, known):
     drawn = np.random.default_rng([SEED, fold]).random(training.labels.known.shape) < known
     labels = Labels(training.labels.value, drawn)
     model = MIMLClassifier(transformer=training.transformer).fit(training.bags, labels)
-    present, out_of_fold = model.predict_proba(training.bags), quality.crossfit(model, training.bags, labels)
+    present, out_of_fold = model.predict_proba(training.bags), evaluation.crossfit(model, training.bags, labels)
     probability, truth = model.predict_proba(held_out.bags), held_out.labels.value
     found = {}
     for metric, value in METRICS.items():
-        made = decisions.learn(present, out_of_fold, labels, drawn, metric)
-        ways = (decisions.Decisions(), replace(made, of_classes=()), made)
+        made = thresholds.learn(present, out_of_fold, labels, drawn, metric)
+        ways = (thresholds.Decisions(), replace(made, of_classes=()), made)
         found[metric] = [value(truth, way.predict(probability)) for way in ways]
     return found
 

@@ -17,8 +17,8 @@ TORCH = find_spec("torch") is not None
 if TORCH:
     import torch
 
-    from bagwise.kernels import device
-    from bagwise.kernels.device import fused
+    from bagwise.kernels import gpu
+    from bagwise.kernels.gpu import fused
 
 
 class Compiled:
@@ -52,19 +52,19 @@ class OnTorch:
 
     def bag_probabilities(self, instances, seen_weights, classes):
         with self._in_use(instances) as resident:
-            return _arrays(device.bag_probabilities(resident, seen_weights, classes))
+            return _arrays(gpu.bag_probabilities(resident, seen_weights, classes))
 
     def gradient_lengths(self, instances, seen_weights, classes):
         with self._in_use(instances) as resident:
-            return _arrays(device.gradient_lengths(resident, seen_weights, classes))
+            return _arrays(gpu.gradient_lengths(resident, seen_weights, classes))
 
     def variances(self, instances, seen_weights, factors):
         with self._in_use(instances) as resident:
-            return device.label_variances(resident, seen_weights, self._on_device(factors, resident)).cpu().numpy()
+            return gpu.label_variances(resident, seen_weights, self._on_device(factors, resident)).cpu().numpy()
 
     def expected_lengths(self, instances, seen_weights, factors):
         with self._in_use(instances) as resident:
-            return device.expected_lengths(resident, seen_weights, self._on_device(factors, resident)).cpu().numpy()
+            return gpu.expected_lengths(resident, seen_weights, self._on_device(factors, resident)).cpu().numpy()
 
     def _on_device(self, factors, resident):
         return torch.as_tensor(factors, dtype=resident.x.dtype, device=self.place)
@@ -72,10 +72,10 @@ class OnTorch:
     @contextmanager
     def _in_use(self, instances):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(device.resident, "BLOCK_BYTES", 200 * instances.x.strides[0])
+            patch.setattr(gpu.resident, "BLOCK_BYTES", 200 * instances.x.strides[0])
             serves = fused.serves
             patch.setattr(fused, "serves", lambda *given: self.fused and (serves(*given) or pytest.fail("not fused")))
-            yield device.Resident.of(instances, self.place, stream=self.streamed)
+            yield gpu.Resident.of(instances, self.place, stream=self.streamed)
 
 
 def _arrays(tensors):

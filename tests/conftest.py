@@ -8,7 +8,8 @@ from playwright.sync_api import sync_playwright
 
 from bagwise import Bags, Labels, datasets
 from bagwise.formats import Source
-from bagwise.project import Project, rankings
+from bagwise.project import Project
+from bagwise.project.queue import ranking
 from tests import postgres
 from tools import programs
 
@@ -46,7 +47,7 @@ def small():
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A machine that stalls for a moment must not change what a test is asked."""
-    monkeypatch.setattr(rankings, "PATIENCE", 60.0)
+    monkeypatch.setattr(ranking, "PATIENCE", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.formats import Source
-from bagwise.media import Files, Places
+from bagwise.ingest.media import Files, Places
 from bagwise.project import Display, Media, Project
 
 RATE = 22050

@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from bagwise import cutting, formats, media
+from bagwise import formats, ingest
 from bagwise.cli import app
-from bagwise.cutting import _workers
-from bagwise.experiments import runner
-from bagwise.project import working
+from bagwise.ingest import media, worker_pool
+from bagwise.project.instances import worker_pool as working
+from bagwise.research.experiments import runner
 from tests.ray_here import ray_here
 
 ROOT = Path(__file__).parents[1]
@@ -51,7 +51,7 @@ def one_process(monkeypatch):
     """A start costs more than these few runs."""
     monkeypatch.setattr(runner, "thread_count", lambda: 1)
     monkeypatch.setattr(working, "thread_count", lambda: 1)
-    monkeypatch.setattr(_workers, "cores", lambda: 1)
+    monkeypatch.setattr(worker_pool, "cores", lambda: 1)
 
 
 @pytest.mark.usefixtures("one_process")
@@ -142,7 +142,7 @@ def test_every_medium_is_documented():
 
 def test_every_way_of_cutting_is_documented():
     text = (ROOT / "docs/projects.md").read_text()
-    for name in cutting.available():
+    for name in ingest.available():
         assert f"\n| `{name}`" in text, name
 
 
@@ -153,7 +153,8 @@ def test_every_link_leads_somewhere():
 
 
 def test_every_criterion_granularity_update_and_data_set_is_documented():
-    from bagwise import criteria, datasets, granularity
+    from bagwise import datasets
+    from bagwise.learning import criteria, granularity
     from bagwise.model import solvers
 
     text = (ROOT / "docs/library.md").read_text()
@@ -192,7 +193,7 @@ def test_the_pages_about_quality_tell_what_was_measured(monkeypatch):
 
 
 def test_every_stopping_rule_is_documented():
-    from bagwise import stopping
+    from bagwise.evaluation import stopping
 
     text = (ROOT / "docs/stopping.md").read_text()
     assert all(f"\n    {name} = " in text for name in stopping.available())

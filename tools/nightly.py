@@ -1,7 +1,7 @@
 """Run the tests as other processors, with other numbers of cores, and on a busy machine; print a table.
 
     python tools/nightly.py                                   # everything, three times each: hours
-    python tools/nightly.py --runs 1 --only "older BLAS" -- tests/test_kernels.py tests/project
+    python tools/nightly.py --runs 1 --only "older BLAS" -- tests/kernels tests/project
 
 Every setting first replays the recorded project (`tests/recorded`) and prints by how much its weights differ, then runs
 the tests named after `--`, or all of them. Ends with status 1 if anything failed. A processor is imitated by limiting

@@ -1,4 +1,6 @@
-"""Criteria that were tried: ONE FILE = ONE CRITERION, as in bagwise.criteria. benchmarks/criteria.py says how they did.
+"""Criteria that were tried: ONE FILE = ONE CRITERION, as in bagwise.learning.criteria.
+
+`benchmarks/criteria.py` says how they did.
 
 Each is tried as it is and *balanced*, divided by the square root of the questions already spent on the class, but for
 those that are balanced within.
@@ -8,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from bagwise.discovery import discover
+from bagwise.core.plugins import discover
 
 BALANCED_WITHIN = ("expected_error_reduction",)
 BALANCED = "balanced_"

@@ -7,12 +7,12 @@ replay stays exact; `undo` is not provided for, simulations do not need it. A le
 
 import numpy as np
 
-from bagwise import granularity
-from bagwise.criteria.balanced_uncertainty import balanced_uncertainty
-from bagwise.criteria.random import random
-from bagwise.holding import Chosen, Here
 from bagwise.kernels import keyed_uniform
-from bagwise.learner import ActiveLearner
+from bagwise.learning import granularity
+from bagwise.learning.criteria.balanced_uncertainty import balanced_uncertainty
+from bagwise.learning.criteria.random import random
+from bagwise.learning.learner import ActiveLearner
+from bagwise.learning.pool import Chosen, Here
 
 from . import balanced
 from .block_information_gain import block_information_gain

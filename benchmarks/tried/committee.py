@@ -12,7 +12,7 @@ from scipy.stats import poisson
 
 from bagwise.kernels import keyed_uniform
 from bagwise.model.objective import Objective
-from bagwise.model.pool import Scorer
+from bagwise.model.scored_pool import Scorer
 from bagwise.model.solvers import Settings, lbfgs
 
 MEMBERS, ITERATIONS = 5, 4

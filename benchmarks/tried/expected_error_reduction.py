@@ -9,9 +9,9 @@ Cost: 2 `CANDIDATES` predictions of `JUDGED` bags, and what block_information_ga
 
 import numpy as np
 
-from bagwise.criteria.balanced_uncertainty import balanced_uncertainty
 from bagwise.kernels import keyed_uniform
-from bagwise.model.pool import Scorer
+from bagwise.learning.criteria.balanced_uncertainty import balanced_uncertainty
+from bagwise.model.scored_pool import Scorer
 
 from ._blocks import information_blocks, odds_of_absence, own_gradients
 

@@ -7,12 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bagwise import criteria, datasets, metrics
-    from bagwise.asking import Answer, NothingToAsk, Question
-    from bagwise.bags import Bags
-    from bagwise.errors import BagwiseError
-    from bagwise.labels import Labels
-    from bagwise.learner import ActiveLearner
+    from bagwise import datasets
+    from bagwise.core.errors import BagwiseError
+    from bagwise.data import metrics
+    from bagwise.data.bags import Bags
+    from bagwise.data.labels import Labels
+    from bagwise.learning import criteria
+    from bagwise.learning.learner import ActiveLearner
+    from bagwise.learning.questions import Answer, NothingToAsk, Question
     from bagwise.model import MIMLClassifier, Pool
 
 __all__ = [
@@ -30,26 +32,27 @@ __all__ = [
     "metrics",
 ]
 
-_MODULES = ("criteria", "datasets", "metrics")
 _MODULE_OF = {
-    "ActiveLearner": "learner",
-    "Answer": "asking",
-    "Bags": "bags",
-    "BagwiseError": "errors",
-    "Labels": "labels",
+    "ActiveLearner": "learning.learner",
+    "Answer": "learning.questions",
+    "Bags": "data.bags",
+    "BagwiseError": "core.errors",
+    "Labels": "data.labels",
     "MIMLClassifier": "model",
-    "NothingToAsk": "asking",
+    "NothingToAsk": "learning.questions",
     "Pool": "model",
-    "Question": "asking",
+    "Question": "learning.questions",
 }
+_PACKAGE_OF = {"criteria": "learning.criteria", "datasets": "datasets", "metrics": "data.metrics"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
-    if name not in _MODULE_OF:
+    if name in _PACKAGE_OF:
+        value = import_module(f"{__name__}.{_PACKAGE_OF[name]}")
+    elif name in _MODULE_OF:
+        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 

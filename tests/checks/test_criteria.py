@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from bagwise import ActiveLearner, Bags, MIMLClassifier, criteria
-from bagwise.granularity import GRANULARITIES
+from bagwise import ActiveLearner, Bags, MIMLClassifier
+from bagwise.learning import criteria
+from bagwise.learning.granularity import GRANULARITIES
 
 EVERY = pytest.mark.parametrize("name", criteria.available())
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
-from bagwise.cluster import ClusterPool, connect, wire
+from bagwise.cluster import ClusterPool, connect, messages
+from bagwise.cluster.distributed_objective import SpreadObjective
 from bagwise.cluster.shard import Shard
-from bagwise.cluster.spread import SpreadObjective
-from bagwise.labels import Labels
-from bagwise.ledger import Told
-from bagwise.parts import Parts
+from bagwise.data.label_store import Told
+from bagwise.data.labels import Labels
+from bagwise.partitions import Parts
 
 ANSWERS = int(os.environ.get("BAGWISE_CLUSTER_ANSWERS", "80"))
 CLASSES = list("abcde")
@@ -233,7 +233,7 @@ def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path)
 
 
 def test_a_slow_shard_is_waited_for_or_left_out(pools, data, caplog, monkeypatch):
-    monkeypatch.setattr(wire, "SAY_AFTER", 0.2)
+    monkeypatch.setattr(messages, "SAY_AFTER", 0.2)
     pool = pools["two"]
     here, there = pair_of(pool, data, scouting=False, audit=0)
     pool.wire.each("be_slow", {0: (1.0,)})
@@ -263,7 +263,7 @@ class Silence:
 
     def get(self, _, timeout):
         self.now += timeout
-        raise wire.GetTimeoutError
+        raise messages.GetTimeoutError
 
     def wait(self, refs, num_returns, timeout):
         self.now += timeout
@@ -276,8 +276,8 @@ class Silence:
 @pytest.mark.parametrize("patience", [0.2, 1.5, 10.0])
 def test_patience_is_one_span_of_time(pools, patience, monkeypatch):
     silence, alone = Silence(), pools["one"].wire
-    monkeypatch.setattr(wire, "ray", silence)
-    monkeypatch.setattr(wire, "time", silence)
+    monkeypatch.setattr(messages, "ray", silence)
+    monkeypatch.setattr(messages, "time", silence)
     monkeypatch.setattr(alone, "_say_waiting", lambda _: None)
     monkeypatch.setattr(alone, "_late", {})
     with pytest.raises(BagwiseError, match="No shard replied within"):
@@ -327,7 +327,7 @@ def test_gradients_are_summed_where_the_bags_are(data, monkeypatch):
         theirs, _ = here._held.objective(here.model, here._ledger, np.empty(0, int))
         assert isinstance(ours, SpreadObjective)
         for branches, weights in ((2, np.zeros_like(here.model.weights_)), (8, here.model.weights_)):
-            monkeypatch.setattr(wire, "BRANCHES", branches)
+            monkeypatch.setattr(messages, "BRANCHES", branches)
             value, gradient = ours(weights)
             assert value == pytest.approx(theirs(weights)[0], rel=1e-12)
             np.testing.assert_allclose(gradient, theirs(weights)[1], rtol=1e-9, atol=1e-13)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.project import Project, in_processes
 from tests.project.test_commands import bagwise
 from tests.server.conftest import Served

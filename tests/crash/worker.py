@@ -3,7 +3,7 @@
 import sys
 
 from bagwise import datasets
-from bagwise.kernels.blocks import use_one_thread
+from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.project import Project
 
 if __name__ == "__main__":

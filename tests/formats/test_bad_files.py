@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bagwise import formats
-from bagwise.errors import BagwiseError, FileError
+from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import parquet
 from tests.formats.test_reading import WRITERS
 
@@ -178,7 +178,7 @@ def test_bombs_of_lists_are_not_unpacked(tmp_path, rows):
     path = tmp_path / "lists.parquet"
     list_bomb(path, rows, 300_000_000 // rows)
     program = (
-        "import resource, sys; from bagwise import formats; from bagwise.errors import FileError\n"
+        "import resource, sys; from bagwise import formats; from bagwise.core.errors import FileError\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for read in (formats.read, formats.read_labels, formats.read_table):\n"
         "    try:\n        read(sys.argv[1])\n"

@@ -9,7 +9,7 @@ from usearch.index import Index
 
 from bagwise import formats
 from bagwise.cli import app
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.project import Project
 from tests import made
 

@@ -7,7 +7,7 @@ import pytest
 from bagwise import BagwiseError
 from bagwise.formats import LabelTable
 from bagwise.project import Learning, Project, check
-from bagwise.project import replay as replaying
+from bagwise.project.answers import replay as replaying
 from tests.project.test_commands import bagwise, files, started  # noqa: F401
 from tests.project.test_project import all_is_well, answer_some
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bagwise import datasets
-from bagwise.errors import BagwiseError
-from bagwise.noise import PRIOR_RATE
+from bagwise.core.errors import BagwiseError
+from bagwise.evaluation.noise import PRIOR_RATE
 from bagwise.project import Asking, Learning, Project, Settings, status_of
-from bagwise.project import replay as replaying
+from bagwise.project.answers import replay as replaying
 from bagwise.project.settings import Data
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise

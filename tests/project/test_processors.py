@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagwise.project import check, rankings, replay
+from bagwise.project import check
+from bagwise.project.answers import replay
+from bagwise.project.queue import ranking
 from tests.recorded import SETTINGS, recorded, replayed, weights_of
 from tools.nightly import PROCESSORS
 
@@ -18,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_recorded_project_is_replayed_bit_for_bit(name, tmp_path, monkeypatch):
     monkeypatch.setattr(replay, "REFIT_EVERY", replay.REFIT_EVERY)
-    monkeypatch.setattr(rankings, "PATIENCE", rankings.PATIENCE)
+    monkeypatch.setattr(ranking, "PATIENCE", ranking.PATIENCE)
     rows, weights = recorded(name)
     for number, (row, project) in enumerate(replayed(name, tmp_path / "project")):
         assert row == rows[number]

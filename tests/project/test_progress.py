@@ -8,16 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from bagwise import Bags, metrics
+from bagwise import Bags
 from bagwise.cli._demo import HELD_OUT, make_demo
-from bagwise.errors import BagwiseError, FileError
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.data import metrics
 from bagwise.formats import LabelTable
-from bagwise.project import AlreadyAnswered, Asking, Learning, Project, quality_of, replay, status_of
-from bagwise.project.exporting import EXPORTS, exporter, forms_of
-from bagwise.project.progress import CLOSEST, MOST_POINTS, ProgressOf, estimated, places_up_to, rare_of
-from bagwise.project.quality import kept_quality
-from bagwise.project.reviewing import Wanted, beliefs, history
-from bagwise.project.truth import write_truth
+from bagwise.project import AlreadyAnswered, Asking, Learning, Project, quality_of, status_of
+from bagwise.project.answers import replay
+from bagwise.project.reports.exports import EXPORTS, exporter, forms_of
+from bagwise.project.reports.progress import CLOSEST, MOST_POINTS, ProgressOf, estimated, places_up_to, rare_of
+from bagwise.project.reports.quality import kept_quality
+from bagwise.project.reports.review import Wanted, beliefs, history
+from bagwise.project.reports.truth import write_truth
 
 TARGET = 0.9
 
@@ -71,7 +73,7 @@ def test_what_was_estimated_on_the_way_stays_in_the_curve(project, say, monkeypa
         quality_of(project)
     assert [point.answers for point in quality_of(project).history] == [15, 30, 45]
     assert kept_quality(project) == quality_of(project)
-    monkeypatch.setattr("bagwise.project.quality.MOST_KEPT", 2)
+    monkeypatch.setattr("bagwise.project.reports.quality.MOST_KEPT", 2)
     answer_some(project, say, 15)
     assert [point.answers for point in quality_of(project).history] == [15, 45, 50, 60]
 
@@ -112,7 +114,7 @@ def test_the_truth_is_that_of_a_replay_and_the_same_after_a_restart(with_truth, 
 
 
 def test_the_truth_catches_up_in_parts_and_misses_no_point(with_truth, say, monkeypatch):
-    monkeypatch.setattr("bagwise.project.truth.LEARNED_AT_ONCE", 7)
+    monkeypatch.setattr("bagwise.project.reports.truth.LEARNED_AT_ONCE", 7)
     answer_some(with_truth, say, 15)
     progress = ProgressOf(with_truth)
     assert [point.truth is None for point in progress.now(TARGET).curve] == [False, True, True]

@@ -7,10 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable
-from bagwise.project import AlreadyAnswered, Asking, Learning, Project, check, status_of, store
-from bagwise.project import replay as replaying
+from bagwise.project import AlreadyAnswered, Asking, Learning, Project, check, status_of
+from bagwise.project.answers import replay as replaying
+from bagwise.project.storage import queries
 from tests.conftest import source_of
 
 
@@ -172,8 +173,8 @@ def test_a_leased_question_is_nobody_elses_until_it_runs_out(make_project, monke
     (anns,) = project.ask("ann")
     (bobs,) = project.ask("bob")
     assert (anns.bag, anns.label_class) != (bobs.bag, bobs.label_class)
-    original = store.clock
-    monkeypatch.setattr(store, "clock", lambda connection: original(connection) + 101)
+    original = queries.clock
+    monkeypatch.setattr(queries, "clock", lambda connection: original(connection) + 101)
     (cecils,) = project.ask("cecil")
     assert (cecils.bag, cecils.label_class) == (anns.bag, anns.label_class)
     project.answer(anns.key, "ann", "present")
@@ -364,8 +365,8 @@ def test_leases_go_by_the_clock_of_the_server(postgres_server, tmp_path, synthet
 def test_a_correction_takes_the_place_of_what_it_replaces(make_project, monkeypatch):
     project = make_project(asking=Asking(lease_seconds=100))
     (anns,) = project.ask("ann")
-    original = store.clock
-    monkeypatch.setattr(store, "clock", lambda connection: original(connection) + 101)
+    original = queries.clock
+    monkeypatch.setattr(queries, "clock", lambda connection: original(connection) + 101)
     (bobs,) = project.ask("bob")
     first = project.answer(anns.key, "ann", "present")
     project.answer(bobs.key, "bob", "present")

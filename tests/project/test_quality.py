@@ -5,8 +5,9 @@ from typer.testing import CliRunner
 
 from bagwise import BagwiseError
 from bagwise.cli import app
-from bagwise.project import Project, estimating, quality_of
-from bagwise.project.quality import FILE, grid
+from bagwise.project import Project, quality_of
+from bagwise.project.reports import quality_process
+from bagwise.project.reports.quality import FILE, grid
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_the_same_answers_give_the_same_report_with_and_without_the_file(answere
 
 def test_what_was_estimated_before_is_looked_up(answered, monkeypatch):
     first = quality_of(answered)
-    monkeypatch.setattr("bagwise.project.quality.quality.crossfit", lambda *_: pytest.fail("estimated again"))
+    monkeypatch.setattr("bagwise.project.reports.quality.quality.crossfit", lambda *_: pytest.fail("estimated again"))
     assert quality_of(answered) == first
 
 
@@ -47,7 +48,7 @@ def test_a_new_answer_gives_a_new_report(answered, say):
 
 
 def test_a_large_project_keeps_only_what_it_estimated_on_the_way(answered, say, monkeypatch):
-    monkeypatch.setattr("bagwise.project.quality.CHEAP", 0)
+    monkeypatch.setattr("bagwise.project.reports.quality.CHEAP", 0)
     assert [point.answers for point in quality_of(answered).history] == [70]
     (asked,) = answered.ask("ann")
     answered.answer(asked.key, "ann", say(asked))
@@ -104,11 +105,11 @@ def test_settings_of_stopping_are_read_and_refused(answered):
 def test_an_estimate_that_knows_everything_is_not_made_again(project, say, monkeypatch):
     """A script that asks for the quality again and again would start a process each time."""
     started = []
-    begin = estimating.subprocess.Popen
+    begin = quality_process.subprocess.Popen
     monkeypatch.setattr(
-        estimating.subprocess, "Popen", lambda *given, **said: started.append(given) or begin(*given, **said)
+        quality_process.subprocess, "Popen", lambda *given, **said: started.append(given) or begin(*given, **said)
     )
-    beside = estimating.Estimating(project)
+    beside = quality_process.Estimating(project)
     first = beside.now()
     assert beside.now() == first
     assert len(started) == 1

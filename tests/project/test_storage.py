@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from sqlalchemy import inspect, text
 
-from bagwise.errors import BagwiseError
-from bagwise.media import Files
+from bagwise.core.errors import BagwiseError
+from bagwise.ingest.media import Files
 from bagwise.project import Media, Project
-from bagwise.project import database as databases
-from bagwise.project.database import Database
+from bagwise.project.storage import database as databases
+from bagwise.project.storage.database import Database
 from tests import machine, made
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
@@ -259,7 +259,7 @@ def test_a_second_project_leaves_the_first_one_of_a_database_alone(postgres_serv
 def test_of_projects_begun_together_in_one_database_one_is_made(postgres_server, tmp_path, synthetic):
     address = postgres_server.new_database()
     program = (
-        "import sys; from bagwise import datasets; from bagwise.errors import BagwiseError;"
+        "import sys; from bagwise import datasets; from bagwise.core.errors import BagwiseError;"
         "from bagwise.project import Project; from tests.conftest import source_of;"
         "data = datasets.load('synthetic').select(range(60)); print('ready', flush=True); sys.stdin.readline()\n"
         "try:\n    Project.create(sys.argv[1], source_of(data), classes=['a', 'b'], database=sys.argv[2]).close()\n"

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from sqlalchemy import inspect, text
 
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.formats import Source
-from bagwise.learner import ActiveLearner
+from bagwise.learning.learner import ActiveLearner
 from bagwise.project import Project, check
-from bagwise.project import database as databases
-from bagwise.project.database import Database
-from bagwise.project.schema import VERSION, metadata
+from bagwise.project.storage import database as databases
+from bagwise.project.storage.database import Database
+from bagwise.project.storage.schema import VERSION, metadata
 from tests.conftest import source_of
 from tests.project.test_project import all_is_well, answer_some
 

@@ -7,8 +7,8 @@ import polars as pl
 
 from bagwise import MIMLClassifier
 from bagwise.project import Learning, Project, Settings, check, tune
+from tests.model.test_tuning import rings
 from tests.project.test_commands import bagwise
-from tests.test_choosing import rings
 
 
 def made(folder, count):

@@ -15,8 +15,8 @@ from hypothesis import strategies as some
 from bagwise import BagwiseError
 from bagwise.formats import LabelTable
 from bagwise.project import Asking, Learning, Project, answer_whole, check, undo_whole
-from bagwise.project import replay as replaying
-from bagwise.project.roles import owner_of
+from bagwise.project.access.roles import owner_of
+from bagwise.project.answers import replay as replaying
 from tests.conftest import source_of
 from tests.oracles.answers import Refused, Rules
 

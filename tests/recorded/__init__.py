@@ -16,7 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.formats import Source
-from bagwise.project import Asking, Learning, Project, rankings, replay
+from bagwise.project import Asking, Learning, Project
+from bagwise.project.answers import replay
+from bagwise.project.queue import ranking
 
 FOLDER = Path(__file__).parent
 BAGS = FOLDER / "bags.npz"
@@ -49,7 +51,7 @@ def make_bags() -> None:
 
 def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
     """What happens, one thing after the other, as rows of the record, and the project after it."""
-    replay.REFIT_EVERY, rankings.PATIENCE = TURNING_POINT, 600.0
+    replay.REFIT_EVERY, ranking.PATIENCE = TURNING_POINT, 600.0
     with np.load(BAGS) as file:
         instances, offsets, truth = file["instances"], file["offsets"], file["truth"]
     bags = np.split(instances, offsets[1:-1])

@@ -6,7 +6,8 @@ from sqlalchemy import delete, text, update
 
 from bagwise.cli._demo import make_demo
 from bagwise.formats import LabelTable
-from bagwise.project import Invitations, Project, check, schema
+from bagwise.project import Invitations, Project, check
+from bagwise.project.storage import schema
 from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
 

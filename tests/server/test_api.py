@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from bagwise.cli.labelling import serve
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.project import Invitations
 from bagwise.server import Site, application, refuse_strangers, refuse_taken_port
 

@@ -6,7 +6,8 @@ import sys
 import pytest
 from fastapi.testclient import TestClient
 
-from bagwise.project import Asking, Project, TrainerStopped, rankings
+from bagwise.project import Asking, Project, TrainerStopped
+from bagwise.project.queue import ranking
 from bagwise.server import application
 from tests.conftest import source_of
 
@@ -108,7 +109,7 @@ def folder(tmp_path, synthetic):
 
 
 def test_a_trainer_that_ended_asks_to_try_again(folder, monkeypatch):
-    monkeypatch.setattr("bagwise.project.apart.REST_AFTER_A_CRASH", 0.0)
+    monkeypatch.setattr("bagwise.project.training.trainer_process.REST_AFTER_A_CRASH", 0.0)
     with (
         Project.open(folder, apart=True) as served,
         TestClient(application(served, "ann"), base_url=HERE) as client,
@@ -134,8 +135,8 @@ def test_a_trainer_that_ended_asks_to_try_again(folder, monkeypatch):
 
 def test_a_trainer_that_ends_again_and_again_lets_nobody_wait_for_ever(folder, monkeypatch):
     """What was published before is good enough for questions; whoever needs a newer model is told to try again."""
-    monkeypatch.setattr("bagwise.project.apart.REST_AFTER_A_CRASH", 0.0)
-    monkeypatch.setattr(rankings, "PATIENCE", 0.01)
+    monkeypatch.setattr("bagwise.project.training.trainer_process.REST_AFTER_A_CRASH", 0.0)
+    monkeypatch.setattr(ranking, "PATIENCE", 0.01)
     with (
         Project.open(folder, apart=True) as served,
         TestClient(application(served, "ann"), base_url=HERE) as client,

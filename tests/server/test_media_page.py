@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from bagwise import formats
-from bagwise.project import Project, store
+from bagwise.project import Project
+from bagwise.project.storage import queries
 from tests import made
 from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
@@ -48,7 +49,7 @@ def places_of(server, page):
     """The places of the bag that is shown, and which of them made the model ask."""
     with server.project.database.reading() as connection:
         key = page.locator("body").get_attribute("data-shown")
-        lease = store.leases_with(connection, [key])[key]
+        lease = queries.leases_with(connection, [key])[key]
     return server.project.medium(lease.bag).places, lease.evidence
 
 

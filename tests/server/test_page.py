@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from bagwise.metrics import average_precision
+from bagwise.data.metrics import average_precision
 from bagwise.project import Project, check
 from tests.conftest import LONGEST, source_of
 from tests.server.conftest import Running

@@ -8,7 +8,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from bagwise.cli import app
-from bagwise.cutting import _workers
+from bagwise.ingest import worker_pool
 from tests import made
 from tests.server.conftest import Running
 from tests.server.test_media_page import answer_until, opened, places_of, shown
@@ -16,7 +16,7 @@ from tests.server.test_media_page import answer_until, opened, places_of, shown
 
 @pytest.fixture
 def serve(tmp_path, monkeypatch):
-    monkeypatch.setattr(_workers, "cores", lambda: 1)
+    monkeypatch.setattr(worker_pool, "cores", lambda: 1)
     servers = []
 
     def start(classes):

@@ -5,7 +5,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from bagwise.model import MIMLClassifier
-from bagwise.project.exporting import EXPORTS, forms_of
+from bagwise.project.reports.exports import EXPORTS, forms_of
 from bagwise.server import application
 from tests.server.test_page import wait_for_events
 

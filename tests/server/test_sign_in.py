@@ -9,10 +9,11 @@ from typer.testing import CliRunner
 
 from bagwise.cli import app
 from bagwise.cli._demo import make_demo
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.project import Invitations, NotSignedIn, Project, participants
-from bagwise.server import Site, application
-from bagwise.server.parts import cookie_of
+from bagwise.project.storage import queries
+from bagwise.server import Site, application, rate_limit
+from bagwise.server.dependencies import cookie_of
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
 
@@ -83,13 +84,12 @@ def test_every_route_asks_who_calls(client, people):
 
 
 def test_expired_revoked_and_forged_tokens(client, people, project, monkeypatch):
-    from bagwise.project import store
 
     token = people.invite("bea", days=2)
     client.post("/api/sign-in", json={"token": token})
     assert client.get("/api/me").json()["name"] == "bea"
-    clock = store.clock
-    monkeypatch.setattr(store, "clock", lambda connection: clock(connection) + 3 * 24 * 3600)
+    clock = queries.clock
+    monkeypatch.setattr(queries, "clock", lambda connection: clock(connection) + 3 * 24 * 3600)
     assert client.get("/api/me", headers=bearer(token)).status_code == 401
     assert client.get("/api/me").status_code == 401, "a session ends with its invitation"
     assert client.post("/api/sign-in", json={"token": token}).json()["detail"].startswith("This token has run out")
@@ -110,12 +110,11 @@ def test_expired_revoked_and_forged_tokens(client, people, project, monkeypatch)
 
 
 def test_a_session_ends_by_itself(people, monkeypatch):
-    from bagwise.project import store
 
     session = people.sign_in(people.invite("bea"))
     assert people.with_session(session) == "bea"
-    clock = store.clock
-    monkeypatch.setattr(store, "clock", lambda connection: clock(connection) + 31 * 24 * 3600)
+    clock = queries.clock
+    monkeypatch.setattr(queries, "clock", lambda connection: clock(connection) + 31 * 24 * 3600)
     assert people.with_session(session) is None
 
 
@@ -133,15 +132,14 @@ def test_forged_sessions(client, people, project):
 
 
 def test_guessing_is_slowed_and_a_right_token_always_gets_in(project, people, monkeypatch):
-    from bagwise.server import patience
 
     token = people.invite("bea")
     with TestClient(application(project, "ann"), base_url=HERE) as client:
-        for guess in range(patience.WRONG_TOKENS):
+        for guess in range(rate_limit.WRONG_TOKENS):
             assert client.post("/api/sign-in", json={"token": f"guess {guess}"}).status_code == 401
         slowed = client.post("/api/sign-in", json={"token": "one more"})
         assert slowed.status_code == 429
-        assert int(slowed.headers["retry-after"]) == patience.SECONDS
+        assert int(slowed.headers["retry-after"]) == rate_limit.SECONDS
         assert client.get("/api/me", headers=bearer("another")).status_code == 429
         assert client.get("/api/me", headers=bearer(token)).status_code == 200
         assert client.post("/api/sign-in", json={"token": token}).status_code == 200
@@ -151,10 +149,9 @@ def test_guessing_is_slowed_and_a_right_token_always_gets_in(project, people, mo
 
 def test_one_wrong_token_again_and_again_is_only_that_token(client, people):
     """A script that goes on with a token that has run out does not speak for others at its address."""
-    from bagwise.server import patience
 
     people.invite("bea")
-    for _ in range(patience.WRONG_TOKENS):
+    for _ in range(rate_limit.WRONG_TOKENS):
         assert client.get("/api/me", headers=bearer("old")).status_code == 401
     for _ in range(3):
         assert client.get("/api/me", headers=bearer("old")).status_code == 429
@@ -207,12 +204,11 @@ def test_a_proxy_is_a_number_or_a_network(proxy):
 
 
 def test_patience_forgets_addresses_rather_than_grow():
-    from bagwise.server import patience
 
-    one = patience.Patience()
-    for number in range(patience.ADDRESSES + 50):
+    one = rate_limit.Patience()
+    for number in range(rate_limit.ADDRESSES + 50):
         one.failed(str(number), "wrong")
-    assert len(one._failed) == patience.ADDRESSES
+    assert len(one._failed) == rate_limit.ADDRESSES
 
 
 def test_secrets_are_only_hashes_on_disk_and_never_in_a_log(make_project, caplog, capfd):

@@ -9,7 +9,7 @@ import httpx2 as httpx
 import pytest
 from sqlalchemy import text
 
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.project import Project
 from tests import machine
 from tests.conftest import source_of

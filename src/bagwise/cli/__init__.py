@@ -3,7 +3,7 @@
 import sys
 
 from bagwise.cli._app import app, errors, printable
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 
 __all__ = ["app", "main"]
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
-from bagwise import extras
 from bagwise.cli._commands import COMMANDS, Entry
+from bagwise.core import extras
 
 
 class Deferred(TyperCommand):

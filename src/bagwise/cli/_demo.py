@@ -7,7 +7,7 @@ import numpy as np
 from bagwise import datasets
 from bagwise.formats import Source
 from bagwise.project import Display, Learning, Project
-from bagwise.project.truth import write_truth
+from bagwise.project.reports.truth import write_truth
 
 HELD_OUT = 80
 

@@ -8,9 +8,9 @@ import typer
 from rich.markup import escape
 
 from bagwise.cli._app import console, progress_bar, say
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable
-from bagwise.parts import PartedBags
+from bagwise.partitions import PartedBags
 from bagwise.project import Each, Media, Project, Tables, in_processes
 
 Count = Annotated[
@@ -31,7 +31,7 @@ def workers(cluster: str) -> Each:
     """Processes of this machine, or the tasks of a cluster."""
     if not cluster:
         return in_processes
-    from bagwise.cluster.partitioning import OnCluster
+    from bagwise.cluster.tasks import OnCluster
 
     return OnCluster(cluster)
 

@@ -11,10 +11,10 @@ from rich.markup import escape
 
 from bagwise import formats
 from bagwise.cli._app import console, progress_bar
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
+from bagwise.evaluation.noise import Rate
 from bagwise.formats import LabelTable, Source
-from bagwise.media import Files, Places, Spans
-from bagwise.noise import Rate
+from bagwise.ingest.media import Files, Places, Spans
 from bagwise.project import Event, Media, Project
 
 INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder of recordings, pictures or documents."

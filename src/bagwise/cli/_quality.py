@@ -4,9 +4,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli._app import console, say
+from bagwise.evaluation import Interval
+from bagwise.evaluation.forecast import Forecast
 from bagwise.project import Report
-from bagwise.quality import Interval
-from bagwise.quality.forecast import Forecast
 
 
 def show_quality(report: Report) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from bagwise.cli._app import progress_bar
-from bagwise.experiments.runner import Specification, finished, run_all
+from bagwise.research.experiments.runner import Specification, finished, run_all
 
 
 def run(

@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from bagwise import bench as suites
-from bagwise.bench import Document, Report
-from bagwise.bench._comparing import changes, keep
-from bagwise.bench._running import fallen_behind, run
-from bagwise.bench._showing import change_table, chart, table
 from bagwise.cli._app import app, console, errors, say
-from bagwise.errors import BagwiseError
-from bagwise.experiments.curves import save_figure
+from bagwise.core.errors import BagwiseError
+from bagwise.research import bench as suites
+from bagwise.research.bench import Document, Report
+from bagwise.research.bench._comparing import changes, keep
+from bagwise.research.bench._running import fallen_behind, run
+from bagwise.research.bench._showing import change_table, chart, table
+from bagwise.research.experiments.curves import save_figure
 
 
 @app.command()

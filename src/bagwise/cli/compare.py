@@ -10,13 +10,15 @@ import numpy as np
 import polars as pl
 import typer
 
-from bagwise import criteria, datasets, extras
+from bagwise import datasets
 from bagwise.cli._app import app, console
 from bagwise.cli._runs import run
-from bagwise.discovery import choose
-from bagwise.errors import BagwiseError
-from bagwise.experiments import curves, efficiency, efficiency_report, statistics, systems, tables
-from bagwise.experiments.simulation import Simulation
+from bagwise.core import extras
+from bagwise.core.errors import BagwiseError
+from bagwise.core.plugins import choose
+from bagwise.learning import criteria
+from bagwise.research.experiments import curves, efficiency, efficiency_report, statistics, systems, tables
+from bagwise.research.experiments.simulation import Simulation
 
 DEFAULT_COMPARISON = ("widening_uncertainty", "uncertainty", "expected_gradient_length")
 BASELINE = "random"

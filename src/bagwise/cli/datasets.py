@@ -9,7 +9,7 @@ from rich.table import Table
 
 from bagwise import datasets
 from bagwise.cli._app import app, console
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 
 
 @app.command(name="datasets")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from bagwise import extras
 from bagwise.cli._app import app, console
+from bagwise.core import extras
 
 DEMO_FOLDS = 4
 DEMO_INITIAL = 3
@@ -36,8 +36,8 @@ def demo(
 
 def _simulate(answers: int, seeds: int, out: Path) -> None:
     from bagwise.cli._runs import run
-    from bagwise.experiments import curves, statistics, tables
-    from bagwise.experiments.simulation import Simulation
+    from bagwise.research.experiments import curves, statistics, tables
+    from bagwise.research.experiments.simulation import Simulation
 
     console.print(
         f"Strips of handwritten digits, {DEMO_INITIAL} of them labelled. "

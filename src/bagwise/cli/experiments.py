@@ -8,21 +8,17 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from bagwise import criteria, datasets, granularity
+from bagwise import datasets
 from bagwise.cli._app import app, console
 from bagwise.cli._cluster import Cluster, join
 from bagwise.cli._runs import run
-from bagwise.discovery import choose
-from bagwise.experiments import (
-    claims,
-    curves,
-    report,
-    reproduction,
-    tables,
-    timing,
-)
-from bagwise.experiments.simulation import REPORTED, Simulation
+from bagwise.core.plugins import choose
+from bagwise.learning import criteria, granularity
 from bagwise.model import solvers
+from bagwise.research.experiments import curves, tables
+from bagwise.research.experiments.simulation import REPORTED, Simulation
+from bagwise.research.reproduction import claims, report, timing
+from bagwise.research.reproduction import plan as reproduction
 
 
 @app.command()

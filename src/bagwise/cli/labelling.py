@@ -20,10 +20,10 @@ from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught, saved_in_words, undone_in_words
-from bagwise.cli._whole import checked, show_whole, with_keys
-from bagwise.errors import BagwiseError
+from bagwise.cli._whole_bag import checked, show_whole, with_keys
+from bagwise.core.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, Invitations, Project, WholeBag, answer_whole, undo_whole, whole_bags
-from bagwise.project.reviewing import bag_named, position_of
+from bagwise.project.reports.review import bag_named, position_of
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
 SHOWN_FEATURES = 8

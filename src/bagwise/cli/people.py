@@ -10,9 +10,9 @@ from rich.table import Table
 
 from bagwise.cli._app import app, console, say
 from bagwise.cli._projects import AsJson, At, Folder
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.project import Invitations, Project
-from bagwise.project.invitations import DEFAULT_DAYS, MOST_DAYS
+from bagwise.project.access.invitations import DEFAULT_DAYS, MOST_DAYS
 
 
 @app.command()

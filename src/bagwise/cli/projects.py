@@ -13,6 +13,14 @@ from bagwise import project as projects
 from bagwise.cli import _partition as parts
 from bagwise.cli._app import app, console, errors, progress_bar, say
 from bagwise.cli._cluster import Cluster
+from bagwise.cli._folders import (
+    Raw,
+    add_from_folder,
+    is_raw,
+    made_from_folder,
+    refuse_options_of_folders,
+    refuse_options_of_tables,
+)
 from bagwise.cli._projects import (
     AsJson,
     BagColumn,
@@ -37,20 +45,12 @@ from bagwise.cli._projects import (
     read_media,
 )
 from bagwise.cli._quality import show_quality
-from bagwise.cli._raw import (
-    Raw,
-    add_from_folder,
-    is_raw,
-    made_from_folder,
-    refuse_options_of_folders,
-    refuse_options_of_tables,
-)
-from bagwise.criteria import available as available_criteria
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
+from bagwise.evaluation.noise import Rate
+from bagwise.learning.criteria import available as available_criteria
 from bagwise.model import solvers
-from bagwise.noise import Rate
 from bagwise.project import Asking, Learning, Project
-from bagwise.project.media import bags_with_a_file
+from bagwise.project.imports.media import bags_with_a_file
 
 
 @app.command()

@@ -12,22 +12,16 @@ from rich.table import Table
 
 from bagwise import formats
 from bagwise import project as projects
-from bagwise.bags import Bags
 from bagwise.cli._app import app, console, say
-from bagwise.cli._projects import (
-    BagColumn,
-    Embed,
-    Folder,
-    SourceFile,
-    open_taught,
-)
-from bagwise.cli._raw import read_instances_or_cut
-from bagwise.errors import BagwiseError, FileError
+from bagwise.cli._folders import read_instances_or_cut
+from bagwise.cli._projects import BagColumn, Embed, Folder, SourceFile, open_taught
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.data.bags import Bags
+from bagwise.evaluation.thresholds import EXPECTED
 from bagwise.formats import Source
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import Project
-from bagwise.project.exporting import EXPORTS, exporter
-from bagwise.quality.decisions import EXPECTED
+from bagwise.project.reports.exports import EXPORTS, exporter
 
 
 @app.command()

@@ -3,11 +3,11 @@
 try:
     import ray  # noqa: F401
 except ImportError:
-    from bagwise.errors import BagwiseError
+    from bagwise.core.errors import BagwiseError
 
     raise BagwiseError("A cluster needs Ray: pip install 'bagwise[cluster]'.") from None
 
-from bagwise.cluster.connecting import connect
-from bagwise.cluster.pool import ClusterPool
+from bagwise.cluster.connection import connect
+from bagwise.cluster.ray_pool import ClusterPool
 
 __all__ = ["ClusterPool", "connect"]

@@ -13,21 +13,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bagwise import scouting
-from bagwise.bags import Bags
-from bagwise.errors import BagwiseError
-from bagwise.granularity import Choice
-from bagwise.holding import Manner, Place, Want, selection_on
+from bagwise.core.errors import BagwiseError
+from bagwise.data.bags import Bags
+from bagwise.data.label_store import Ledger, Told, Totals
+from bagwise.data.labels import Labels
 from bagwise.kernels import Array
-from bagwise.kernels.blocks import use_threads
-from bagwise.labels import Labels
-from bagwise.ledger import Ledger, Told, Totals
+from bagwise.kernels.arithmetic.blocks import use_threads
+from bagwise.learning import class_discovery
+from bagwise.learning.class_discovery import Landmarks
+from bagwise.learning.granularity import Choice
+from bagwise.learning.pool import Manner, Place, Want, selection_on
 from bagwise.model import MIMLClassifier, Pool
 from bagwise.model.features import largest_of, sums_of
 from bagwise.model.objective import Counts
 from bagwise.model.solvers import State
-from bagwise.parts import Part, Parts
-from bagwise.scouting import Landmarks
+from bagwise.partitions import Part, Parts
 
 MOST_ROWS_SENT = 1 << 16
 """Bytes of instances that go along with candidates, so that an answer can be learned without asking for them."""
@@ -262,7 +262,7 @@ class Shard:
     def sample(self) -> Array:
         """Its part of an even sample of all instances."""
         assert self._setting is not None
-        return scouting.sample(self._place.instances, self._setting.first_row, self._setting.all_rows)
+        return class_discovery.sample(self._place.instances, self._setting.first_row, self._setting.all_rows)
 
     def choose(self, asked: Asked) -> Found:
         """The best questions among its bags."""
@@ -281,7 +281,7 @@ class Shard:
         assert self._setting.landmarks is not None
         assert is_class is not None
         clusters = self._place.clusters(self._setting.landmarks)
-        return scouting.scores(clusters, is_class, scouting.unfound(pool.totals))
+        return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.totals))
 
     def _first_rows(self, choices: list[list[Choice]]) -> dict[int, Array]:
         rows: dict[int, Array] = {}

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from bagwise import formats
+from bagwise.core.errors import FileError
+from bagwise.core.plugins import choose, discover
 from bagwise.datasets._types import Dataset
-from bagwise.discovery import choose, discover
-from bagwise.errors import FileError
 
 FEWEST_BAGS = 20
 

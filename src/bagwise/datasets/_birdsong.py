@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
 from bagwise.datasets._types import Dataset, file_of_data_folder
-from bagwise.labels import Labels
 
 
 def load_hja(name: str, identified_only: bool) -> Dataset:

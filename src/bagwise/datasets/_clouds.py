@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 from bagwise.datasets._types import Dataset, union_of_instances
 from bagwise.kernels import Array
 

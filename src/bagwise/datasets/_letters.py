@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 from bagwise.datasets._types import Dataset, file_of_package, union_of_instances
 from bagwise.kernels import Array
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
 from bagwise.kernels import Array
-from bagwise.labels import Labels
 
 DATA_FOLDER = "BAGWISE_DATA"
 

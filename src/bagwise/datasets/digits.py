@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
-from bagwise.bags import Bags
+from bagwise.data.bags import Bags
 from bagwise.datasets._types import Dataset, union_of_instances
 
 DESCRIPTION = "strips of 3 to 6 handwritten digits (scikit-learn)"

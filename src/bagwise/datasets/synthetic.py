@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.format import open_memmap
 
-from bagwise.bags import Bags
+from bagwise.core.errors import BagwiseError
+from bagwise.data.bags import Bags
 from bagwise.datasets._types import Dataset, union_of_instances
-from bagwise.errors import BagwiseError
 
 DESCRIPTION = "drawn from the model itself, any size"
 ROWS_AT_A_TIME = 1 << 16

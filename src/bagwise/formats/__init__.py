@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from bagwise.discovery import choose, discover
-from bagwise.errors import BagwiseError, FileError
-from bagwise.extras import require
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.core.extras import require
+from bagwise.core.plugins import choose, discover
 from bagwise.formats._spreadsheet import marked, marked_frame
 from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, Source, Table, as_labels
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat, whosmat
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._types import ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE, numbered
 from bagwise.kernels import Array
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._types import LabelTable, Place, PredictionTable, label_value, refuse_repeated
 from bagwise.kernels import Array
 

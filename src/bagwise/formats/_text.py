@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._types import MOST_COLUMNS, refuse_repeated
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from bagwise.bags import Bags
-from bagwise.errors import BagwiseError, FileError
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
 from bagwise.kernels import Array
-from bagwise.labels import Labels
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._text import looks_like_text
 from bagwise.formats._types import MOST_COLUMNS, LabelTable, Source, label_value, refuse_repeated
 from bagwise.kernels import Array

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._types import Source
 from bagwise.kernels import Array
 

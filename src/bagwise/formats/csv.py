@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats import perch, raven
 from bagwise.formats._spreadsheet import marked_frame, unmarked, unmarked_series
 from bagwise.formats._table import (

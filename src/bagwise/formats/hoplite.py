@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.errors import BagwiseError, FileError
+from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats._types import Source
 from bagwise.kernels import Array
 

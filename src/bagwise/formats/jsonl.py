@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._text import looks_like_text
 from bagwise.formats._types import LabelTable, PredictionTable, Source, label_value
 from bagwise.kernels import Array

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._text import looks_like_text
 from bagwise.formats._types import LabelTable, PredictionTable
 

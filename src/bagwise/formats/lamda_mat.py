@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._matlab import cell, class_names, is_matlab, load, variables
 from bagwise.formats._types import LabelTable, Source, label_matrix, numbered
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._types import (
     ALWAYS_ALLOWED,
     MOST_BYTES_PER_BYTE,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats import _parquet_footer as footer
 from bagwise.formats._table import (
     BagIds,

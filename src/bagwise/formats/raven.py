@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bagwise.errors import FileError
+from bagwise.core.errors import FileError
 from bagwise.formats._text import TextTable, header_of
 from bagwise.formats._types import LabelTable
 from bagwise.formats.perch import NAMES, TYPES

@@ -1,13 +1,13 @@
 """Arrays in, arrays out. Nothing here knows a bag from a batch; nothing here imports from above."""
 
-from bagwise.kernels.blocks import gather
-from bagwise.kernels.compile import Array
-from bagwise.kernels.gradient import log_likelihood_and_gradient
-from bagwise.kernels.gradient_length import absent_gradients, gradient_lengths
-from bagwise.kernels.instances import Instances
-from bagwise.kernels.keyed import key_of, keyed_grid, keyed_uniform, mix
-from bagwise.kernels.presence import bag_probabilities, instance_probabilities
-from bagwise.kernels.sgd import EVERY_KNOWN_CLASS, sgd_steps
+from bagwise.kernels.arithmetic.blocks import gather
+from bagwise.kernels.arithmetic.compile import Array
+from bagwise.kernels.arithmetic.hashed_random import key_of, keyed_grid, keyed_uniform, mix
+from bagwise.kernels.cpu.gradient import log_likelihood_and_gradient
+from bagwise.kernels.cpu.gradient_length import absent_gradients, gradient_lengths
+from bagwise.kernels.cpu.instances import Instances
+from bagwise.kernels.cpu.presence import bag_probabilities, instance_probabilities
+from bagwise.kernels.cpu.sgd import EVERY_KNOWN_CLASS, sgd_steps
 
 __all__ = [
     "EVERY_KNOWN_CLASS",

@@ -1,8 +1,8 @@
 """The model: its objective, its solvers, and the classifier that people use."""
 
-from bagwise.model.choosing import Trial, choose_settings
 from bagwise.model.classifier import MIMLClassifier
-from bagwise.model.held_out import out_of_fold
-from bagwise.model.pool import Pool, Scorer
+from bagwise.model.cross_validation import out_of_fold
+from bagwise.model.scored_pool import Pool, Scorer
+from bagwise.model.tuning import Trial, choose_settings
 
 __all__ = ["MIMLClassifier", "Pool", "Scorer", "Trial", "choose_settings", "out_of_fold"]

@@ -10,16 +10,16 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise.bags import Bags
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
+from bagwise.data.metrics import THRESHOLD, bag_accuracy
 from bagwise.kernels import Array, Instances
-from bagwise.kernels.blocks import single_threaded_blas
-from bagwise.labels import Labels
-from bagwise.metrics import THRESHOLD, bag_accuracy
+from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.model import persistence, solvers
 from bagwise.model.features import STANDARDISE, Spread, fit_transformer, instances_of
 from bagwise.model.objective import Counts, Objective
-from bagwise.model.pool import Pool, Scorer
+from bagwise.model.scored_pool import Pool, Scorer
 from bagwise.model.solvers import Settings, State
 
 DEFAULT_PRIOR = 1.0

@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from bagwise.bags import Bags
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
+from bagwise.data.bags import Bags
 from bagwise.kernels import Array, Instances
-from bagwise.kernels.exact import add_rows, splitters, total
-from bagwise.kernels.product import precise
+from bagwise.kernels.arithmetic.exact_sums import add_rows, splitters, total
+from bagwise.kernels.arithmetic.product import precise
 from bagwise.model.nystroem import NystroemMap
 
 STANDARDISE = "standardise"

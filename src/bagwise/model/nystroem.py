@@ -16,10 +16,10 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 from bagwise.kernels import Array
-from bagwise.kernels.cholesky import inverse_of_lower, pivoted_cholesky
-from bagwise.kernels.clustering import ROWS_AT_A_TIME, squared_distances
-from bagwise.kernels.elementary import exp
-from bagwise.kernels.product import Linear
+from bagwise.kernels.arithmetic.cholesky import inverse_of_lower, pivoted_cholesky
+from bagwise.kernels.arithmetic.clustering import ROWS_AT_A_TIME, squared_distances
+from bagwise.kernels.arithmetic.elementary import exp
+from bagwise.kernels.arithmetic.product import Linear
 
 LANDMARKS = 300
 EXPLAINED = 1e-8

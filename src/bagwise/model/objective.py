@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
+from bagwise.data.labels import Labels
 from bagwise.kernels import Array, Instances, log_likelihood_and_gradient
-from bagwise.kernels.elementary import log
-from bagwise.kernels.sums import inner
-from bagwise.labels import Labels
+from bagwise.kernels.arithmetic.elementary import log
+from bagwise.kernels.arithmetic.sums import inner
 
 MOST_POSITIVES_TOGETHER = 14
 

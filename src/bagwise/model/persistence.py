@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from bagwise.errors import BagwiseError, FileError
+from bagwise.core.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 
 FORMAT = "bagwise-model"

@@ -1,25 +1,25 @@
 """A labelling project on disk: instances, answers as events, leases, and a learner that is a replay of the answers."""
 
-from bagwise.project.changing import Replaced
-from bagwise.project.checking import check
-from bagwise.project.database import DatabaseError
-from bagwise.project.deciding import decide
-from bagwise.project.events import ANSWERS, Event
-from bagwise.project.handing import Asked, Asker, NoQuestion
-from bagwise.project.importing_tables import Tables
-from bagwise.project.invitations import Invitation, Invitations, NotSignedIn
-from bagwise.project.media import Kept, Media
-from bagwise.project.participation import Participation, participants
+from bagwise.project.access.invitations import Invitation, Invitations, NotSignedIn
+from bagwise.project.access.roles import NotAllowed
+from bagwise.project.answers.answers import AlreadyAnswered, Said
+from bagwise.project.answers.corrections import Replaced
+from bagwise.project.answers.events import ANSWERS, Event
+from bagwise.project.answers.whole_bag import WholeBag, answer_whole, seconds_of, undo_whole, whole_bags
+from bagwise.project.imports.media import Kept, Media
+from bagwise.project.imports.table_import import Tables
+from bagwise.project.instances.worker_pool import Each, in_processes
 from bagwise.project.project import Project, predict
-from bagwise.project.quality import Report, quality_of
-from bagwise.project.rankings import TrainerStopped
-from bagwise.project.roles import NotAllowed
-from bagwise.project.saying import AlreadyAnswered, Said
+from bagwise.project.queue.leases import Asked, Asker, NoQuestion
+from bagwise.project.queue.ranking import TrainerStopped
+from bagwise.project.reports.participation import Participation, participants
+from bagwise.project.reports.quality import Report, quality_of
+from bagwise.project.reports.status import Status, status_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
-from bagwise.project.status import Status, status_of
-from bagwise.project.tuning import Tuned, tune
-from bagwise.project.whole import WholeBag, answer_whole, seconds_of, undo_whole, whole_bags
-from bagwise.project.working import Each, in_processes
+from bagwise.project.storage.database import DatabaseError
+from bagwise.project.storage.integrity_check import check
+from bagwise.project.training.thresholds import decide
+from bagwise.project.training.tuning import Tuned, tune
 
 __all__ = [
     "ANSWERS",

@@ -12,34 +12,37 @@ from pathlib import Path
 
 import numpy as np
 
-from bagwise.bags import Bags
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
+from bagwise.data.bags import Bags
 from bagwise.formats import LabelTable, PredictionTable, Source
-from bagwise.learner import ActiveLearner, Memory
+from bagwise.learning.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier, Trial, choose_settings
-from bagwise.project import cutting, parted, replay, store
-from bagwise.project import media as kept
-from bagwise.project.apart import Apart
-from bagwise.project.backup import back_up
-from bagwise.project.changing import Changing, Replaced, replaced
-from bagwise.project.database import Database
-from bagwise.project.events import ANSWER_OF, Event, Pair, Votes
-from bagwise.project.handing import Asked, Asker, Handing
-from bagwise.project.importing import Keep, Progress, alone, import_into, quiet
-from bagwise.project.known import known_of
-from bagwise.project.names import refuse_bad_name
-from bagwise.project.noise import Doubt, People, doubts, examine, labels_of
-from bagwise.project.opening import DATABASE, database_of, fill, upgraded
-from bagwise.project.partitioning import partition
-from bagwise.project.rankings import Ranking, Wait, wait_for
-from bagwise.project.record import Record, Teacher
-from bagwise.project.removal import set_removed
-from bagwise.project.saying import Said, SaidOfBag, Saying, or_refused
+from bagwise.project.access.names import refuse_bad_name
+from bagwise.project.answers import replay
+from bagwise.project.answers.annotator_noise import Doubt, People, doubts, examine, labels_of
+from bagwise.project.answers.answers import Said, SaidOfBag, Saying, or_refused
+from bagwise.project.answers.corrections import Changing, Replaced, replaced
+from bagwise.project.answers.current_labels import known_of
+from bagwise.project.answers.events import ANSWER_OF, Event, Pair, Votes
+from bagwise.project.imports import media as kept
+from bagwise.project.imports import segmentation
+from bagwise.project.imports.importing import Keep, Progress, alone, import_into, quiet
+from bagwise.project.imports.removal import set_removed
+from bagwise.project.instances import partitions
+from bagwise.project.instances.partitioning import partition
+from bagwise.project.instances.worker_pool import Each, in_processes
+from bagwise.project.queue.leases import Asked, Asker, Handing
+from bagwise.project.queue.ranking import Ranking, Wait, wait_for
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
-from bagwise.project.sharing import refuse_unparted
-from bagwise.project.store import Contents
-from bagwise.project.teaching import Teaching
-from bagwise.project.working import Each, in_processes
+from bagwise.project.state import Record, Teacher
+from bagwise.project.storage import queries
+from bagwise.project.storage.backup import back_up
+from bagwise.project.storage.creation import DATABASE, database_of, fill, upgraded
+from bagwise.project.storage.database import Database
+from bagwise.project.storage.queries import Contents
+from bagwise.project.training.cluster_pool import refuse_unparted
+from bagwise.project.training.trainer import Teaching
+from bagwise.project.training.trainer_process import Apart
 
 
 class Project:
@@ -194,7 +197,7 @@ class Project:
         with self._record.lock:
             self.catch_up()
             known, unsure = self._record.counted.known()
-            values = np.where(known == store.UNKNOWN, np.nan, known)
+            values = np.where(known == queries.UNKNOWN, np.nan, known)
             kept_bags = self.contents.kept_bags
             ids = self.contents.ids[kept_bags].tolist()
             return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags])
@@ -247,7 +250,7 @@ class Project:
         model.fit(self.bags, known)
         model.class_names_ = list(self.classes)
         model.feature_names_ = list(self.contents.features)
-        recipe = cutting.recipe_of(self.folder)
+        recipe = segmentation.recipe_of(self.folder)
         model.recipe_ = recipe.as_tree() if recipe is not None else None
         return model
 
@@ -356,7 +359,7 @@ class Project:
         if role not in ("annotator", "adjudicator"):
             raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
         with self._record.lock, self.database.writing() as connection:
-            store.ensure_annotator(connection, annotator, role)
+            queries.ensure_annotator(connection, annotator, role)
         self.catch_up()
 
     def catch_up(self) -> None:
@@ -406,7 +409,7 @@ class Project:
         with self._record.lock:
             partition(self.folder, self.database, count, to, each, progress)
             self._record.load_anew()
-            return parted.place_of(self.folder, self.settings.data)
+            return partitions.place_of(self.folder, self.settings.data)
 
     def backup(self, target: str | Path) -> Path:
         """A complete copy that is a project of its own, its answers in SQLite whatever they are in here."""

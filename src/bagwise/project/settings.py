@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from bagwise import criteria
-from bagwise.errors import BagwiseError, FileError
-from bagwise.granularity import Seconds
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.evaluation.stopping import Goal
+from bagwise.learning import criteria
+from bagwise.learning.granularity import Seconds
 from bagwise.model import solvers
-from bagwise.stopping import Goal
 
 FILE = "bagwise.toml"
 ESTIMATE = "estimate"

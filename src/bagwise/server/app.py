@@ -9,17 +9,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
-from bagwise.errors import BagwiseError
+from bagwise.core.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, DatabaseError, NotAllowed, NotSignedIn, Project, TrainerStopped
-from bagwise.project.progress import ProgressOf
-from bagwise.server import downloads, live, media, people, progress, quality, questions, review
-from bagwise.server.desk import Desk
-from bagwise.server.parts import REFUSED, Replaced, cookie_of
-from bagwise.server.patience import SECONDS, Patience, TooManyTries
-from bagwise.server.safety import Guard, Site
+from bagwise.project.reports.progress import ProgressOf
+from bagwise.server.api import downloads, media, people, progress, quality, questions, review, status
+from bagwise.server.batcher import Desk
+from bagwise.server.dependencies import REFUSED, Replaced, cookie_of
+from bagwise.server.rate_limit import SECONDS, Patience, TooManyTries
+from bagwise.server.security import Guard, Site
 
 STATIC = Path(__file__).parent / "static"
-MODULES = (questions, progress, live, quality, review, downloads, people, media)
+MODULES = (questions, status, progress, quality, review, downloads, people, media)
 CODES = {
     AlreadyAnswered: 409,
     NotAllowed: 403,

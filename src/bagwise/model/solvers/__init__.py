@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from bagwise.discovery import choose, discover
+from bagwise.core.plugins import choose, discover
 from bagwise.kernels import Array
 from bagwise.model.objective import Objective
 

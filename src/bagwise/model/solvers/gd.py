@@ -7,7 +7,7 @@ starts at twice the accepted step.
 import numpy as np
 
 from bagwise.kernels import Array
-from bagwise.kernels.sums import inner
+from bagwise.kernels.arithmetic.sums import inner
 from bagwise.model.objective import Objective
 from bagwise.model.solvers import Record, Settings, State
 

@@ -7,8 +7,8 @@ Frost with all labels that ends 2 % lower than a direct start, and 0.006 higher 
 from dataclasses import replace
 
 from bagwise.kernels import Array
-from bagwise.kernels.minimise import minimise as _minimise_function
-from bagwise.kernels.sums import inner
+from bagwise.kernels.arithmetic.minimise import minimise as _minimise_function
+from bagwise.kernels.arithmetic.sums import inner
 from bagwise.model.objective import Objective
 from bagwise.model.solvers import Record, Settings, State
 

@@ -1,0 +1,1 @@
+"""What every package uses: errors, plug-in discovery, optional dependencies, checksums."""

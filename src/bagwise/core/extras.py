@@ -1,0 +1,23 @@
+"""Optional dependencies: which extra of the package installs which modules, and one sentence where they are missing."""
+
+from importlib.util import find_spec
+
+from bagwise.core.errors import BagwiseError
+
+MODULES = {
+    "app": ("sqlalchemy", "alembic", "fastapi", "uvicorn", "polars"),
+    "figures": ("altair", "vl_convert", "polars"),
+    "tables": ("polars",),
+}
+
+
+def is_installed(extra: str) -> bool:
+    """Whether every module of an extra can be imported; nothing is imported to find out."""
+    return all(find_spec(module) for module in MODULES[extra])
+
+
+def require(extra: str, purpose: str) -> None:
+    """Refuse to go on without an extra; `purpose` begins the sentence, as in "Figures"."""
+    if not is_installed(extra):
+        missing = ", ".join(module for module in MODULES[extra] if not find_spec(module))
+        raise BagwiseError(f"{purpose} need {missing}: install with `pip install 'bagwise[{extra}]'`.")

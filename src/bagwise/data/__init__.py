@@ -1,0 +1,1 @@
+"""Bags, labels and metrics: input is validated here, once, and trusted behind."""

@@ -1,0 +1,222 @@
+"""The ledger: what is known of every pair and what was withdrawn, counted as it changes.
+
+Counting anew would look at every pair of the pool for each question. A `Ledger` has a row for every bag; a
+`SparseLedger` only for bags of which something was told, for pools whose bags lie elsewhere.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bagwise.data.labels import Labels
+from bagwise.kernels import Array
+
+FIRST_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Totals:
+    """About all bags of a pool, however many of them are at hand; `asked`, `known`, `present` count pairs by class."""
+
+    bags: int
+    asked: Array
+    known: Array
+    present: Array
+    complete: int
+    present_in_complete: int
+
+    @classmethod
+    def of(cls, labels: Labels, withdrawn: Array) -> "Totals":
+        """Counted pair by pair."""
+        known, value = labels.known, labels.value
+        complete = known.all(axis=1)
+        return cls(
+            len(known),
+            np.count_nonzero(known | withdrawn, axis=0),
+            np.count_nonzero(known, axis=0),
+            np.count_nonzero(value, axis=0),
+            int(np.count_nonzero(complete)),
+            int(np.count_nonzero(value[complete])),
+        )
+
+    def changed(self, before: "Totals", after: "Totals") -> "Totals":
+        """After some of the bags had the totals `before` and have the others now."""
+        return Totals(
+            self.bags,
+            self.asked + (after.asked - before.asked),
+            self.known + (after.known - before.known),
+            self.present + (after.present - before.present),
+            self.complete + after.complete - before.complete,
+            self.present_in_complete + after.present_in_complete - before.present_in_complete,
+        )
+
+    @cached_property
+    def n_known(self) -> int:
+        """Number of known pairs |L|."""
+        return int(self.known.sum())
+
+    @property
+    def n_open(self) -> int:
+        """Number of pairs that may be asked."""
+        return self.bags * len(self.asked) - int(self.asked.sum())
+
+    @property
+    def mean_positives(self) -> float:
+        """Classes per bag, from the completely labelled bags, or else from the share of known pairs present."""
+        if self.complete:
+            return self.present_in_complete / self.complete
+        return float(self.present.sum() / max(self.n_known, 1) * len(self.present))
+
+
+@dataclass(frozen=True)
+class Told:
+    """The bags of which something is known or was withdrawn, in the order of their positions, and what it is."""
+
+    bags: Array
+    labels: Labels
+    withdrawn: Array
+
+
+class Ledger:
+    """A row for every bag; `labels` and `withdrawn` are changed through it alone."""
+
+    def __init__(self, labels: Labels, withdrawn: Array | None = None) -> None:
+        self.labels = labels
+        self.withdrawn = np.zeros(labels.known.shape, bool) if withdrawn is None else withdrawn
+        self.askable = np.asarray(~(labels.known | self.withdrawn))
+        self.totals = Totals.of(labels, self.withdrawn)
+        self.touched: list[int] = []
+        """Rows that were changed, in order: whoever has a copy of them knows by it what to copy again."""
+        self._labelled: list[int] = np.flatnonzero(labels.known.any(axis=1)).tolist()
+
+    @classmethod
+    def of(cls, labels: Any, bags: int, classes: int) -> "Ledger":
+        """What is known at the start: Labels, or an array with NaN for unknown, or nothing."""
+        return cls(Labels.unknown(bags, classes) if labels is None else Labels.of(labels, bags).copy())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Bags and classes."""
+        return self.totals.bags, self.labels.n_classes
+
+    @property
+    def labelled(self) -> Array:
+        """Bags with a known label, in order."""
+        return np.array(self._labelled, np.int64)
+
+    def is_open(self, bag: int, label_class: int) -> bool:
+        """Whether the pair is neither known nor withdrawn."""
+        return bool(self.askable[bag, label_class])
+
+    def flip(self, bag: int, label_class: int) -> float:
+        """The rate at which the label of a pair is wrong."""
+        row = self._row(bag)
+        return 0.0 if self.labels.flip is None else float(self.labels.flip[row, label_class])
+
+    def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
+        """Make one pair known; `flip` is the rate at which such a label is wrong."""
+        with self._changing(bag) as row:
+            self.withdrawn[row, label_class] = False
+            self.labels.record(row, label_class, present, flip)
+
+    def withdraw(self, bag: int, label_class: int) -> None:
+        """Nobody can tell: the pair is not asked again."""
+        with self._changing(bag) as row:
+            self.labels.forget(row, label_class)
+            self.withdrawn[row, label_class] = True
+
+    def forget(self, bag: int, label_class: int) -> None:
+        """Open one pair again."""
+        with self._changing(bag) as row:
+            self.labels.forget(row, label_class)
+            self.withdrawn[row, label_class] = False
+
+    def told(self) -> Told:
+        """All that is not open."""
+        bags = np.flatnonzero(~self.askable.all(axis=1))
+        return Told(bags, self.labels.select(bags), self.withdrawn[bags])
+
+    def labels_of(self, bags: Sequence[int]) -> Labels:
+        """What is known of these bags, in this order."""
+        rows = np.array([self._row(bag) for bag in bags], np.int64)
+        return self.labels.select(rows)
+
+    def remember(self, told: Told) -> None:
+        """Have exactly this told."""
+        labels = Labels.unknown(*self.shape)
+        withdrawn = np.zeros(self.shape, bool)
+        labels.put(told.bags, told.labels)
+        withdrawn[told.bags] = told.withdrawn
+        self.__init__(labels, withdrawn)  # type: ignore[misc]
+
+    def _row(self, bag: int) -> int:
+        """Where a bag's row is."""
+        return bag
+
+    @contextmanager
+    def _changing(self, bag: int) -> Iterator[int]:
+        row = self._row(bag)
+        before = self._totals_of(row)
+        yield row
+        after = self._totals_of(row)
+        self.askable[row] = ~(self.labels.known[row] | self.withdrawn[row])
+        self.touched.append(row)
+        self.totals = self.totals.changed(before, after)
+        place = bisect_left(self._labelled, bag)
+        if after.n_known and not before.n_known:
+            self._labelled.insert(place, bag)
+        elif before.n_known and not after.n_known:
+            del self._labelled[place]
+
+    def _totals_of(self, row: int) -> Totals:
+        known, value = self.labels.known[row], self.labels.value[row]
+        complete = bool(known.all())
+        asked = known | self.withdrawn[row]
+        present_in_complete = int(value.sum()) if complete else 0
+        return Totals(1, asked.astype(int), known.astype(int), value.astype(int), int(complete), present_in_complete)
+
+
+class SparseLedger(Ledger):
+    """A row only for the bags of which something was told, in the order in which it was."""
+
+    def __init__(self, bags: int, classes: int) -> None:
+        super().__init__(Labels.unknown(FIRST_ROWS, classes))
+        self.totals = replace(self.totals, bags=bags)
+        self._rows: dict[int, int] = {}
+
+    def is_open(self, bag: int, label_class: int) -> bool:
+        """Whether the pair is neither known nor withdrawn."""
+        return bag not in self._rows or super().is_open(self._rows[bag], label_class)
+
+    def told(self) -> Told:
+        """All that is not open."""
+        return self.told_between(0, self.totals.bags)
+
+    def told_between(self, first: int, last: int) -> Told:
+        """All that is not open of consecutive bags."""
+        kept = sorted(bag for bag in self._rows if first <= bag < last and not self.askable[self._rows[bag]].all())
+        rows = np.array([self._rows[bag] for bag in kept], np.int64)
+        return Told(np.array(kept, np.int64), self.labels.select(rows), self.withdrawn[rows])
+
+    def remember(self, told: Told) -> None:
+        """Have exactly this told."""
+        bags = self.totals.bags
+        spare = Labels.unknown(FIRST_ROWS, self.labels.n_classes)
+        Ledger.__init__(self, told.labels.beside(spare), np.concatenate([told.withdrawn, spare.known]))
+        self.totals = replace(self.totals, bags=bags)
+        self._rows = {bag: row for row, bag in enumerate(told.bags.tolist())}
+        self._labelled = told.bags[self._labelled].tolist()
+
+    def _row(self, bag: int) -> int:
+        row = self._rows.setdefault(bag, len(self._rows))
+        if row == len(self.askable):
+            spare = Labels.unknown(*self.askable.shape)
+            self.labels = self.labels.beside(spare)
+            self.withdrawn = np.concatenate([self.withdrawn, spare.known])
+            self.askable = np.concatenate([self.askable, ~spare.known])
+        return row

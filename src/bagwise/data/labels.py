@@ -1,0 +1,182 @@
+"""Labels: present, absent or unknown for every (bag, class). Unknown is never absent."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bagwise.core.errors import BagwiseError
+from bagwise.kernels import Array
+
+MOST_WRONG = 0.5
+
+
+def _as_flags(given: npt.ArrayLike, what: str) -> Array:
+    """A (bags x classes) copy of True/False or 1/0."""
+    flags = np.array(given, ndmin=2)
+    if flags.dtype != bool:
+        if flags.dtype.kind not in "fiu" or not np.isin(flags, (0, 1)).all():
+            raise BagwiseError(
+                f"{what} is neither True nor False (1 or 0): `Labels.from_array` takes other conventions."
+            )
+        flags = flags.astype(bool)
+    return flags
+
+
+def _as_rates(given: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+    """A (bags x classes) copy of rates at which labels are wrong."""
+    rates = np.array(np.broadcast_to(np.asarray(given, dtype=float), shape))
+    if not ((rates >= 0) & (rates < MOST_WRONG)).all():
+        raise BagwiseError("A flip rate is the share of wrong answers: it must be at least 0 and less than 0.5.")
+    return rates
+
+
+class Labels:
+    """`value` (bags x classes) says present or absent where `known`; elsewhere it means nothing and is False.
+
+    `flip` is the rate at which each known label is wrong, or None where none ever is.
+
+    >>> labels = Labels.from_array([[1, 0, -1], [-1, -1, 1]], missing=-1)
+    >>> labels
+    Labels(2 bags, 3 classes, 3 of 6 known)
+    >>> labels.known[0]
+    array([ True,  True, False])
+    """
+
+    def __init__(self, value: npt.ArrayLike, known: npt.ArrayLike, flip: npt.ArrayLike | None = None) -> None:
+        self.known = _as_flags(known, "The known mask")
+        # Values that are not known mean nothing, so they may be anything.
+        matching = np.shape(value) == self.known.shape
+        self.value = _as_flags(np.where(self.known, value, False) if matching else value, "A label")
+        if self.value.ndim != 2 or self.value.shape != self.known.shape:
+            raise BagwiseError(
+                f"Label values have shape {self.value.shape} and the known mask {self.known.shape}: "
+                "both must be (bags x classes)."
+            )
+        if self.value.shape[1] == 0:
+            raise BagwiseError("There are no classes: labels need at least one column.")
+        self.value &= self.known
+        self.flip = None if flip is None else _as_rates(np.where(self.known, flip, 0.0), self.known.shape)
+
+    @classmethod
+    def from_array(cls, array: npt.ArrayLike, missing: float = np.nan) -> "Labels":
+        """From 1 = present, 0 = absent and `missing` = unknown (NaN as in scikit-activeml, or -1 as in the paper).
+
+        No other value is accepted. In particular -1 means *absent* in some files: say `missing=-1` only where it
+        means unknown.
+        """
+        try:
+            given = np.asarray(array)
+        except ValueError:
+            raise BagwiseError("The rows of the labels differ in length: give one column per class.") from None
+        if isinstance(array, np.ma.MaskedArray):
+            given = np.where(np.ma.getmaskarray(array), missing, np.ma.getdata(array).astype(float))
+        if given.ndim != 2:
+            raise BagwiseError(f"Labels have shape {given.shape}: they must be 2-dimensional, (bags x classes).")
+        if given.dtype.kind not in "fiub":
+            raise BagwiseError(f"Labels are of type {given.dtype}: they must be numbers, 1, 0 or {missing}.")
+        unknown = np.isnan(given.astype(float)) if np.isnan(missing) else given == missing
+        wrong = ~unknown & (given != 0) & (given != 1)
+        if wrong.any():
+            bag, column = np.argwhere(wrong)[0]
+            raise BagwiseError(
+                f"The label of bag {bag}, class column {column} is {given[bag, column]}: only 1 (present), "
+                f"0 (absent) and {missing} (unknown) are allowed here; choose another with `missing`."
+            )
+        return cls(np.where(unknown, 0, given), ~unknown)
+
+    @classmethod
+    def unknown(cls, bags: int, classes: int) -> "Labels":
+        """Nothing known yet."""
+        return cls(np.zeros((bags, classes), bool), np.zeros((bags, classes), bool))
+
+    @classmethod
+    def of(cls, labels: Any, bags: int) -> "Labels":
+        """`labels` as Labels, whether they are already or an array with NaN for unknown; one row for every bag."""
+        result = labels if isinstance(labels, cls) else cls.from_array(labels)
+        if len(result) != bags:
+            raise BagwiseError(f"There are labels for {len(result)} bags but {bags} bags.")
+        return result
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __repr__(self) -> str:
+        return f"Labels({len(self)} bags, {self.n_classes} classes, {self.n_known} of {self.known.size} known)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Labels):
+            return NotImplemented
+        alike = np.array_equal(self.value, other.value) and np.array_equal(self.known, other.known)
+        return alike and np.array_equal(self._rates(), other._rates())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.value.shape[1])
+
+    @property
+    def n_known(self) -> int:
+        """Number of known pairs |L|."""
+        return int(np.count_nonzero(self.known))
+
+    def _rates(self) -> Array:
+        return np.zeros(self.known.shape) if self.flip is None else self.flip
+
+    def copy(self) -> "Labels":
+        """Labels that can be changed without changing these."""
+        return Labels(self.value, self.known, self.flip)
+
+    def doubted(self, flip: npt.ArrayLike) -> "Labels":
+        """The same labels, each wrong at this rate: one for all, or (bags x classes).
+
+        >>> Labels.from_array([[1, np.nan]]).doubted(0.1).flip
+        array([[0.1, 0. ]])
+        """
+        return Labels(self.value, self.known, flip)
+
+    def select(self, chosen: npt.ArrayLike) -> "Labels":
+        """The rows of these bags."""
+        positions = np.asarray(chosen)
+        flip = None if self.flip is None else self.flip[positions]
+        return Labels(self.value[positions], self.known[positions], flip)
+
+    def hide(self, bags: npt.ArrayLike) -> "Labels":
+        """The same labels with everything about these bags unknown."""
+        known = self.known.copy()
+        known[np.asarray(bags)] = False
+        return Labels(self.value, known, self.flip)
+
+    def beside(self, more: "Labels") -> "Labels":
+        """These bags and then more."""
+        flip = None if self.flip is None and more.flip is None else np.concatenate([self._rates(), more._rates()])
+        return Labels(np.concatenate([self.value, more.value]), np.concatenate([self.known, more.known]), flip)
+
+    def put(self, bags: npt.ArrayLike, labels: "Labels") -> None:
+        """Have these labels about these bags."""
+        positions = np.asarray(bags)
+        self.value[positions], self.known[positions] = labels.value, labels.known
+        if self.flip is not None or labels.flip is not None:
+            self.flip = self._rates()
+            self.flip[positions] = labels._rates()
+
+    def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
+        """Make one pair known; `flip` is the rate at which such a label is wrong."""
+        self.value[bag, label_class] = present
+        self.known[bag, label_class] = True
+        if flip or self.flip is not None:
+            self.flip = self._rates()
+            self.flip[bag, label_class] = _as_rates(flip, ())
+
+    def forget(self, bag: int, label_class: int) -> None:
+        """Make one pair unknown again."""
+        self.value[bag, label_class] = False
+        self.known[bag, label_class] = False
+        if self.flip is not None:
+            self.flip[bag, label_class] = 0.0
+
+    def to_array(self, missing: float = np.nan) -> Array:
+        """1, 0 and `missing`, as floats."""
+        return np.where(self.known, self.value.astype(float), missing)

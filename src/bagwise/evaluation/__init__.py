@@ -1,0 +1,6 @@
+"""Quality that can be believed: estimated from predictions made without the labels they are compared with."""
+
+from bagwise.evaluation.crossfit import crossfit
+from bagwise.evaluation.estimate import ClassQuality, Interval, Quality, estimate
+
+__all__ = ["ClassQuality", "Interval", "Quality", "crossfit", "estimate"]

@@ -1,0 +1,153 @@
+"""How good the present model is on new bags of the same source, with 95 % intervals.
+
+Every draw takes a calibration from its posterior (`calibration.py`) and weights on the bags (Bayesian bootstrap, since
+the bags are a sample themselves), and computes with the calibrated probabilities q of every pair
+
+    bag accuracy   sum_b w_b E[Jaccard(b)]                       (`jaccard.py`)
+    Hamming loss   sum_b w_b mean_c (1 - q where predicted, else q)
+    precision_c    TP / (TP + FP),   TP = sum_b w_b q_bc [predicted] + half a bag, ...
+    recall_c       TP / (TP + FN)
+
+The estimate is the median of the draws and the interval their middle 95 %. An edge that is less than half a case away
+from 0 or 1 is 0 or 1: so few cases cannot tell the difference.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise.data.labels import Labels
+from bagwise.data.metrics import THRESHOLD
+from bagwise.evaluation import calibration
+from bagwise.evaluation.expected_jaccard import expected_jaccard
+from bagwise.kernels import Array
+
+DRAWS = 400
+PSEUDO_CASES = 0.5
+MOST_BAGS = 2000
+FEWEST_ANSWERS = 10
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate between two bounds that hold the true value in 95 of 100 projects."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, draws: Array, cases: float) -> "Interval":
+        """The middle of the draws, with edges as fine as so many cases can tell."""
+        low, value, high = np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+        half = 0.5 / max(cases, 1)
+        return cls(float(value), 0.0 if low < half else float(low), 1.0 if high > 1 - half else float(high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class ClassQuality:
+    """Precision where the class is predicted at all; recall where a bag is known to have it; else None."""
+
+    precision: Interval | None
+    recall: Interval | None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Of the present model on new bags; None where there are too few answers to say anything."""
+
+    answers: int
+    audits: int
+    bag_accuracy: Interval | None = None
+    hamming_loss: Interval | None = None
+    classes: tuple[ClassQuality, ...] = ()
+
+
+def estimate(present: Array, out_of_fold: Array, labels: Labels, audit: Array, seed: int = 0) -> Quality:
+    """The quality of the model whose predictions are `present`.
+
+    `out_of_fold` are predictions without the bag's own labels (`crossfit`; bags with NaN are left out), and `audit`
+    (bags x classes) says which of the known labels came from questions drawn at random. Deterministic.
+    """
+    told = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
+    present, out_of_fold, labels, audit = present[told], out_of_fold[told], labels.select(told), audit[told]
+    audits = int((audit & labels.known).sum())
+    if labels.n_known < FEWEST_ANSWERS:
+        return Quality(labels.n_known, audits, classes=(ClassQuality(None, None),) * labels.n_classes)
+    rng = np.random.default_rng([seed, labels.n_known])
+    probability = np.where(labels.known, out_of_fold, present)
+    answers = answers_of(probability, labels, audit)
+    seen = _some(len(labels), rng)
+    predicted, logits = probability[seen] > THRESHOLD, calibration.logits_of(probability[seen])
+    weights = rng.exponential(size=(DRAWS, len(seen)))
+    weights /= weights.sum(axis=1, keepdims=True)
+    whole = calibration.overall(answers, DRAWS, rng)
+    of_classes = calibration.by_class(answers, labels.n_classes, DRAWS, rng)
+    return Quality(
+        labels.n_known,
+        audits,
+        Interval.of(_bag_accuracy(whole, logits, predicted, weights), len(seen)),
+        Interval.of(_hamming_loss(whole, logits, predicted, weights), predicted.size),
+        _of_classes(of_classes, logits, predicted, weights, labels, rng),
+    )
+
+
+def answers_of(probability: Array, labels: Labels, audit: Array) -> calibration.Answers:
+    """Everything known, with the prediction that was made without it."""
+    bags, classes = np.nonzero(labels.known)
+    return calibration.Answers(
+        classes,
+        calibration.logits_of(probability[bags, classes]),
+        labels.value[bags, classes].astype(float),
+        audit[bags, classes].astype(bool),
+    )
+
+
+def _some(bags: int, rng: np.random.Generator) -> Array:
+    """All bags, or so many of them that the estimate would not change by more than its interval is wide."""
+    return np.arange(bags) if bags <= MOST_BAGS else np.sort(rng.choice(bags, MOST_BAGS, replace=False))
+
+
+def _each(calibrated: calibration.Calibration, logits: Array, value: Callable[[int, Array], Array]) -> Array:
+    """value(draw, P(present)) of every draw: one at a time, since all at once would not fit in memory."""
+    draws = range(len(calibrated.intercept))
+    one = (
+        calibration.Calibration(calibrated.intercept[i : i + 1], calibrated.slope[i : i + 1])(logits)[0] for i in draws
+    )
+    return np.array([value(i, present) for i, present in enumerate(one)])
+
+
+def _bag_accuracy(calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array) -> Array:
+    return _each(calibrated, logits, lambda i, present: weights[i] @ expected_jaccard(present, predicted))
+
+
+def _hamming_loss(calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array) -> Array:
+    return _each(calibrated, logits, lambda i, q: weights[i] @ np.where(predicted, 1 - q, q).mean(axis=1))
+
+
+def _of_classes(
+    calibrated: calibration.Calibration,
+    logits: Array,
+    predicted: Array,
+    weights: Array,
+    labels: Labels,
+    rng: np.random.Generator,
+) -> tuple[ClassQuality, ...]:
+    def counts(i: int, q: Array) -> Array:
+        cases = np.stack([q * predicted, (1 - q) * predicted, q * ~predicted])
+        return np.asarray(np.tensordot(weights[i], cases, axes=(0, 1)))
+
+    unseen = rng.gamma(PSEUDO_CASES, size=(DRAWS, 3, labels.n_classes)) / len(predicted)
+    hits, false, missed = np.moveaxis(_each(calibrated, logits, counts) + unseen, 1, 0)
+    share = (hits / (hits + false), hits / (hits + missed))
+    cases = (predicted.sum(axis=0), len(predicted) * np.median(hits + missed, axis=0))
+    sayable = (predicted.sum(axis=0) > 0, labels.value.sum(axis=0) > 0)
+    return tuple(
+        ClassQuality(*(Interval.of(share[k][:, c], cases[k][c]) if sayable[k][c] else None for k in range(2)))
+        for c in range(labels.n_classes)
+    )

@@ -1,0 +1,111 @@
+"""How many more answers until a target: a saturating curve through the estimates so far.
+
+    quality(n) = top - fall * n^(-power),     fall >= 0,  top <= 1
+
+For every power on a grid the best top and fall follow by weighted least squares; the power with the smallest error
+wins. Uncertainty by resampling: all estimates are moved together by what the last one may be off, since they share
+their answers, and each by itself as well. A draw whose top stays below the target never gets there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise.evaluation.estimate import Interval
+from bagwise.kernels import Array
+
+POWERS = np.array([0.25, 0.5, 0.75, 1.0, 1.5])
+DRAWS = 400
+OWN_SHARE = 0.6
+FEWEST_POINTS = 3
+NORMAL_95 = 1.96
+NEVER = 1_000_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was estimated after so many answers; larger is better."""
+
+    answers: int
+    quality: Interval
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Answers still needed, with a 95 % interval; None stands for *not reachable by answering more*."""
+
+    needed: int | None
+    low: int | None
+    high: int | None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Resampled curves through the same points."""
+
+    top: Array
+    fall: Array
+    power: Array
+
+    def at(self, answers: float) -> Array:
+        """The quality after so many answers, one for every curve."""
+        return np.asarray(self.top - self.fall * max(answers, 1.0) ** -self.power)
+
+    def reached(self, target: float) -> Array:
+        """After how many answers the curves reach the target; infinite where they never do."""
+        above = self.top - target
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            answers = (self.fall / above) ** (1 / self.power)
+        return np.where((above > 0) & (answers < NEVER), answers, np.where(above > self.fall, 0, np.inf))
+
+
+def curves_through(points: Sequence[Point], seed: int = 0) -> Curves | None:
+    """Curves through the points as they may have been; None where there are too few points."""
+    if len(points) < FEWEST_POINTS:
+        return None
+    rng = np.random.default_rng([seed, len(points)])
+    answers = np.array([max(point.answers, 1) for point in points], float)
+    values = np.array([point.quality.value for point in points])
+    spread = np.array([max(point.quality.high - point.quality.low, 0.01) for point in points]) / (2 * NORMAL_95)
+    together = rng.standard_normal((DRAWS, 1)) * spread[-1]
+    drawn = np.clip(values + together + OWN_SHARE * spread * rng.standard_normal((DRAWS, len(points))), 0, 1)
+    return _fit(answers, drawn, spread**-2.0)
+
+
+def forecast(points: Sequence[Point], target: float, seed: int = 0) -> Forecast | None:
+    """Answers still needed to the target; None where there are too few points to say."""
+    curves = curves_through(points, seed)
+    if curves is None:
+        return None
+    needed = np.maximum(curves.reached(target) - points[-1].answers, 0)
+    low, middle, high = (_whole(x) for x in np.quantile(needed, [0.025, 0.5, 0.975], method="nearest"))
+    return Forecast(middle, low, high)
+
+
+def _whole(answers: float) -> int | None:
+    return int(np.ceil(answers)) if np.isfinite(answers) else None
+
+
+def _fit(answers: Array, values: Array, weights: Array) -> Curves:
+    """The best curve of every row of values: for each power a line in n^(-power), held to fall >= 0 and top <= 1."""
+    share = weights / weights.sum()
+    middle = values @ share
+    best = np.full(len(values), np.inf)
+    top, fall, power = np.empty((3, len(values)))
+    for candidate in POWERS:
+        x = answers**-candidate
+        centre = float(x @ share)
+        slope = np.minimum((values - middle[:, None]) @ (share * (x - centre)) / (share @ (x - centre) ** 2), 0)
+        level = middle - slope * centre
+        too_high = level > 1
+        level = np.where(too_high, 1.0, level)
+        slope = np.where(too_high, np.minimum((values - 1) @ (share * x) / (share @ x**2), 0), slope)
+        error = (values - level[:, None] - slope[:, None] * x) ** 2 @ share
+        better = error < best
+        best = np.where(better, error, best)
+        top, fall, power = (
+            np.where(better, new, old)
+            for new, old in zip((level, -slope, np.full(len(values), candidate)), (top, fall, power), strict=True)
+        )
+    return Curves(top, fall, power)

@@ -1,0 +1,19 @@
+"""What the model believes of pairs when it does not know the labels of their bags."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
+from bagwise.kernels import Array
+from bagwise.model import MIMLClassifier, out_of_fold
+
+FOLDS = 5
+
+
+def beliefs(model: MIMLClassifier, bags: Bags, labels: Labels, pairs: Sequence[tuple[int, int]]) -> Array:
+    """P(class in bag) of each pair, out of fold; a half where nothing else is known."""
+    of_all = out_of_fold(model, bags, labels, FOLDS)
+    found: Array = np.nan_to_num(of_all[tuple(np.transpose(list(pairs)))], nan=0.5)
+    return found

@@ -1,0 +1,85 @@
+"""When to stop: ONE FILE = ONE RULE, found by its name: f(evidence, goal) -> Verdict, or None where it is switched off.
+
+Rules that are on combine: with `when = "any"` the first that says stop is enough, with `when = "all"` every one must.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from bagwise.core.errors import BagwiseError
+from bagwise.core.plugins import discover
+from bagwise.evaluation.forecast import Curves, Point, curves_through
+
+METRICS = ("bag_accuracy", "hamming_loss")
+WHEN = ("any", "all")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is wanted: `target` of the `metric`, at most `budget` answers, `least_gain` in the next `plateau` answers.
+
+    A number of 0 switches its rule off; only a Hamming loss may have 0 as a target, and is then never reached.
+    """
+
+    metric: str = "bag_accuracy"
+    target: float = 0.9
+    budget: int = 0
+    plateau: int = 200
+    least_gain: float = 0.01
+    when: str = "any"
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise BagwiseError(f"[stopping] metric = {self.metric!r} must be one of {', '.join(METRICS)}.")
+        if self.when not in WHEN:
+            raise BagwiseError(f"[stopping] when = {self.when!r} must be any or all.")
+        if not 0 <= self.target <= 1 or not 0 <= self.least_gain <= 1:
+            raise BagwiseError("[stopping] target and least_gain must lie between 0 and 1.")
+        if self.budget < 0 or self.plateau < 0:
+            raise BagwiseError("[stopping] budget and plateau are numbers of answers: they cannot be negative.")
+
+    @property
+    def level(self) -> float:
+        """The target on a scale where more is better."""
+        return 1 - self.target if self.metric == "hamming_loss" else self.target
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Answers so far, and what was estimated on the way (more is better; the last point is now)."""
+
+    answers: int
+    points: tuple[Point, ...]
+
+    @cached_property
+    def curves(self) -> Curves | None:
+        """Where the estimates seem to go."""
+        return curves_through(self.points)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether to stop, and why, in a sentence."""
+
+    stop: bool
+    why: str
+
+
+Rule = Callable[[Evidence, Goal], Verdict | None]
+
+
+@cache
+def available() -> dict[str, Rule]:
+    """Every rule by name."""
+    return {name: getattr(module, name) for name, module in discover(__name__).items()}
+
+
+def decide(evidence: Evidence, goal: Goal) -> Verdict:
+    """What the rules that are on say together."""
+    said = [verdict for rule in available().values() if (verdict := rule(evidence, goal)) is not None]
+    if not said:
+        return Verdict(False, "No stopping rule is on.")
+    stopping = [verdict for verdict in said if verdict.stop]
+    stop = bool(stopping) if goal.when == "any" else len(stopping) == len(said)
+    return Verdict(stop, " ".join(verdict.why for verdict in (stopping if stop else said)))

@@ -1,0 +1,1 @@
+"""Pictures: decoding, features of regions."""

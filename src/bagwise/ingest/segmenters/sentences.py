@@ -1,0 +1,22 @@
+"""Sentences of a document, compared by their words (TF-IDF and a truncated singular value decomposition)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bagwise.ingest.text import passages as passages
+from bagwise.ingest.text import spans as spans
+from bagwise.ingest.types import Cutter, State
+
+MEDIUM = "text"
+DESCRIPTION = "documents into sentences, by their words"
+FEATURES = passages.names
+
+
+def fit(paths: Sequence[Path]) -> State:
+    """What words there are and which go together."""
+    return passages.fit(paths, spans.sentences)
+
+
+def cutter(state: State) -> Cutter:
+    """Cuts one document."""
+    return passages.cutter(state, spans.sentences)

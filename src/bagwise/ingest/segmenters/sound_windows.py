@@ -1,0 +1,50 @@
+"""Sound by windows: spans of equal length that overlap, whatever is in them, described by their log-mel spectrum.
+
+Band by band, in dB: mean and deviation over the time of the window. The last window ends where the recording ends; one
+that is shorter than a window is one instance. No window crosses the border of two stretches of a long recording (30 s).
+"""
+
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.core.errors import BagwiseError
+from bagwise.ingest.sound.recordings import STRETCH, Stretch, stretches
+from bagwise.ingest.sound.region_features import mel_names, over_time
+from bagwise.ingest.sound.spectrograms import SECONDS, mel_bands, power
+from bagwise.ingest.types import Cut
+from bagwise.kernels import Array
+
+MEDIUM = "sound"
+DESCRIPTION = "overlapping windows of equal length"
+BANDS = 40
+FEATURES = mel_names(BANDS)
+LENGTH, OVERLAP = 3.0, 0.5
+SHORTEST, SILENCE = 0.1, 1e-10
+
+
+def cut(path: Path, seconds: float = LENGTH, overlap: float = OVERLAP) -> Cut:
+    """Windows of so many `seconds`, each of which shares the part `overlap` with the next."""
+    if not (SHORTEST <= seconds <= STRETCH and 0 <= overlap < 1):
+        raise BagwiseError(f"Windows must last {SHORTEST} to {STRETCH} seconds and overlap by 0 or more, less than 1.")
+    rows, places = list[Array](), list[tuple[float, ...]]()
+    for stretch in stretches(path):
+        bands = _log_mel(stretch)
+        for start, end in _windows(stretch.seconds, seconds, overlap):
+            inside = bands[:, round(start / SECONDS) : max(round(start / SECONDS) + 1, round(end / SECONDS))]
+            rows.append(over_time(inside))
+            places.append((stretch.start + start, stretch.start + end, np.nan, np.nan))
+    return Cut(np.array(rows, np.float32), np.array(places))
+
+
+def _log_mel(stretch: Stretch) -> Array:
+    bands: Array = 10 * np.log10(mel_bands(BANDS) @ power(stretch.samples) + SILENCE)
+    return bands
+
+
+def _windows(total: float, seconds: float, overlap: float) -> list[tuple[float, float]]:
+    last = max(total - seconds, 0.0)
+    step = seconds * (1 - overlap)
+    starts = [min(number * step, last) for number in range(ceil(last / step) + 1)]
+    return [(start, min(start + seconds, total)) for start in starts]

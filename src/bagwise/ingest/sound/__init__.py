@@ -1,0 +1,1 @@
+"""Recordings: reading, spectrograms, segmentation, features of regions."""

@@ -1,0 +1,1 @@
+"""Documents: decoding, passages, features of passages."""

@@ -1,0 +1,1 @@
+"""Compiled arithmetic with the same bits on every processor: sums, products, elementary functions, threads."""

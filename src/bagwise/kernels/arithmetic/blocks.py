@@ -1,0 +1,201 @@
+"""Work through bags in blocks that fit the cache, on all cores, in an order that does not depend on their number.
+
+Each thread multiplies its block and then runs a compiled kernel on the logits while they are warm. BLAS is held to one
+thread meanwhile: two thread pools that wait for each other by spinning made the pass ten times slower.
+"""
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import cycle, islice
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
+
+from bagwise.core.errors import BagwiseError
+from bagwise.kernels.arithmetic.compile import Array
+
+Result = TypeVar("Result")
+
+LOGITS_PER_BLOCK = 2**18
+FEWEST_LOGITS = 2**15
+PAGE = 4096
+
+
+def thread_count() -> int:
+    """Threads to use: BAGWISE_THREADS, or the cores this process may run on."""
+    wanted = os.environ.get("BAGWISE_THREADS")
+    if wanted:
+        if not wanted.isdigit() or int(wanted) < 1:
+            raise BagwiseError(f"BAGWISE_THREADS={wanted} must be a whole number, at least 1.")
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def use_one_thread() -> None:
+    """Keep this process, BLAS included, to one thread: for workers that share the cores with their like.
+
+    BLAS threads that wait by spinning made two such workers on two cores ten times slower.
+    """
+    use_threads(1)
+
+
+def use_threads(count: int) -> None:
+    """Keep this process, BLAS included, to so many threads."""
+    os.environ["BAGWISE_THREADS"] = str(count)
+    _blas().limit(limits=count)
+
+
+@cache
+def _workers(threads: int) -> ThreadPoolExecutor:
+    """Threads; where there is one for every core, each stays on its own.
+
+    After a rest, as between a person's answers, Linux may wake them all on the core of the one that waits for them: the
+    second begins when the first is done, and 2 ms of 7 are lost. Blocks are handed out one by one, so that a core which
+    others use as well does fewer of them. Fewer threads than cores may go anywhere: other processes may have as few.
+    """
+    homes = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+    if threads < len(homes):
+        homes = []
+    return ThreadPoolExecutor(threads, "bagwise", initializer=_settle, initargs=(cycle(homes),))
+
+
+def _settle(homes: Iterator[int]) -> None:
+    for home in islice(homes, 1):
+        with suppress(OSError):
+            os.sched_setaffinity(0, {home})
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@cache
+def _keeper() -> ThreadPoolExecutor:
+    """The one thread that says how many threads BLAS has.
+
+    To threadpoolctl whoever limits OpenBLAS first owns it, and what other threads say is ignored without a word.
+    """
+    return ThreadPoolExecutor(1, thread_name_prefix="bagwise-blas")
+
+
+class _SingleThreadedBlas:
+    """Hold BLAS to one thread while anybody is inside; the last one out restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._limit = _keeper().submit(_blas().limit, limits=1).result()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    _keeper().submit(self._limit.restore_original_limits).result()
+
+
+single_threaded_blas = _SingleThreadedBlas()
+
+
+def _start_afresh() -> None:
+    """In a forked child: its parent's threads, and whoever held the lock, are not there."""
+    _workers.cache_clear()
+    _keeper.cache_clear()
+    _reader.cache_clear()
+    single_threaded_blas.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_afresh)
+
+
+def split(offsets: Array, columns: int, logits: int = LOGITS_PER_BLOCK) -> list[tuple[int, int]]:
+    """Consecutive ranges of bags, each about so many logits and at least one bag; a few for a few bags."""
+    rows_per_block = max(1, min(logits, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
+    bags, ranges, first = len(offsets) - 1, [], 0
+    while first < bags:
+        last = int(np.searchsorted(offsets, offsets[first] + rows_per_block, side="right")) - 1
+        last = min(max(last, first + 1), bags)
+        ranges.append((first, last))
+        first = last
+    return ranges
+
+
+def each_block(
+    offsets: Array, columns: int, work: Callable[[int, int], Result], logits: int = LOGITS_PER_BLOCK
+) -> list[Result]:
+    """`work(first, last)` for every block of bags; the results in the order of the blocks."""
+    ranges = split(offsets, columns, logits)
+    threads = thread_count()
+    with single_threaded_blas():
+        if len(ranges) == 1 or threads == 1:
+            return [work(first, last) for first, last in ranges]
+        return list(_workers(threads).map(work, *zip(*ranges, strict=True)))
+
+
+@cache
+def _reader() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="bagwise-reader")
+
+
+def _is_mapped(x: Array) -> bool:
+    """Whether these numbers lie in a file."""
+    held: object = x
+    while held is not None and not isinstance(held, np.memmap):
+        held = getattr(held, "base", None)
+    return held is not None
+
+
+def _touch(x: Array, first: int, last: int) -> None:
+    """Have the system read these rows: a number of every page is looked at."""
+    x[first:last].reshape(-1)[:: max(1, PAGE // x.itemsize)].max(initial=0)
+
+
+def ahead(x: Array, offsets: Array, starts: range) -> Iterator[tuple[int, int]]:
+    """(first, last) of the parts of bags that begin at `starts`; a thread reads the rows of the next from the disk."""
+    ends = [*starts[1:], len(offsets) - 1]
+    reading, mapped = None, _is_mapped(x)
+    for first, last in zip(starts, ends, strict=True):
+        if mapped and last < ends[-1]:
+            reading = _reader().submit(_touch, x, offsets[last], offsets[min(last + starts.step, ends[-1])])
+        yield first, last
+        if reading is not None:
+            reading.result()
+
+
+_scratch = threading.local()
+
+
+def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """An array that this thread uses again; a fresh one for every block would cost a page fault every 4 KiB."""
+    size = math.prod(shape)
+    key = f"{name}{np.dtype(dtype).char}"
+    held: Array | None = getattr(_scratch, key, None)
+    if held is None or held.size < size:
+        held = np.empty(size, dtype)
+        setattr(_scratch, key, held)
+    return held[:size].reshape(shape)
+
+
+def gather(x: Array, offsets: Array, bags: Array) -> tuple[Array, Array]:
+    """The rows of these bags, in this order, and their offsets; the arrays themselves when that is all of them."""
+    if len(bags) == len(offsets) - 1 and np.array_equal(bags, np.arange(len(bags))):
+        return x, offsets
+    sizes = offsets[bags + 1] - offsets[bags]
+    new_offsets = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.repeat(offsets[bags] - new_offsets[:-1], sizes) + np.arange(new_offsets[-1])
+    return np.take(x, rows, axis=0), new_offsets

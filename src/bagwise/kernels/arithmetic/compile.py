@@ -1,0 +1,58 @@
+"""How kernels are compiled: once, cached on disk, without the interpreter lock.
+
+A `kernel` gives the same bits on every processor. The compiler may assume finite numbers (logits are finite, padding is
+finite, and whatever underflows does so to an exact zero), but it carries out every addition and multiplication as it is
+written: sums are not reordered to suit a vector width, and products and sums are fused only where the code says so
+(`vectors`, `elementary`). What a model becomes is then a function of its answers alone, wherever it is replayed.
+
+A `bounding_kernel` may do its sums in any order: its numbers are bounds that are wide enough for any rounding, and
+nothing but time depends on their last digits.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+WITH_KERNELS = ("kernels/arithmetic", "kernels/cpu", "research/baselines")
+FINITE = {"nnan", "ninf"}
+FINITE_IN_ANY_ORDER = {*FINITE, "nsz", "contract", "reassoc", "arcp"}
+
+
+def _drop_stale_code() -> None:
+    """Forget compiled kernels when any source of theirs has changed; numba looks at the outermost one's file only."""
+    package = Path(__file__).parents[2]
+    sources = sorted(path for room in WITH_KERNELS for path in package.joinpath(room).glob("*.py"))
+    stamp = "".join(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}\n" for path in sources)
+    for folder in {path.parent / "__pycache__" for path in sources}:
+        seen = folder / "kernels.stamp"
+        if not folder.is_dir() or not os.access(folder, os.W_OK) or (seen.exists() and seen.read_text() == stamp):
+            continue
+        for index in folder.glob("*.nbi"):
+            index.unlink(missing_ok=True)
+        seen.write_text(stamp)
+
+
+_drop_stale_code()
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` to machine code on its first call; later processes load it from the cache."""
+    return cast(Function, numba.njit(cache=True, nogil=True, fastmath=FINITE)(function))
+
+
+def bounding_kernel(function: Function) -> Function:
+    """The same for numbers that are bounds, whose sums may be done in any order."""
+    return cast(Function, numba.njit(cache=True, nogil=True, fastmath=FINITE_IN_ANY_ORDER)(function))
+
+
+def padding(dtype: npt.DTypeLike) -> float:
+    """A logit so low that its probability is exactly zero, yet finite after any subtraction."""
+    return float(-np.finfo(dtype).max / 4)

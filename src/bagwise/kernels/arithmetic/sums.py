@@ -1,0 +1,179 @@
+"""Sums of products in a fixed order: in `LANES` lanes, then across them, then what fills no vector.
+
+BLAS does them in whatever order suits the processor, which shows in the last digits. Each number of
+
+    transposed product:    out_cd = sum_i factors_ic x_id
+
+is summed over the rows i in their order by explicit fused operations, some rows at a time, and the sums of those rows
+are added up in double precision. Tiles of classes x features go through the registers as in `product`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from bagwise.kernels.arithmetic.compile import Array, kernel
+from bagwise.kernels.arithmetic.product import MOST_VECTORS, ROWS_OF, padded
+from bagwise.kernels.arithmetic.vectors import LANES, Vectors, cgutils, compiled, dot_of
+
+ROWS_TOGETHER = 128
+
+
+@kernel
+def dot(a: Array, b: Array) -> Any:
+    """Sum of the products of two contiguous rows of one type."""
+    whole = a.shape[0] // LANES
+    total = dot_of(a.ctypes.data, b.ctypes.data, whole, a.dtype.type(0))
+    for k in range(whole * LANES, a.shape[0]):
+        total += a[k] * b[k]
+    return total
+
+
+@kernel
+def _row_dots(rows: Array, vector: Array, dots: Array) -> None:
+    for i in range(rows.shape[0]):
+        dots[i] = dot(rows[i], vector)
+
+
+def row_dots(rows: Array, vector: Array) -> Array:
+    """rows @ vector, in double precision."""
+    dots = np.empty(len(rows))
+    _row_dots(np.ascontiguousarray(rows, np.float64), np.ascontiguousarray(vector, np.float64), dots)
+    return dots
+
+
+def inner(a: Array, b: Array) -> float:
+    """The sum of all products of two arrays of one shape, in double precision."""
+    return float(dot(np.ascontiguousarray(a, np.float64).ravel(), np.ascontiguousarray(b, np.float64).ravel()))
+
+
+@kernel
+def squared_lengths(rows: Array, squares: Array) -> None:
+    """Fill in the squared length of every contiguous row."""
+    for i in range(rows.shape[0]):
+        squares[i] = dot(rows[i], rows[i])
+
+
+@kernel
+def gram_into(gram: Array, rows: Array) -> None:
+    """The products of all rows with each other."""
+    for i in range(rows.shape[0]):
+        for j in range(i + 1):
+            gram[i, j] = gram[j, i] = dot(rows[i], rows[j])
+
+
+def _tile(classes: int, count: int) -> Any:
+    """An intrinsic that fills `classes` x `count` vectors of features at `out`."""
+    cells = [(row, part) for row in range(classes) for part in range(count)]
+
+    def write(
+        vectors: Vectors, factors: Any, factors_stride: Any, x: Any, x_stride: Any, out: Any, out_stride: Any,
+        rows: Any, _like: Any,
+    ) -> None:  # fmt: skip
+        builder, width = vectors.builder, LANES * vectors.size
+        sums = {cell: vectors.variable(vectors.constant(0.0)) for cell in cells}
+        with cgutils.for_range(builder, rows) as loop:
+            of_row = builder.add(x, builder.mul(loop.index, x_stride))
+            features = [vectors.load(of_row, of_row.type(part * width)) for part in range(count)]
+            of_class = builder.add(factors, builder.mul(loop.index, factors_stride))
+            for row in range(classes):
+                factor = vectors.number_at(of_class, of_class.type(row * vectors.size))
+                for part in range(count):
+                    total = vectors.fma(factor, features[part], builder.load(sums[row, part]))
+                    builder.store(total, sums[row, part])
+        for row, part in cells:
+            place = builder.add(builder.mul(out_stride, out_stride.type(row)), out_stride.type(part * width))
+            vectors.store(builder.load(sums[row, part]), out, place)
+
+    return compiled("iiiiiii", False, write)
+
+
+_tile_1, _tile_2, _tile_3, _tile_4 = (_tile(ROWS_OF[count], count) for count in range(1, 5))
+_class_1, _class_2, _class_3, _class_4 = (_tile(1, count) for count in range(1, 5))
+
+
+@kernel
+def _columns(
+    factors: int, factors_stride: int, x: int, x_stride: int, out: int, out_stride: int, rows: int, classes: int,
+    vectors: int, size: int, like: float,
+) -> None:  # fmt: skip
+    """The sums of all classes for one group of up to `MOST_VECTORS` vectors of features."""
+    tall = 8 if vectors == 1 else 6 if vectors == 2 else 4 if vectors == 3 else 3
+    c = 0
+    while c + tall <= classes:
+        here, there = factors + c * size, out + c * out_stride
+        if vectors == 4:
+            _tile_4(here, factors_stride, x, x_stride, there, out_stride, rows, like)
+        elif vectors == 3:
+            _tile_3(here, factors_stride, x, x_stride, there, out_stride, rows, like)
+        elif vectors == 2:
+            _tile_2(here, factors_stride, x, x_stride, there, out_stride, rows, like)
+        else:
+            _tile_1(here, factors_stride, x, x_stride, there, out_stride, rows, like)
+        c += tall
+    while c < classes:
+        here, there = factors + c * size, out + c * out_stride
+        if vectors == 4:
+            _class_4(here, factors_stride, x, x_stride, there, out_stride, rows, like)
+        elif vectors == 3:
+            _class_3(here, factors_stride, x, x_stride, there, out_stride, rows, like)
+        elif vectors == 2:
+            _class_2(here, factors_stride, x, x_stride, there, out_stride, rows, like)
+        else:
+            _class_1(here, factors_stride, x, x_stride, there, out_stride, rows, like)
+        c += 1
+
+
+@kernel
+def _add_transposed_product(sums: Array, factors: Array, x: Array, rows_room: Array, part: Array) -> None:
+    classes, features = sums.shape
+    like, size, whole = x.dtype.type(0), x.itemsize, rows_room.shape[1] // LANES
+    for start in range(0, x.shape[0], ROWS_TOGETHER):
+        count = min(ROWS_TOGETHER, x.shape[0] - start)
+        for i in range(count):
+            for j in range(features):
+                rows_room[i, j] = x[start + i, j]
+        done = 0
+        while done < whole:
+            left = whole - done
+            taken = left if left <= MOST_VECTORS else MOST_VECTORS if left != MOST_VECTORS + 1 else MOST_VECTORS - 1
+            _columns(
+                factors.ctypes.data + start * factors.strides[0],
+                factors.strides[0],
+                rows_room.ctypes.data + done * LANES * size,
+                rows_room.strides[0],
+                part.ctypes.data + done * LANES * size,
+                part.strides[0],
+                count,
+                classes,
+                taken,
+                size,
+                like,
+            )
+            done += taken
+        for c in range(classes):
+            for j in range(features):
+                sums[c, j] += part[c, j]
+
+
+def transposed_product(factors: Array, x: Array, classes: int) -> Array:
+    """factors[:, :classes].T @ x, (classes, features), in double precision; rows of `factors` are contiguous."""
+    sums = np.zeros((classes, x.shape[1]))
+    wide = padded(x.shape[1])
+    rows_room = np.zeros((min(ROWS_TOGETHER, len(x)), wide), x.dtype)
+    _add_transposed_product(sums, factors, x, rows_room, np.empty((classes, wide), x.dtype))
+    return sums
+
+
+@kernel
+def _add_columns(sums: Array, rows: Array) -> None:
+    for i in range(rows.shape[0]):
+        for c in range(sums.shape[0]):
+            sums[c] += rows[i, c]
+
+
+def column_sums(rows: Array, columns: int) -> Array:
+    """The sums of the first columns, over the rows in their order, in double precision."""
+    sums = np.zeros(columns)
+    _add_columns(sums, rows)
+    return sums

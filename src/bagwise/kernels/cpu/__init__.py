@@ -1,0 +1,1 @@
+"""The model's formulas as compiled loops on the CPU."""

@@ -1,0 +1,77 @@
+"""Bag probabilities: the OR over the instances, as two products without cancellation.
+
+    absent_c <- absent_c (1 - p_ic)         present_c <- present_c + p_ic absent_c      for every instance i
+
+Every term is positive, so both are right to rounding however close to 0 or 1 they are; no logarithm is needed.
+Cost O(N (d + 1) C), memory O(block).
+"""
+
+import numpy as np
+
+from bagwise.kernels.arithmetic.blocks import each_block
+from bagwise.kernels.arithmetic.compile import Array, kernel
+from bagwise.kernels.arithmetic.product import Linear
+from bagwise.kernels.arithmetic.softmax import softmax_rows
+
+
+@kernel
+def bag_presence(e: Array, rest: Array, absent: Array, present: Array) -> None:
+    """Fill `absent` and `present` (padded classes) of one bag from its rows of `e`."""
+    zero, one = e.dtype.type(0), e.dtype.type(1)
+    rows, columns = e.shape
+    for c in range(columns):
+        absent[c] = one
+        present[c] = zero
+    for i in range(rows):
+        r = rest[i]
+        s = one + r
+        inverse = one / s
+        for c in range(columns):
+            x = e[i, c]
+            before = absent[c]
+            present[c] += (x * inverse) * before
+            absent[c] = before * ((s - x if x < one else r) * inverse)
+
+
+@kernel
+def _presence_block(
+    e: Array, rest: Array, offsets: Array, first: int, last: int, present: Array, absent: Array
+) -> None:
+    present_row, absent_row = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
+    base = offsets[first]
+    for b in range(first, last):
+        rows = slice(offsets[b] - base, offsets[b + 1] - base)
+        bag_presence(e[rows], rest[rows], absent_row, present_row)
+        for c in range(present.shape[1]):
+            present[b, c] = present_row[c]
+            absent[b, c] = absent_row[c]
+
+
+def bag_probabilities(x: Array, offsets: Array, weights: Array, bias: Array, classes: int) -> tuple[Array, Array]:
+    """P(present) and P(absent), each (bags, classes), of the first `classes` rows of `weights`."""
+    bags = len(offsets) - 1
+    present = np.empty((bags, classes), weights.dtype)
+    absent = np.empty((bags, classes), weights.dtype)
+    linear = Linear(weights, bias)
+
+    def block(first: int, last: int) -> None:
+        logits, padded_bias, rest = linear.logits(x[offsets[first] : offsets[last]])
+        softmax_rows(logits, padded_bias, rest)
+        _presence_block(logits, rest, offsets, first, last, present, absent)
+
+    each_block(offsets, len(weights), block)
+    return present, absent
+
+
+def instance_probabilities(x: Array, weights: Array, bias: Array, classes: int) -> Array:
+    """P(instance has class), (instances, classes)."""
+    probabilities = np.empty((len(x), classes), weights.dtype)
+    linear = Linear(weights, bias)
+
+    def block(first: int, last: int) -> None:
+        logits, padded_bias, rest = linear.logits(x[first:last])
+        softmax_rows(logits, padded_bias, rest)
+        np.divide(logits[:, :classes], 1 + rest[:, None], out=probabilities[first:last])
+
+    each_block(np.arange(len(x) + 1), len(weights), block)
+    return probabilities

@@ -1,0 +1,94 @@
+"""Scouting: the first questions, which look for one bag of every class.
+
+A model that has never seen a class cannot say where it is. So instances are clustered (k-means++, six clusters per
+class) as if every cluster were of one class or of none, and a class that no bag is known to have is looked for where a
+yes is likeliest, bags with many clusters held back:
+
+    weight[k, c] = DENIED ^ (bags with cluster k known to lack c)
+    P(k is c)    = weight[k, c] / (1 + sum over classes of weight[k, .])
+    score[b, c]  = (1 - product over the clusters k in b of (1 - P(k is c))) / sqrt(clusters in b)
+
+A cluster that was denied to most classes is likely to be of one that is left: so one strange bag is asked about class
+after class until it is explained. It is not held against a cluster that it may be of a class found already.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise.data.label_store import Totals
+from bagwise.data.labels import Labels
+from bagwise.kernels import Array, Instances
+from bagwise.kernels.arithmetic.clustering import ROWS_AT_A_TIME, k_means, nearness_to
+from bagwise.kernels.arithmetic.elementary import expm1_nonpositive, log1p
+from bagwise.kernels.arithmetic.product import Linear
+
+CLUSTERS_PER_CLASS = 6
+MOST_CLUSTERS = 150
+ROUNDS = 20
+DENIED = 0.1
+MOST_DENIALS = 64
+MOST_CLUSTERED = 20_000
+
+
+def sample(instances: Instances, first_row: int = 0, all_rows: int | None = None) -> Array:
+    """An even sample of all rows, as the model sees them: what of it is among these, from `first_row` on."""
+    last_row = first_row + len(instances.x)
+    step = -(-(last_row if all_rows is None else all_rows) // MOST_CLUSTERED)
+    rows = np.arange(-(-first_row // step) * step, last_row, step) - first_row
+    return instances.seen(rows)
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """The centres of clusters, (clusters x columns seen)."""
+
+    centres: Array
+
+    @classmethod
+    def of(cls, sampled: Array, classes: int, seed: int) -> "Landmarks":
+        """Cluster the sample."""
+        wanted = min(max(2, CLUSTERS_PER_CLASS * classes), MOST_CLUSTERS)
+        count = min(wanted, len(np.unique(sampled, axis=0)))
+        return cls(k_means(sampled, count, ROUNDS, seed))
+
+    def clusters(self, instances: Instances) -> Array:
+        """Which clusters every bag has, (bags x clusters) of 0 and 1.
+
+        How near a row is to a centre depends on the row alone, so that a bag has the same clusters wherever it lies.
+        """
+        nearness = nearness_to(np.ascontiguousarray(self.centres, instances.precision))
+        has = np.zeros((len(instances.offsets) - 1, len(self.centres)), np.float32)
+        bag = np.repeat(np.arange(len(has)), np.diff(instances.offsets))
+        for start in range(0, len(instances.x), ROWS_AT_A_TIME):
+            rows = instances.transformed(start, min(start + ROWS_AT_A_TIME, len(instances.x)))
+            products, bias, _ = nearness.logits(rows)
+            has[bag[start : start + len(rows)], (products + bias).argmax(axis=1)] = 1
+        return has
+
+
+def unfound(totals: Totals) -> Array:
+    """Classes to look for: known in no bag, with something left to ask, and not looked for in vain for long."""
+    return np.asarray((totals.present == 0) & (totals.asked < totals.bags) & (totals.known < MOST_DENIALS))
+
+
+def suspicion(clusters: Array, labels: Labels) -> Array:
+    """P(cluster is of class), (clusters x classes), from the labelled bags, their clusters and labels."""
+    lacking = (labels.known & ~labels.value).astype(np.float32)
+    denials = (clusters.T @ lacking).astype(np.int64)
+    weight = np.cumprod([1.0] + [DENIED] * int(denials.max(initial=0)), dtype=np.float32)[denials]
+    return np.asarray(weight / (1 + weight.sum(axis=1, keepdims=True)))
+
+
+def scores(clusters: Array, is_class: Array, looked_for: Array) -> Array:
+    """Score every pair of the bags with these clusters, larger = ask sooner; 0 for classes that are not looked for."""
+    not_there = Linear(
+        np.ascontiguousarray(log1p(-is_class).T, is_class.dtype), np.zeros(is_class.shape[1], is_class.dtype)
+    )
+    found = np.zeros((len(clusters), is_class.shape[1]))
+    columns = np.flatnonzero(looked_for)
+    for start in range(0, len(clusters), ROWS_AT_A_TIME):
+        part = clusters[start : start + ROWS_AT_A_TIME]
+        yes = -expm1_nonpositive(not_there.logits(part)[0][:, columns])
+        found[start : start + len(part), columns] = yes / np.sqrt(part.sum(axis=1, keepdims=True))
+    return found

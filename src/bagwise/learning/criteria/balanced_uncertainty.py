@@ -1,0 +1,28 @@
+"""Balanced uncertainty: uncertainty, shared out among the classes. The default.
+
+    score[b, c] = 2 P1 P0 / sqrt(1 + questions already spent on class c)
+
+Range [0, 1/2]. Cost O(bags * classes). With a background class, a class that the first labels miss is explained away,
+never uncertain and never asked; the divisor brings every class back.
+"""
+
+import numpy as np
+
+from bagwise.kernels import Array
+from bagwise.learning.criteria.uncertainty import uncertainty
+from bagwise.model.scored_pool import Pool
+
+RISES_WITH = "nearest_side"
+
+
+def balanced_uncertainty(pool: Pool) -> Array:
+    """Score every pair.
+
+    >>> from bagwise.data.labels import Labels
+    >>> labels = Labels.from_array([[-1, -1], [1, -1], [0, -1], [0, -1]], missing=-1)
+    >>> balanced_uncertainty(Pool([[0.5, 0.5], [1, 0], [0, 0], [0, 0]], labels=labels))[0]
+    array([0.25, 0.5 ])
+    """
+    scores = uncertainty(pool)
+    scores /= pool.like(np.sqrt(1 + pool.totals.asked), scores.dtype)
+    return scores

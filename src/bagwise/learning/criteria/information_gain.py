@@ -1,0 +1,53 @@
+"""Information gain: ask about the pair that would shrink the posterior of the weights most.
+
+    score[b, c] = log(1 + (P0/P1) g' H^-1 g),   g = grad log P0,
+    H = prior I + sum over known pairs of (P0/P1) g g'
+
+A pair carries Fisher information (P0/P1) g g'; the score is the gain in log det H. Range [0, inf). Exact, with the full
+matrix: memory 8 (K d)^2 bytes, cost O(bags C (K d)^2), so it is refused above `LARGEST` weights.
+"""
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from bagwise.core.errors import BagwiseError
+from bagwise.kernels import Array
+from bagwise.model.scored_pool import Pool
+
+LARGEST = 5000
+
+
+def _information_roots(pool: Pool, bag: int) -> Array:
+    """sqrt(P0/P1) g for every class of a bag, one row each."""
+    odds = pool.absent[bag] / np.maximum(pool.present[bag], np.finfo(pool.present.dtype).tiny)
+    roots: Array = np.sqrt(odds)[:, None] * pool.gradients(bag)
+    return roots.astype(float)
+
+
+def information_gain(pool: Pool) -> Array:
+    """Score every pair.
+
+    >>> from bagwise import MIMLClassifier
+    >>> model = MIMLClassifier.from_weights([[0.0, 0.0], [0.0, 0.0]])
+    >>> information_gain(model.pool([[[3.0, 4.0]], [[0.0, 0.1]]])).round(3)
+    array([[2.603, 2.603],
+           [0.005, 0.005]])
+    """
+    weights = pool.scorer.weights.size
+    if weights > LARGEST:
+        raise BagwiseError(
+            f"information_gain keeps a matrix over all weights, {weights} here: it is limited to {LARGEST}. "
+            "Use expected_gradient_length or uncertainty."
+        )
+    if pool.prior <= 0:
+        raise BagwiseError("information_gain needs a prior on the weights: give prior or penalty above 0.")
+    information = pool.prior * np.eye(weights)
+    for bag in np.flatnonzero(pool.known.any(axis=1)).tolist():
+        roots = _information_roots(pool, bag)[pool.known[bag]]
+        information += roots.T @ roots
+    lower = cholesky(information, lower=True)
+    scores = np.empty(pool.shape)
+    for bag in range(pool.shape[0]):
+        whitened = solve_triangular(lower, _information_roots(pool, bag).T, lower=True)
+        scores[bag] = np.log1p((whitened**2).sum(axis=0))
+    return scores

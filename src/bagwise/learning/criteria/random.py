@@ -1,0 +1,18 @@
+"""Random: every pair is as good as any other. The baseline, and how audit questions are drawn.
+
+    score[b, c] = u(seed, bag, class),   uniform in [0, 1)
+
+Keyed by the pair, so the order of questions does not depend on chunks, shards, threads or the order of the bags.
+"""
+
+from bagwise.kernels import Array, keyed_grid
+from bagwise.model.scored_pool import Pool
+
+
+def random(pool: Pool) -> Array:
+    """Score every pair.
+
+    >>> random(Pool([[0.5, 1.0]], seed=0)).shape
+    (1, 2)
+    """
+    return keyed_grid(pool.seed, pool.keys, pool.shape[1])

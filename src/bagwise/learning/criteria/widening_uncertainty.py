@@ -1,0 +1,39 @@
+"""Widening uncertainty: balanced uncertainty among a random few of the bags, more of them the more is known.
+
+    score[b, c] = u[b, c]                              where bag b is drawn,
+                                                       lot[b] < (known labels / (5 classes))^2 / bags
+                  (1 - lot[b] + u[b, c]/1000) / 10^6   elsewhere
+
+with u the balanced uncertainty and lot[b] uniform in [0, 1), anew after every answer. Range [0, 1/2]. Cost
+O(bags * classes). A model that knows little is uncertain about bags that are strange or large, and learns little from
+them: then it is better to draw the bag and to choose only the class by uncertainty. Once a bag is labelled completely,
+or 5 sqrt(bags) labels per class are known, every bag counts as drawn: from there on this is balanced uncertainty.
+"""
+
+import numpy as np
+
+from bagwise.kernels import Array, keyed_uniform
+from bagwise.learning.criteria.balanced_uncertainty import balanced_uncertainty
+from bagwise.model.scored_pool import Pool
+
+LABELS_PER_CLASS = 5
+LOTS = 1 << 42
+
+RISES_WITH = "nearest_side"
+
+
+def widening_uncertainty(pool: Pool) -> Array:
+    """Score every pair.
+
+    >>> widening_uncertainty(Pool([[0.5, 0.9], [0.5, 0.9]])).argmax(axis=1)
+    array([0, 0])
+    """
+    scores = balanced_uncertainty(pool)
+    if pool.totals.complete:
+        return scores
+    bags, classes = pool.totals.bags, pool.shape[1]
+    drawn = (pool.totals.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
+    lots = keyed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.totals.n_known))
+    rest, lots = pool.like(lots >= drawn), pool.like(lots)
+    scores[rest] = (1 - lots[rest, None] + scores[rest] / 1000) / 1e6
+    return scores

@@ -1,0 +1,165 @@
+"""Granularity: what one query asks. Scores go in, questions come out; arg-max and ties live here and nowhere else.
+
+    pair            the best unknown (bag, class)
+    bag             the bag with the largest sum of scores over its unknown classes; all of these are asked
+    bag_then_class  the bag whose number of predicted classes is least like the labelled bags', few questions so far
+                    preferred; of its unknown classes the one with the best score
+    best_value      a pair or a whole bag, whichever has the largest score per second of answering
+
+Exact ties are broken at random, keyed by seed, bag and class.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bagwise.core.errors import BagwiseError
+from bagwise.core.plugins import choose
+from bagwise.kernels import Array, keyed_uniform
+from bagwise.learning.criteria.random import random
+from bagwise.model.scored_pool import Pool
+
+TIES = 0x7165
+FEWEST_QUERIED = 0.5
+DRAWN_AT_A_TIME = 1 << 20
+
+
+Rank = tuple[float, float]
+
+
+class Choice(NamedTuple):
+    """A bag, the classes asked about it, and their score; `rank` is by what it won, and then by which lot."""
+
+    bag: int
+    classes: tuple[int, ...]
+    score: float
+    rank: Rank = (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """What answering takes: about a class of a bag, about one more class of the bag asked about last, about all."""
+
+    pair: float = 4.0
+    again: float = 2.0
+    bag: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not all(0 < seconds < float("inf") for seconds in (self.pair, self.again, self.bag)):
+            raise BagwiseError(f"{self}: every time must be above 0.")
+
+    def of(self, bag: int, classes: int, last: int | None) -> float:
+        """What a question about so many classes of the bag takes when `last` was asked about before."""
+        return self.bag if classes > 1 else self.again if bag == last else self.pair
+
+
+Granularity = Callable[[Pool, Array, int], list[Choice]]
+
+
+def merged(parts: Iterable[Iterable[Choice]], count: int) -> list[Choice]:
+    """The best of several parts of a pool, from the best of each."""
+    return sorted((choice for part in parts for choice in part), key=lambda choice: choice.rank, reverse=True)[:count]
+
+
+def _best(scores: Array, allowed: Array, count: int, lot: Callable[[Array], Array]) -> list[tuple[int, Rank]]:
+    """Positions of the `count` largest allowed scores, best first, with what ranks them; equal scores by lot."""
+    count = min(count, int(np.count_nonzero(allowed)))
+    if count == 0:
+        return []
+    values = np.where(allowed, scores, -np.inf)
+    lowest = values.max() if count == 1 else np.partition(values, len(values) - count)[-count]
+    candidates = np.flatnonzero((values >= lowest) & allowed)
+    lots = lot(candidates)
+    order = np.lexsort((-lots, -values[candidates]))[:count]
+    return [(int(candidates[i]), (float(values[candidates[i]]), float(lots[i]))) for i in order]
+
+
+def pair(pool: Pool, scores: Array, count: int) -> list[Choice]:
+    """The `count` best unknown pairs."""
+    classes = pool.shape[1]
+
+    def lot(candidates: Array) -> Array:
+        return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates // classes], candidates % classes)
+
+    best = _best(scores.ravel(), pool.askable.ravel(), count, lot)
+    return [Choice(p // classes, (p % classes,), rank[0], rank) for p, rank in best]
+
+
+def bag(pool: Pool, scores: Array, count: int) -> list[Choice]:
+    """The `count` bags with the largest sum over their unknown classes, each asked whole."""
+    return whole_bag(pool, np.where(pool.askable, scores, 0).sum(axis=1), count)
+
+
+def random_choice(name: str, pool: Pool, count: int) -> list[Choice]:
+    """`count` questions of a granularity, each as likely as any other: whole bags, or else pairs."""
+    if name == "bag":
+        return whole_bag(pool, keyed_uniform(pool.seed, pool.keys, np.array(pool.shape[1])), count)
+    bags, classes = pool.shape
+    step = max(1, DRAWN_AT_A_TIME // classes)
+    parts = ((first, pool.between(first, min(first + step, bags))) for first in range(0, bags, step))
+    best = ([one._replace(bag=first + one.bag) for one in pair(part, random(part), count)] for first, part in parts)
+    return merged(best, count)
+
+
+def whole_bag(pool: Pool, values: Array, count: int) -> list[Choice]:
+    """The `count` bags with the largest values, each with all its unknown classes."""
+    return [Choice(b, tuple(_open(pool, b)), rank[0], rank) for b, rank in _best_bags(pool, values, count)]
+
+
+def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
+    """The `count` bags least like the labelled ones, each with its best class."""
+    classes = pool.shape[1]
+    predicted = (pool.present > 0.5).sum(axis=1)
+    queried = classes - np.count_nonzero(pool.askable, axis=1)
+    surprise = np.abs(predicted - pool.totals.mean_positives) / np.maximum(queried, FEWEST_QUERIED)
+    choices = []
+    for b, rank in _best_bags(pool, surprise, count):
+
+        def lot(candidates: Array, key: Array = pool.keys[b]) -> Array:
+            return keyed_uniform(pool.seed ^ TIES, key, candidates)
+
+        best, (score, _) = _best(scores[b], pool.askable[b], 1, lot)[0]
+        choices.append(Choice(b, (best,), score, rank))
+    return choices
+
+
+def best_value(
+    pool: Pool, scores: Array, count: int, seconds: Seconds | None = None, last: int | None = None
+) -> list[Choice]:
+    """The `count` bags with the best score per second, each asked about its best class or whole; `last` is in mind."""
+    times = seconds or Seconds()
+    allowed = np.where(pool.askable, scores, -np.inf)
+    of_pair = allowed.max(axis=1) / np.where(np.arange(pool.shape[0]) == last, times.again, times.pair)
+    of_bag = np.where(pool.askable, scores, 0).sum(axis=1) / times.bag
+    several = (np.count_nonzero(pool.askable, axis=1) > 1) & (of_bag > of_pair)
+    values = np.where(several, of_bag, of_pair)
+    return [
+        Choice(b, tuple(_open(pool, b)) if several[b] else (int(allowed[b].argmax()),), rank[0], rank)
+        for b, rank in _best_bags(pool, values, count)
+    ]
+
+
+def _open(pool: Pool, bag: int) -> list[int]:
+    return [int(c) for c in np.flatnonzero(pool.askable[bag])]
+
+
+def _best_bags(pool: Pool, values: Array, count: int) -> list[tuple[int, Rank]]:
+    def lot(candidates: Array) -> Array:
+        return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates], np.array(pool.shape[1]))
+
+    return _best(values, np.any(pool.askable, axis=1), count, lot)
+
+
+GRANULARITIES: dict[str, Granularity] = {
+    "pair": pair,
+    "bag": bag,
+    "bag_then_class": bag_then_class,
+    "best_value": best_value,
+}
+
+
+def get(name: str) -> Granularity:
+    """The granularity called `name`."""
+    return choose("granularity", name, GRANULARITIES)

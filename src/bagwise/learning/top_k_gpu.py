@@ -1,0 +1,131 @@
+"""Selection with a card: it scores every pair in float32, and what comes near the best is scored exactly here.
+
+The card multiplies in another order than the CPU. Its logits are off by up to (d + `OF_PRODUCTS`) u ||w|| ||x|| (d
+features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order, and those of the CPU
+by what `model.motion` says of sums in their order. A product made of three TF32 products lacks at most 3/2^20 of
+itself, even where these cut digits off instead of rounding. What follows from that is bounded as in `selection`: P1
+within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over instances of k_i x_i' with
+||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, so its length is within
+
+    4 spread sqrt(2) max_i ||x_i|| (-log P0)
+
+The bags that could hold the best pair are then few, and the questions are those of the CPU, bit for bit.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from bagwise.kernels import Array, Instances
+from bagwise.kernels.cpu.logit_cache import radii
+from bagwise.kernels.gpu import Resident, bag_probabilities, gradient_lengths
+from bagwise.learning import criteria
+from bagwise.learning.top_k import MOST_OFF, Selection
+from bagwise.model.scored_pool import Part, Pool, Scorer
+from bagwise.model.weight_change import fresh_slack, longest, unit_of
+
+OF_PRODUCTS = 64
+LEAST = 1e-30
+
+
+class OnDevice(Part):
+    """A pool whose numbers are tensors on a device, and no lower than the exact ones can be."""
+
+    def __init__(self, whole: Pool, resident: Resident, values: dict[str, torch.Tensor]) -> None:
+        super().__init__(whole, slice(0, whole.shape[0]))
+        self._device, self._dtype = resident.device, resident.x.dtype
+        self.__dict__.update(values)
+
+    def like(self, values: Any, dtype: Any = None) -> Any:  # noqa: ARG002
+        """Numbers of bags or classes, on the device."""
+        return torch.as_tensor(values, dtype=None if values.dtype == bool else self._dtype, device=self._device)
+
+
+class DeviceSelection(Selection):
+    """Selects as `Selection` does, with ceilings from a device."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "device": self._device}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._device = state["device"]
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._of: Instances | None = None
+        self._followed_touches: Sequence[int] | None = None
+
+    def _ceilings(self, pool: Pool, criterion: str) -> torch.Tensor:
+        scorer = pool.scorer
+        if self._of is not scorer.instances:
+            self._of, self._resident = scorer.instances, Resident.of(scorer.instances, self._device)
+            self._radius = torch.as_tensor(radii(scorer.instances), device=self._resident.device)
+            self._sizes = torch.diff(self._resident.offsets).double()
+        off = self._off_on_device(scorer)
+        at_best = self._at_best(scorer, criteria.rises_with(criterion), self._share(scorer, off))
+        scores: Any = criteria.get(criterion)(OnDevice(pool, self._resident, at_best))
+        best: torch.Tensor = scores.masked_fill_(self._taken(pool), -torch.inf).amax(1).double()
+        best *= 1 + 64 * unit_of(scorer.instances.x.dtype)
+        return best.masked_fill_(off > MOST_OFF, torch.inf)
+
+    def _highest(self, ceilings: torch.Tensor, count: int) -> Array:
+        return np.asarray(ceilings.topk(min(count, len(ceilings))).indices.cpu().numpy())
+
+    def _reaching(self, ceilings: torch.Tensor, score: float) -> Array:
+        return np.asarray((ceilings >= score).nonzero().flatten().cpu().numpy())
+
+    def _taken(self, pool: Pool) -> torch.Tensor:
+        """Which pairs may not be asked, on the device: copied whole once, and then what was changed of it."""
+        touched = pool.touched
+        if touched is None:
+            return torch.as_tensor(~pool.askable, device=self._resident.device)
+        if touched is not self._followed_touches:
+            self._followed_touches, self._seen = touched, len(touched)
+            self._not_askable = torch.as_tensor(~pool.askable, device=self._resident.device)
+        changed = list(dict.fromkeys(touched[self._seen :]))
+        if changed:
+            rows = torch.as_tensor(~pool.askable[changed], device=self._resident.device)
+            self._not_askable[torch.as_tensor(changed, device=self._resident.device)] = rows
+        self._seen = len(touched)
+        return self._not_askable
+
+    def _at_best(self, scorer: Scorer, rises_with: str | None, spread: torch.Tensor) -> dict[str, torch.Tensor]:
+        share = spread.to(self._resident.x.dtype)[:, None]
+        if rises_with == "nearest_side":
+            present, absent = bag_probabilities(self._resident, scorer.weights, scorer.n_classes)
+            more = present * share + LEAST
+            side = torch.minimum(present, absent).add_(more).clamp_(max=0.5)
+            return {"nearest_side": side}
+        length, absent = gradient_lengths(self._resident, scorer.weights, scorer.n_classes)
+        surprise = absent.clamp(min=LEAST).log_().neg_()
+        length += 4 * 2**0.5 * share * self._resident.longest_seen[:, None] * surprise
+        return {"gradient_norm": length, "absent": absent + (1 - absent) * share + LEAST}
+
+    def _off_on_device(self, scorer: Scorer) -> torch.Tensor:
+        """By how much a logit of every bag may be off there."""
+        weights, bias = scorer.folded
+        unit = unit_of(weights.dtype)
+        in_any_order = (weights.shape[1] + OF_PRODUCTS) * unit * longest(weights.astype(float))
+        slack = fresh_slack(weights) + in_any_order
+        off: torch.Tensor = slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
+        return off
+
+    def _share(self, scorer: Scorer, off: torch.Tensor) -> torch.Tensor:
+        """By which share P(present) of a bag may differ from what the device says."""
+        weights = scorer.folded[0]
+        rounding = (self._sizes + 2) * ((2 * len(weights) + 100) * unit_of(weights.dtype))
+        share: torch.Tensor = 1.001 * (torch.expm1(2 * off.clamp(max=MOST_OFF)) + 2 * rounding)
+        return share
+
+    def _count_in(self, share: float) -> None:
+        self.statistics.add(share)
+
+    def _give_up_for_a_while(self) -> None:
+        """There is nothing to do without: the next question may be decided more clearly."""

@@ -1,0 +1,56 @@
+"""What a model says of a bag when it has not seen that bag's own labels: the one cross validation of all that need it.
+
+Labelled bags are dealt into folds by their ids, and a fit without the labels of a fold predicts its bags. Every fit
+starts from nothing. F is not convex, and a refit from the present weights stays in the valley that the hidden labels
+led to: on labels drawn at random such predictions still correlate 0.15 with what they have not seen.
+"""
+
+import numpy as np
+from sklearn.base import clone
+
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
+from bagwise.kernels import Array, Instances, keyed_uniform
+from bagwise.kernels.arithmetic.blocks import single_threaded_blas
+from bagwise.model.classifier import MIMLClassifier
+from bagwise.model.scored_pool import Scorer
+from bagwise.model.solvers import Settings, lbfgs
+
+FOLDS = 10
+FOLD_KEY = 0xF01D
+ITERATIONS, TOLERANCE = 200, 1e-4
+
+
+def fold_of(bags: Bags, folds: int = FOLDS) -> Array:
+    """The fold of every bag, by its id."""
+    return np.asarray(np.floor(folds * keyed_uniform(FOLD_KEY, bags.keys, np.zeros(1))), np.int64)
+
+
+def out_of_fold(
+    model: MIMLClassifier, bags: Bags, labels: Labels, folds: int = FOLDS, most: int | None = None
+) -> Array:
+    """P(class in bag) of every labelled bag by a fit that knows none of its labels; NaN for the other bags.
+
+    With `most`, only so many of the folds are held out. NaN, too, where nothing is known of the other folds.
+    """
+    if not hasattr(model, "weights_"):
+        model = clone(model).prepare(bags, labels.n_classes)
+    labelled = np.flatnonzero(labels.known.any(axis=1))
+    probability = np.full(labels.known.shape, np.nan)
+    bags, labels = bags.select(labelled), labels.select(labelled)
+    instances, fold = model.instances(bags), fold_of(bags, folds)
+    with single_threaded_blas():
+        for one in range(folds if most is None else most):
+            held_out = np.flatnonzero(fold == one)
+            kept = labels.hide(held_out)
+            if len(held_out) and kept.n_known:
+                probability[labelled[held_out]] = _learned_from(kept, model, instances, held_out)
+    return probability
+
+
+def _learned_from(labels: Labels, model: MIMLClassifier, instances: Instances, asked: Array) -> Array:
+    """Predictions of the bags `asked` by a model that knows these labels alone."""
+    settings = Settings(max_iter=ITERATIONS, tolerance=TOLERANCE)
+    start = np.zeros_like(model.weights_)
+    weights = lbfgs.fit(model.objective_of(instances, labels), start, settings, lambda *_: None).weights
+    return Scorer(instances.select(asked), weights, model.n_classes_).probabilities()[0]

@@ -1,0 +1,1 @@
+"""Who may answer: people, roles, invitations, sessions."""

@@ -1,0 +1,181 @@
+"""Who may answer: invitations and sign-ins. Of tokens and sessions only hashes are kept, so a copy tells no secret.
+
+A token is 256 random bits and is shown once. A plain hash is enough for it: what cannot be guessed needs no slow one.
+Invitations that were revoked or ran out stay on record, so that a project that once had some is never open to all.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from bagwise.core.errors import BagwiseError
+from bagwise.project.access.names import refuse_bad_name
+from bagwise.project.storage import queries, schema
+from bagwise.project.storage.database import Database
+
+DAY = 24 * 3600.0
+SESSION_DAYS = 30
+DEFAULT_DAYS = 365
+MOST_DAYS = 10_000
+
+
+class NotSignedIn(BagwiseError):
+    """Nobody is signed in, or by a token that is not, or no longer, good for anything."""
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """Who may sign in, and until when (seconds since 1970)."""
+
+    name: str
+    at: str
+    until: float
+    state: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What somebody has to show: a token, a session, or nothing."""
+
+    token: str | None = None
+    session: str | None = None
+
+
+class Invitations:
+    """The invitations of one project."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def invite(self, name: str, days: int = DEFAULT_DAYS, adjudicator: bool = False) -> str:
+        """The token with which this person signs in; one they had before is good for nothing from now on."""
+        refuse_bad_name(name)
+        if not 1 <= days <= MOST_DAYS:
+            raise BagwiseError(f"An invitation is good for 1 to {MOST_DAYS} days, not {days}.")
+        token = secrets.token_urlsafe(32)
+        with self.database.writing() as connection:
+            queries.ensure_annotator(connection, name, "adjudicator" if adjudicator else None)
+            _end_sessions(connection, name)
+            table = schema.invitations
+            row = {
+                "hash": _hash(token),
+                "at": queries.now(),
+                "until": queries.clock(connection) + days * DAY,
+                "revoked": False,
+            }
+            there = connection.execute(select(table.c.name).where(table.c.name == name)).first()
+            statement = insert(table).values(name=name) if there is None else update(table).where(table.c.name == name)
+            connection.execute(statement.values(**row))
+        return token
+
+    def revoke(self, name: str) -> None:
+        """Whoever it was is signed out everywhere and cannot sign in; what they answered stays."""
+        table = schema.invitations
+        with self.database.writing() as connection:
+            done = connection.execute(update(table).where(table.c.name == name).values(revoked=True))
+            _end_sessions(connection, name)
+            if done.rowcount == 0:
+                raise BagwiseError(f"{name} was never invited: `bagwise invite DIR --list` says who was.")
+
+    def invitations(self) -> list[Invitation]:
+        """Everybody ever invited."""
+        table = schema.invitations
+        with self.database.reading() as connection:
+            now = queries.clock(connection)
+            rows = connection.execute(select(table).order_by(table.c.name)).all()
+        return [
+            Invitation(
+                row.name, row.at, row.until, "revoked" if row.revoked else "expired" if row.until <= now else "valid"
+            )
+            for row in rows
+        ]
+
+    def any_invited(self) -> bool:
+        """Whether anybody ever was: from then on everybody signs in."""
+        with self.database.reading() as connection:
+            return _any_invited(connection)
+
+    def who(self, shown: Sequence[Shown]) -> list[str | NotSignedIn | None]:
+        """Who each of them is, or why nobody; None where nobody was ever invited."""
+        with self.database.reading() as connection:
+            return [_who(connection, one) for one in shown]
+
+    def with_token(self, token: str) -> str:
+        """Whose token it is."""
+        with self.database.reading() as connection:
+            return _invited(connection, token)
+
+    def sign_in(self, token: str) -> str:
+        """The secret of a session that ends by itself, at the latest with the invitation."""
+        session = secrets.token_urlsafe(32)
+        table = schema.sessions
+        with self.database.writing() as connection:
+            name = _invited(connection, token)
+            now = queries.clock(connection)
+            connection.execute(delete(table).where(table.c.until <= now))
+            row = {"hash": _hash(session), "name": name, "at": queries.now(), "until": now + SESSION_DAYS * DAY}
+            connection.execute(insert(table), [row])
+        return session
+
+    def with_session(self, session: str) -> str | None:
+        """Whose session it is; None where it has ended."""
+        with self.database.reading() as connection:
+            return _in_session(connection, session)
+
+    def sign_out(self, session: str) -> None:
+        """End the session, if there is one."""
+        with self.database.writing() as connection:
+            connection.execute(delete(schema.sessions).where(schema.sessions.c.hash == _hash(session)))
+
+    def last_signed_in(self) -> dict[str, str]:
+        """When each person with a session last signed in."""
+        table = schema.sessions
+        with self.database.reading() as connection:
+            found = select(table.c.name, func.max(table.c.at).label("at")).group_by(table.c.name)
+            return {row.name: row.at for row in connection.execute(found)}
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def _invited(connection: Connection, token: str) -> str:
+    table = schema.invitations
+    row = connection.execute(select(table).where(table.c.hash == _hash(token))).first()
+    if row is None or row.revoked:
+        raise NotSignedIn("This token is not known here: ask for a new one (`bagwise invite`).")
+    if row.until <= queries.clock(connection):
+        raise NotSignedIn("This token has run out: ask for a new one (`bagwise invite`).")
+    return str(row.name)
+
+
+def _in_session(connection: Connection, session: str) -> str | None:
+    table, invited = schema.sessions, schema.invitations
+    now = queries.clock(connection)
+    good = (table.c.until > now) & (invited.c.until > now) & ~invited.c.revoked
+    found = select(table.c.name).join(invited, invited.c.name == table.c.name)
+    name: str | None = connection.execute(found.where(table.c.hash == _hash(session), good)).scalar()
+    return name
+
+
+def _any_invited(connection: Connection) -> bool:
+    return connection.execute(select(schema.invitations.c.name).limit(1)).first() is not None
+
+
+def _who(connection: Connection, shown: Shown) -> str | NotSignedIn | None:
+    if shown.token is not None:
+        try:
+            return _invited(connection, shown.token)
+        except NotSignedIn as error:
+            return error
+    name = None if shown.session is None else _in_session(connection, shown.session)
+    if name is None and _any_invited(connection):
+        return NotSignedIn("Sign in first, with the token that `bagwise invite` printed.")
+    return name
+
+
+def _end_sessions(connection: Connection, name: str) -> None:
+    connection.execute(delete(schema.sessions).where(schema.sessions.c.name == name))

@@ -1,0 +1,61 @@
+"""Who may replace what: their own answers, and others' with the role for it.
+
+There are annotators and adjudicators; the owner of a project is the account that owns its folder.
+"""
+
+import getpass
+import os
+import pwd
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from bagwise.core.errors import BagwiseError
+from bagwise.project.answers.events import Event
+from bagwise.project.state import Record
+from bagwise.project.storage import queries
+
+APPOINT = "`bagwise annotator DIR NAME --adjudicator`"
+
+
+class NotAllowed(BagwiseError):
+    """It is not this person's to change."""
+
+
+def owner_of(folder: Path) -> str:
+    """The name of the account that owns the folder; its number where it has no name."""
+    number = folder.stat().st_uid
+    try:
+        # In their own folder people go by the name that commands take them for.
+        return getpass.getuser() if number == os.getuid() else pwd.getpwuid(number).pw_name
+    except (KeyError, OSError):
+        return str(number)
+
+
+def refuse_replacing(record: Record, standing: Event, annotator: str) -> None:
+    """What stands is replaced by the person who said it, or by one with the role for it."""
+    adjudicators = record.contents.adjudicators
+    if annotator == standing.annotator or annotator in adjudicators:
+        return
+    whose = f"number {standing.number} is an answer of {standing.annotator}"
+    if standing.annotator in adjudicators:
+        raise NotAllowed(
+            f"{annotator} cannot replace it: {whose}, an adjudicator. Another adjudicator can ({APPOINT})."
+        )
+    owner = owner_of(record.folder)
+    if annotator != owner:
+        raise NotAllowed(
+            f"{annotator} cannot replace it: {whose}. An adjudicator can ({APPOINT}), or {owner}, the project's owner."
+        )
+
+
+def refuse_replacing_imported(record: Record, connection: Connection, annotator: str) -> None:
+    """An imported label is replaced by an adjudicator, by the owner, or by the only person that the project has."""
+    owner = owner_of(record.folder)
+    if annotator in record.contents.adjudicators or annotator == owner:
+        return
+    if set(queries.annotators(connection)) - {annotator}:
+        raise NotAllowed(
+            f"{annotator} cannot replace an imported label: an adjudicator can ({APPOINT}), or {owner}, the project's"
+            " owner."
+        )

@@ -1,0 +1,1 @@
+"""Events, answers, corrections, and the replay that a project's model is."""

@@ -1,0 +1,131 @@
+"""Wrong answers in a project: how often everybody is assumed to be wrong, and which answers probably are.
+
+What an adjudicator says is taken for right, and so is what was imported.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
+from bagwise.evaluation.noise import PRIOR_RATE, Answers, Estimate, Rate, beliefs, estimate, flip_of
+from bagwise.kernels import Array
+from bagwise.model import MIMLClassifier
+from bagwise.project.answers.current_labels import known_values
+from bagwise.project.answers.events import VALUE, Event, Pair, Votes
+from bagwise.project.settings import ESTIMATE
+from bagwise.project.storage.queries import UNKNOWN, Contents
+
+
+@dataclass(frozen=True)
+class People:
+    """The rate at which everybody's answers are taken to be wrong: their own where it was estimated, else `usual`."""
+
+    usual: float
+    rates: dict[str, Rate] = field(default_factory=dict)
+
+    @classmethod
+    def remembered(cls, noise: float | str, memory: dict[str, Array]) -> "People":
+        """As `memory` has them."""
+        if noise != ESTIMATE:
+            return cls.before(noise)
+        rows = zip(memory["people"].tolist(), memory["rates"].tolist(), strict=True)
+        return cls(PRIOR_RATE, {name: Rate(rate, low, high, int(n)) for name, (rate, low, high, n) in rows})
+
+    @classmethod
+    def before(cls, noise: float | str) -> "People":
+        """What is assumed before anything was estimated."""
+        return cls(PRIOR_RATE if isinstance(noise, str) else float(noise))
+
+    def memory(self) -> dict[str, Array]:
+        """The estimated rates as arrays; none where nothing was estimated."""
+        numbers = [(one.rate, one.low, one.high, one.answers) for one in self.rates.values()]
+        return {"people": np.array(list(self.rates), str), "rates": np.array(numbers, float).reshape(-1, 4)}
+
+    def rate(self, name: str) -> float:
+        """How often this person is wrong."""
+        return self.rates[name].rate if name in self.rates else self.usual
+
+    def flip(self, votes: Votes, pair: Pair) -> float:
+        """The rate at which what counts for a pair is wrong, from all that was said about it."""
+        decision = votes.decisions.get(pair)
+        if self.usual == 0 or decision is None or decision.present is None:
+            return 0.0
+        said = votes.said_about(pair)
+        if any(event.annotator in votes.adjudicators for event in said):
+            return 0.0
+        answers = [(event.answer == "present", self.rate(event.annotator)) for event in _clear(said)]
+        return flip_of(decision.present, answers)
+
+
+def labels_of(contents: Contents, votes: Votes, people: People) -> Labels:
+    """What is known, each with the rate at which it is wrong."""
+    labels = Labels.from_array(known_values(contents, votes)[0], missing=UNKNOWN)
+    if people.usual == 0:
+        return labels
+    flip = np.zeros(labels.known.shape)
+    for pair in votes.decisions:
+        if not contents.is_given(pair):
+            flip[pair] = people.flip(votes, pair)
+    return labels.doubted(flip)
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Every answer held against the others and against a model that does not know the bag's labels."""
+
+    events: list[Event]
+    answers: Answers
+    belief: Array
+    found: Estimate
+    names: list[str]
+
+    @property
+    def people(self) -> People:
+        """The rates that come out of it."""
+        return People(PRIOR_RATE, dict(zip(self.names, self.found.rates, strict=True)))
+
+
+def examine(contents: Contents, votes: Votes, bags: Bags, model: MIMLClassifier) -> Examination:
+    """All answers that say present or absent; imported labels are only learned from."""
+    events = [event for event in _clear(votes.all_effective()) if not contents.is_given(event.pair)]
+    pairs = {pair: number for number, pair in enumerate(dict.fromkeys(event.pair for event in events))}
+    names = sorted({event.annotator for event in events})
+    rows = [(pairs[event.pair], names.index(event.annotator), event.answer == "present") for event in events]
+    labels = labels_of(contents, votes, People(PRIOR_RATE))
+    belief = beliefs(model, bags, labels, list(pairs)) if pairs else np.empty(0)
+    answers = Answers.of(rows)
+    return Examination(events, answers, belief, estimate(answers, belief, len(pairs), len(names)), names)
+
+
+def _clear(said: Iterable[Event]) -> list[Event]:
+    return [event for event in said if VALUE.get(event.answer) is not None]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """An answer with the probability that it is wrong; `belief`: P(class in bag) by a model that did not know it."""
+
+    number: int
+    bag: str
+    label_class: str
+    annotator: str
+    answer: str
+    belief: float
+    wrong: float
+
+
+def doubts(examination: Examination, contents: Contents, votes: Votes) -> list[Doubt]:
+    """All answers that no adjudicator settled, the most doubtful first."""
+    wrong = examination.found.wrong(examination.answers)
+    found = []
+    for place, event in enumerate(examination.events):
+        if not any(one.annotator in votes.adjudicators for one in votes.said_about(event.pair)):
+            bag, label_class = str(contents.ids[event.bag]), contents.classes[event.label_class]
+            belief = float(examination.belief[examination.answers.pair[place]])
+            found.append(
+                Doubt(event.number, bag, label_class, event.annotator, event.answer, belief, float(wrong[place]))
+            )
+    return sorted(found, key=lambda doubt: -doubt.wrong)

@@ -1,0 +1,30 @@
+"""What is known of every pair: imported (and corrected, it may be), or decided by answers."""
+
+import numpy as np
+
+from bagwise.kernels import Array
+from bagwise.project.answers.events import VALUE, Decision, Pair, Votes
+from bagwise.project.storage.queries import UNKNOWN, Contents
+
+
+def known_values(contents: Contents, votes: Votes) -> tuple[Array, Array]:
+    """1, 0 or UNKNOWN for every pair, imported or decided; and where nobody could say."""
+    values = contents.given.copy()
+    unsure = np.zeros(values.shape, bool)
+    for pair, correction in votes.corrected_imports().items():
+        present = VALUE[correction.answer]
+        values[pair] = UNKNOWN if present is None else present
+        unsure[pair] = present is None
+    for pair, decision in votes.decisions.items():
+        if not contents.is_given(pair):
+            values[pair] = UNKNOWN if decision.present is None else decision.present
+            unsure[pair] = decision.present is None
+    return values, unsure
+
+
+def known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
+    """What counts for one pair; None where it is open."""
+    if not contents.is_given(pair):
+        return votes.decisions.get(pair)
+    correction = votes.imported(pair).stands
+    return Decision(bool(contents.given[pair]) if correction is None else VALUE[correction.answer], False)

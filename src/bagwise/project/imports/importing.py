@@ -1,0 +1,186 @@
+"""Bags, labels and classes come into a project: all of them or none, one import at a time."""
+
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.formats import LabelTable, Source
+from bagwise.kernels import Array
+from bagwise.project.answers import replay
+from bagwise.project.answers.events import Event, Pair
+from bagwise.project.imports import media as kept
+from bagwise.project.instances import storage
+from bagwise.project.settings import Settings
+from bagwise.project.storage import queries
+from bagwise.project.storage.database import Database
+
+LOCK = ".lock"
+REMOVED = "was removed from the project: leave it out, or bring it back with `bagwise remove --undo`."
+
+Progress = Callable[[int], None]
+Keep = Callable[[queries.Contents, Source], tuple[Array, int]]
+
+
+def quiet(_: int) -> None:
+    """Show nothing."""
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else imports into the project or upgrades it meanwhile."""
+    try:
+        opened = (folder / LOCK).open("a")
+    except OSError as error:
+        raise BagwiseError(f"{folder} cannot be written: {error.strerror}. The project is as it was.") from None
+    with opened as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def import_into(
+    folder: Path,
+    settings: Settings,
+    database: Database,
+    source: Source | None,
+    labels: LabelTable | None,
+    classes: Sequence[str],
+    progress: Progress,
+    media: kept.Media | None = None,
+    keep: Keep | None = None,
+) -> None:
+    """Add all that the files bring; nothing is part of the project before the database says so.
+
+    With `keep`, that writes the instances. Whatever this leaves behind when it fails is removed, and so is first what
+    an earlier one left that was killed.
+    """
+    with alone(folder):
+        settings = storage.settled(folder, settings)
+        _discard_unfinished(folder, settings, database)
+        try:
+            _import(folder, settings, database, source, labels, classes, progress, media, keep)
+        except BaseException:
+            # Where this fails as well, the next import does it.
+            with contextlib.suppress(BagwiseError, OSError):
+                _discard_unfinished(folder, settings, database)
+            raise
+
+
+def _discard_unfinished(folder: Path, settings: Settings, database: Database) -> None:
+    """Remove whatever lies in the folder and is not part of the project by its database."""
+    with database.settled() as connection:
+        there = queries.contents(connection)
+    storage.discard(folder, settings.data, there)
+    kept.discard(folder, len(there.ids), int(there.offsets[-1]))
+
+
+def _import(
+    folder: Path,
+    settings: Settings,
+    database: Database,
+    source: Source | None,
+    labels: LabelTable | None,
+    classes: Sequence[str],
+    progress: Progress,
+    media: kept.Media | None,
+    keep: Keep | None,
+) -> None:
+    with database.reading() as connection:
+        before = queries.contents(connection)
+        source = source.with_features(before.features) if source is not None else None
+        events = queries.events_after(connection, 0)
+    new = _Names(before, settings, source, labels, classes)
+    new.labels_to_add(events)
+    sizes: Array = np.empty(0, np.int64)
+    checksum = 0
+    rows = int(before.offsets[-1])
+    if source is not None:
+        sizes = np.bincount(source.codes, minlength=len(source.ids))
+    if media is not None:
+        offsets = np.concatenate([before.offsets, rows + np.cumsum(sizes)])
+        kept.keep(folder, media, [*before.ids.tolist(), *new.bags], offsets, progress)
+        if source is None and labels is None and not classes:
+            return
+    if source is not None:
+        keep = keep or partial(storage.append, folder, settings.data, progress=progress)
+        sizes, checksum = keep(before, source)
+    with database.writing() as connection:
+        # Answers went on meanwhile: what contradicts them now is refused now.
+        given = new.labels_to_add(queries.events_after(connection, 0))
+        file = source.path.name if source is not None else "labels"
+        queries.add_import(connection, file, new.bags, sizes, new.classes, given, checksum)
+
+
+class _Names:
+    """What an import brings, by name and by position; refuses what does not fit."""
+
+    def __init__(
+        self,
+        before: queries.Contents,
+        settings: Settings,
+        source: Source | None,
+        labels: LabelTable | None,
+        classes: Sequence[str],
+    ) -> None:
+        self.before, self.settings = before, settings
+        self.bags: Sequence[str] = [] if source is None else source.ids
+        self.tables = [table for table in (source.labels if source is not None else None, labels) if table is not None]
+        self._ids = {name: position for position, name in enumerate(before.ids.tolist())}
+        if source is not None:
+            self._add_bags(source)
+        self._classes = {name: position for position, name in enumerate(self._all_classes(classes))}
+        self.classes = list(self._classes)[len(before.classes) :]
+        for table in self.tables:
+            for name in table.ids:
+                if name not in self._ids:
+                    raise table.fault(f"there is no bag {name} in the project.", name)
+                if self._ids[name] in before.removed:
+                    raise table.fault(f"the bag {name} {REMOVED}", name)
+
+    def _add_bags(self, source: Source) -> None:
+        if source.n_features != self.settings.data.features:
+            what = f"its instances have {source.n_features} features, the project {self.settings.data.features}."
+            raise FileError(source.path, what)
+        for name in source.ids:
+            if self._ids.get(name) in self.before.removed:
+                raise FileError(source.path, f"the bag {name} {REMOVED}")
+            if name in self._ids:
+                raise FileError(source.path, f"bag {name} is in the project already.")
+            self._ids[name] = len(self._ids)
+
+    def _all_classes(self, more: Sequence[str]) -> list[str]:
+        allowed = dict.fromkeys([*self.before.classes, *more])
+        for table in self.tables:
+            unknown = [name for name in table.classes if allowed and name not in allowed]
+            if unknown:
+                what = f"there is no class {unknown[0]} in the project: if it is meant, add it with --classes."
+                raise table.fault(what)
+        names = list(dict.fromkeys([*allowed, *(name for table in self.tables for name in table.classes)]))
+        if not names:
+            raise BagwiseError("No class is known: give --classes FILE with one name per line, or labels.")
+        return names
+
+    def labels_to_add(self, events: Sequence[Event]) -> list[tuple[int, int, bool]]:
+        """(bag, class, present) of all that is not known yet."""
+        counted = replay.Replay(self.before, self.settings)
+        counted.count(events)
+        known, _ = counted.known()
+        found: dict[Pair, bool] = {}
+        for table in self.tables:
+            for bag, label_class, present in queries.label_positions(table, self._ids, self._classes):
+                pair = (bag, label_class)
+                inside = bag < known.shape[0] and label_class < known.shape[1]
+                # An imported label that was corrected to unsure is still there, for whoever takes that back.
+                before = [table[pair] for table in (known, self.before.given) if inside]
+                already = next((value for value in before if value != queries.UNKNOWN), found.get(pair))
+                if already is not None and bool(already) != present:
+                    name = next(name for name, place in self._ids.items() if place == bag)
+                    other = list(self._classes)[label_class]
+                    raise table.fault(f"bag {name}, class {other} contradicts what is known: correct one.", name)
+                if already is None:
+                    found[pair] = present
+        return [(*pair, present) for pair, present in found.items()]

@@ -1,0 +1,216 @@
+"""The files and places of a project's bags: what a person sees of a bag, in the folder `media`.
+
+A file is called by the number of its bag, never by a name from outside. Files are linked where they lie on the same
+disk, which costs neither time nor room, and copied where they do not; either way the folder is all there is. Nothing
+of this teaches the model anything, so none of it is in the database.
+"""
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.ingest import CutFolder, CutPlaces, media
+from bagwise.ingest.media import Files, Places, Spans
+from bagwise.kernels import Array
+from bagwise.project.imports import segmentation
+from bagwise.project.instances.instance_file import reserve
+
+FOLDER = "media"
+PLACES = "places.npy"
+OUTLINES = ".outlines"
+SUFFIXES = tuple(media.suffixes())
+
+
+@dataclass(frozen=True)
+class Media:
+    """What an import brings: files, places, or both; and how they were cut, where they were."""
+
+    files: Files | None = None
+    places: Places | Spans | CutPlaces | None = None
+    cut: CutFolder | None = None
+
+    @classmethod
+    def of(cls, cut: CutFolder) -> "Media":
+        """What is seen of a folder of raw files."""
+        return cls(cut.files, cut.places, cut)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The file of a bag, what it is, and where in it the instances lie; None where that is not known.
+
+    `outlines` is a file with the corners of every instance, where boxes do not tell all.
+    """
+
+    medium: str
+    path: Path
+    places: list[dict[str, float] | None]
+    outlines: Path | None = None
+
+
+def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progress: Callable[[int], None]) -> None:
+    """Put files and places into the project; whatever is wrong with them is said before anything is put there."""
+    found = brought.files.of(ids) if brought.files is not None else {}
+    suffixes = _kept(folder) | {bag: path.suffix.lower() for bag, path in found.items()}
+    mediums = {bag: media.medium_of(suffix) for bag, suffix in suffixes.items()}
+    if brought.places is not None:
+        if not mediums:
+            raise BagwiseError("Places are places in a file, and no bag has one: give --media FOLDER as well.")
+        rows, places = brought.places.rows(ids, offsets, mediums)
+    try:
+        (folder / FOLDER).mkdir(exist_ok=True)
+        for bag, path in found.items():
+            _put(folder / FOLDER, bag, path)
+            progress(1)
+        if brought.places is not None:
+            _write_places(folder, int(offsets[-1]), rows, places)
+        if brought.cut is not None:
+            _put_outlines(folder / FOLDER, brought.cut, ids)
+            segmentation.keep(folder, brought.cut)
+    except OSError as error:
+        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
+
+
+def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
+    """Show this file for the bag called `name` from now on; where its instances lie in it stays as it is."""
+    before, suffix = _kept(folder).get(bag), path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise FileError(path, f"cannot be shown: known are {', '.join(SUFFIXES)}.")
+    media.refuse_unshowable(path)
+    if before is not None and media.medium_of(before) != media.medium_of(suffix):
+        raise FileError(path, f"is not a {media.medium_of(before)}, as the file of {name} is.")
+    cut = segmentation.seen_files(folder).get(name)
+    if cut is not None and not cut.same_content(path):
+        raise FileError(path, f"has another content than the file that {name} was cut from: it is not the same one.")
+    if cut is not None and before is not None:
+        # What is shown may have been made from it, as text is from a document in another encoding.
+        return
+    try:
+        (folder / FOLDER).mkdir(exist_ok=True)
+        _link(path, folder / FOLDER / f"{bag}{suffix}")
+        if before not in (None, suffix):
+            (folder / FOLDER / f"{bag}{before}").unlink()
+    except OSError as error:
+        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
+
+
+def discard(folder: Path, bags: int, rows: int) -> None:
+    """Remove the files of an import that failed or was killed: the bags of the next one must not get them."""
+    for left in (folder / FOLDER).glob(".*.part"):
+        left.unlink()
+    for bag, suffix in _kept(folder).items():
+        if bag >= bags:
+            (folder / FOLDER / f"{bag}{suffix}").unlink()
+            (folder / FOLDER / f"{bag}{OUTLINES}").unlink(missing_ok=True)
+    places = _places(folder)
+    if places is not None and len(places) > rows:
+        _write_places(folder, rows, np.empty(0, np.int64), np.empty((0, media.WIDTH)))
+
+
+def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:
+    """What is kept of a bag whose instances are the rows `first` to `last`; never a file that lies elsewhere."""
+    if not (folder / FOLDER).is_dir():
+        return None
+    for suffix in SUFFIXES:
+        path = folder / FOLDER / f"{bag}{suffix}"
+        if path.is_file() and path.resolve() == folder.resolve() / FOLDER / path.name:
+            medium = media.medium_of(suffix)
+            outlines = path.with_suffix(OUTLINES)
+            drawn = outlines if outlines.is_file() and not outlines.is_symlink() else None
+            return Kept(medium, path, _places_of(folder, media.columns_of(medium), first, last), drawn)
+    return None
+
+
+def bags_with_a_file(folder: Path) -> set[int]:
+    """Their positions."""
+    return set(_kept(folder))
+
+
+def wrong(folder: Path) -> str:
+    """What is not in order, for `bagwise check`."""
+    if (folder / FOLDER / PLACES).exists() and _places(folder) is None:
+        return f"{FOLDER}/{PLACES} is damaged: give the places anew with `bagwise import --places FILE`"
+    for bag, suffix in _kept(folder).items():
+        path = folder / FOLDER / f"{bag}{suffix}"
+        if path.is_symlink() or not path.is_file():
+            return f"{FOLDER}/{path.name} is no file of this project"
+    return ""
+
+
+def copy(folder: Path, target: Path) -> None:
+    """All of it, to another project."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copytree(folder / FOLDER, target / FOLDER, symlinks=True)
+    segmentation.copy(folder, target)
+
+
+def _kept(folder: Path) -> dict[int, str]:
+    """The suffix of every bag's file."""
+    with contextlib.suppress(FileNotFoundError):
+        paths = [path for path in (folder / FOLDER).iterdir() if path.suffix in SUFFIXES]
+        return {int(path.stem): path.suffix for path in paths if path.stem.isascii() and path.stem.isdigit()}
+    return {}
+
+
+def _put(place: Path, bag: int, path: Path) -> None:
+    for suffix in (*SUFFIXES, OUTLINES):
+        (place / f"{bag}{suffix}").unlink(missing_ok=True)
+    _link(path, place / f"{bag}{path.suffix.lower()}")
+
+
+def _put_outlines(place: Path, cut: CutFolder, ids: Sequence[str]) -> None:
+    position = {name: number for number, name in enumerate(ids)}
+    for name, path in cut.outlines.items():
+        _link(path, place / f"{position[name]}{OUTLINES}")
+
+
+def _link(path: Path, target: Path) -> None:
+    unfinished = target.parent / f".{uuid.uuid4().hex}.part"
+    try:
+        os.link(path.resolve(), unfinished)
+    except OSError:  # Another disk, or somebody else's file.
+        shutil.copyfile(path, unfinished)
+    unfinished.replace(target)
+
+
+def _write_places(folder: Path, total: int, rows: Array, places: Array) -> None:
+    unfinished = folder / FOLDER / f".{uuid.uuid4().hex}.part"
+    before = _places(folder)
+    target = np.lib.format.open_memmap(unfinished, "w+", np.float64, (total, media.WIDTH))
+    with unfinished.open("r+b") as file:
+        reserve(file, unfinished.stat().st_size)
+    target[:] = np.nan
+    if before is not None:
+        shared = min(total, len(before))
+        target[:shared] = before[:shared]
+    target[rows] = places
+    target.flush()
+    unfinished.replace(folder / FOLDER / PLACES)
+
+
+def _places(folder: Path) -> Array | None:
+    """None also where they are damaged: labelling goes on without them."""
+    path = folder / FOLDER / PLACES
+    if not path.is_file() or path.is_symlink():
+        return None
+    try:
+        found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return found if found.ndim == 2 and found.shape[1] == media.WIDTH and found.dtype == np.float64 else None
+
+
+def _places_of(folder: Path, columns: Sequence[str], first: int, last: int) -> list[dict[str, float] | None]:
+    found: list[dict[str, float] | None] = [None] * (last - first)
+    places = _places(folder)
+    for number, row in enumerate(places[first:last].tolist() if places is not None else []):
+        said = {name: value for name, value in zip(columns, row, strict=False) if not np.isnan(value)}
+        found[number] = said or None
+    return found

@@ -1,0 +1,92 @@
+"""Tables become parts of a project without passing through one machine: several files are read at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.core.errors import FileError
+from bagwise.formats import LabelTable, Source
+from bagwise.kernels import Array
+from bagwise.project.imports.importing import Progress
+from bagwise.project.imports.media import Media
+from bagwise.project.imports.tables import Table, TableFile, joined, look, new_of, tables_in
+from bagwise.project.instances import partitions
+from bagwise.project.instances.partition_writer import FromTables, edges
+from bagwise.project.instances.partitioning import make
+from bagwise.project.instances.worker_pool import Each, in_order
+from bagwise.project.project import Project
+from bagwise.project.storage.queries import Contents
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What is new in a file or in the files of a folder, and how they came."""
+
+    path: Path
+    tables: Sequence[Table]
+    each: Each
+
+    @classmethod
+    def look_at(cls, project: Project, path: Path, bag_column: str | None, each: Each) -> "Tables":
+        """Read all but the features. Of a folder, only what is not in the project yet counts."""
+        files = [TableFile(file, bag_column, project.contents.features) for file in tables_in(path)]
+        tables = in_order(each(look, files))
+        for table in tables:
+            if table.n_features != project.bags.n_features:
+                what = f"its instances have {table.n_features} features, the project {project.bags.n_features}."
+                raise FileError(table.file.path, what)
+        known = frozenset(project.contents.ids.tolist()) if path.is_dir() else frozenset[str]()
+        return cls(path, new_of(tables, known), each)
+
+    @property
+    def instances(self) -> int:
+        """How many are new."""
+        return sum(len(table.codes) for table in self.tables)
+
+    def import_into(
+        self,
+        project: Project,
+        count: int,
+        labels: LabelTable | None = None,
+        classes: Sequence[str] = (),
+        progress: Progress = lambda _: None,
+        media: Media | None = None,
+    ) -> None:
+        """All of it or nothing, as `count` further parts of a project that is in parts already."""
+
+        def keep(before: Contents, source: Source) -> tuple[Array, int]:
+            there = partitions.open_bags(project.folder, project.settings.data, before).parts
+            with partitions.unfinished(there.folder) as place:
+                made = make(self._jobs(count, place, len(there.parts), there.dtype), self.each, progress)
+                partitions.add(there, place, made)
+            return np.bincount(source.codes, minlength=len(source.ids)), partitions.checksum_of(made)
+
+        source = joined(self.path, [table.source for table in self.tables])
+        project.import_(source, labels, classes, progress, media, keep)
+
+    def _jobs(self, count: int, place: Path, first: int, dtype: np.dtype) -> list[FromTables]:
+        """Neighbouring files together where there are more of them than parts, else several parts of a file."""
+        files = [table.file for table in self.tables]
+        rows = np.cumsum([0, *(len(table.codes) for table in self.tables)])
+        if len(files) >= count:
+            return [
+                FromTables(place, first + number, 1, dtype, files[start:end])
+                for number, (start, end) in enumerate(pairwise(edges(rows, count)))
+            ]
+        shares = _shares(np.diff(rows), np.array([len(table.ids) for table in self.tables]), count)
+        starts = first + np.cumsum([0, *shares[:-1]])
+        return [
+            FromTables(place, int(start), int(share), dtype, [file])
+            for file, start, share in zip(files, starts, shares, strict=True)
+        ]
+
+
+def _shares(rows: Array, bags: Array, count: int) -> Array:
+    """How many parts each file becomes, so that none is much larger than the others; never more than it has bags."""
+    found = np.ones(len(rows), np.int64)
+    while found.sum() < min(count, bags.sum()):
+        found[np.argmax(np.where(found < bags, rows / found, -1))] += 1
+    return found

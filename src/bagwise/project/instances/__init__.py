@@ -1,0 +1,1 @@
+"""Where the instances of a project are stored: one file, or partitions."""

@@ -1,0 +1,1 @@
+"""Which question is leased to whom: the published ranking, and the leases."""

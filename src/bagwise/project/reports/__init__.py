@@ -1,0 +1,1 @@
+"""What a project tells: status, quality, progress, review, exports."""

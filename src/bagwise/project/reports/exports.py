@@ -1,0 +1,76 @@
+"""What comes out of a project, as files: labels, predictions, answers, the model."""
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bagwise import formats
+from bagwise.core.errors import BagwiseError
+from bagwise.project.project import Project
+
+EXPORTS = ("labels", "predictions", "answers", "model")
+OF_ANSWERS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}
+OF_MODELS = {"npz": ".npz"}
+
+Write = Callable[[Project], None]
+
+
+def forms_of(what: str) -> dict[str, str]:
+    """The formats that something can be written in, with the suffix of each."""
+    if what in ("labels", "predictions"):
+        return {name: module.SUFFIXES[0] for name, module in formats.able_to(f"write_{what}").items()}
+    return OF_ANSWERS if what == "answers" else OF_MODELS
+
+
+def exporter(what: str, to: Path, form: str | None = None) -> Write:
+    """How to write it; what cannot be written is refused before anything is opened."""
+    if what not in EXPORTS:
+        raise BagwiseError(f"There is no export {what!r}: choose one of {', '.join(EXPORTS)}.")
+    if what == "model":
+        return lambda project: project.trained().save(to)
+    if what == "answers":
+        return _answers_to(to)
+    module = formats.writer(to, what, form)
+    if what == "labels":
+        return lambda project: module.write_labels(project.labels(), to)
+    return lambda project: module.write_predictions(project.predictions(), to)
+
+
+def _answers_to(to: Path) -> Write:
+    suffix = ".jsonl" if to.suffix == ".ndjson" else to.suffix
+    if suffix not in OF_ANSWERS.values():
+        raise BagwiseError(f"{to}: answers are written as .csv, .jsonl or .parquet.")
+    write = {".csv": _write_csv, ".jsonl": _write_lines, ".parquet": _write_parquet}[suffix]
+    return lambda project: write(_rows(project), to)
+
+
+def _rows(project: Project) -> list[dict[str, Any]]:
+    rows = [
+        {**asdict(event), "bag": str(project.contents.ids[event.bag]), "class": project.classes[event.label_class]}
+        for event in project.events
+    ]
+    for row in rows:
+        del row["label_class"]
+    return rows
+
+
+def _write_parquet(rows: list[dict[str, Any]], to: Path) -> None:
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(to)
+
+
+def _write_lines(rows: list[dict[str, Any]], to: Path) -> None:
+    to.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def _write_csv(rows: list[dict[str, Any]], to: Path) -> None:
+    with to.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else ["number"])
+        writer.writeheader()
+        writer.writerows(
+            {name: formats.marked(v) if isinstance(v, str) else v for name, v in row.items()} for row in rows
+        )

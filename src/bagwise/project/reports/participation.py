@@ -1,0 +1,54 @@
+"""How far each person is."""
+
+from collections import Counter
+from dataclasses import dataclass
+from statistics import median
+
+from bagwise.project.access.invitations import Invitations
+from bagwise.project.answers.events import Event
+from bagwise.project.project import Project
+from bagwise.project.storage import queries
+
+
+@dataclass(frozen=True)
+class Participation:
+    """One person: what they said and stands, median seconds, when they last answered or signed in."""
+
+    name: str
+    role: str
+    invitation: str | None
+    said: dict[str, int]
+    seconds_per_answer: float | None
+    last_seen: str | None
+
+
+def participants(project: Project) -> list[Participation]:
+    """Everybody who answered or was invited, by name."""
+    project.catch_up()
+    with project.database.reading() as connection:
+        roles = queries.annotators(connection)
+    people = Invitations(project.database)
+    invited = {one.name: one.state for one in people.invitations()}
+    signed_in = people.last_signed_in()
+    said: dict[str, list[Event]] = {name: [] for name in roles}
+    for event in project.votes.all_effective():
+        said.setdefault(event.annotator, []).append(event)
+    return [
+        _participation(name, roles.get(name, "annotator"), invited.get(name), events, signed_in.get(name))
+        for name, events in sorted(said.items())
+    ]
+
+
+def _participation(
+    name: str, role: str, invitation: str | None, events: list[Event], signed_in: str | None
+) -> Participation:
+    times = [event.seconds for event in events if event.seconds is not None]
+    seen = [event.at for event in events] + ([signed_in] if signed_in else [])
+    return Participation(
+        name,
+        role,
+        invitation,
+        dict(Counter(event.answer for event in events)),
+        median(times) if times else None,
+        max(seen, default=None),
+    )

@@ -1,0 +1,100 @@
+"""Looking back: what was said, and what the model believes about what nobody said yet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise.core.errors import BagwiseError
+from bagwise.project.answers.events import ANSWER_OF, VALUE, Event, Pair
+from bagwise.project.project import Project
+from bagwise.project.storage.queries import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which answers to show; None stands for all."""
+
+    label_class: str | None = None
+    answer: str | None = None
+    annotator: str | None = None
+    disagreement: bool = False
+
+
+@dataclass(frozen=True)
+class Believed:
+    """What the model believes about a bag that has no answer for the class yet."""
+
+    bag: int
+    belief: float
+    evidence: int
+
+
+def position_of(project: Project, class_name: str) -> int:
+    """The place of a class, or a sentence."""
+    if class_name not in project.classes:
+        raise BagwiseError(f"There is no class {class_name} in the project.")
+    return project.classes.index(class_name)
+
+
+def positions_of(project: Project, ids: list[str]) -> list[int]:
+    """The places of bags that were not removed, or a sentence."""
+    wanted, contents = set(ids), project.contents
+    places = {str(contents.ids[place]): place for place in contents.kept_bags.tolist() if contents.ids[place] in wanted}
+    missing = next((name for name in ids if name not in places), None)
+    if missing is not None:
+        raise BagwiseError(f"There is no bag {missing} in the project.")
+    return [places[name] for name in ids]
+
+
+def bag_named(project: Project, name: str) -> int:
+    """The place of one bag, or a sentence."""
+    found = np.flatnonzero(project.contents.ids == name)
+    if not len(found):
+        raise BagwiseError(f"There is no bag {name} in the project.")
+    return int(found[0])
+
+
+def history(project: Project, wanted: Wanted) -> list[Event]:
+    """The answers that stand, newest first."""
+    project.catch_up()
+    place = None if wanted.label_class is None else position_of(project, wanted.label_class)
+    disputed = set(project.votes.disagreements()) if wanted.disagreement else set()
+    return [
+        event
+        for event in reversed(project.votes.all_effective())
+        if place in (None, event.label_class)
+        and wanted.answer in (None, event.answer)
+        and wanted.annotator in (None, event.annotator)
+        and (not wanted.disagreement or event.pair in disputed)
+    ]
+
+
+def imported(project: Project, class_name: str | None = None, answer: str | None = None) -> list[tuple[Pair, str]]:
+    """The imported labels that stand, by bag."""
+    project.catch_up()
+    contents, corrected = project.contents, project.votes.corrected_imports()
+    wanted = contents.given != UNKNOWN if answer is None else contents.given == VALUE[answer]
+    if class_name is not None:
+        wanted = wanted & (np.arange(len(project.classes)) == position_of(project, class_name))
+    pairs = [(int(bag), int(label_class)) for bag, label_class in np.argwhere(wanted)]
+    return [(pair, ANSWER_OF[bool(contents.given[pair])]) for pair in pairs if pair not in corrected]
+
+
+def beliefs(
+    project: Project, annotator: str, class_name: str, start: int, count: int, likeliest_first: bool = True
+) -> tuple[int, list[Believed]]:
+    """How many bags this person could still decide for a class, and some of them, sorted by belief."""
+    place = position_of(project, class_name)
+    column = project.model().predict_proba(project.bags)[:, place]
+    known = np.ones(len(column), bool)
+    known[project.contents.kept_bags] = ~np.isnan(project.labels().values[:, place])
+    decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
+    order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()
+    open_ones = [
+        bag
+        for bag in order
+        if not known[bag] and bag not in decided and not project.votes.has_spoken((bag, place), annotator)
+    ]
+    page = open_ones[start : start + count]
+    evidence = project.evidence(page, place)
+    return len(open_ones), [Believed(bag, float(column[bag]), one) for bag, one in zip(page, evidence, strict=True)]

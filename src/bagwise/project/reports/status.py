@@ -1,0 +1,128 @@
+"""How far a project is, in numbers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise.evaluation.noise import Rate
+from bagwise.project.answers.events import Event
+from bagwise.project.instances import partitions
+from bagwise.project.project import Project
+from bagwise.project.storage import queries
+
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many of so many, with Wilson's 95 % interval."""
+
+    of: int
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def count(cls, hits: int, of: int) -> "Share | None":
+        """None where there is nothing to count."""
+        if of == 0:
+            return None
+        z2, p = NORMAL_95**2, hits / of
+        centre = (p + z2 / (2 * of)) / (1 + z2 / of)
+        half = NORMAL_95 * np.sqrt(p * (1 - p) / of + z2 / (4 * of**2)) / (1 + z2 / of)
+        return cls(of, p, float(max(0.0, centre - half)), float(min(1.0, centre + half)))
+
+
+@dataclass(frozen=True)
+class ClassStatus:
+    """One class: pairs known present and absent, imported or answered, and those still open."""
+
+    name: str
+    present: int
+    absent: int
+    unsure: int
+    open: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """`agreement`: how often an answer to an audit question, drawn at random, was what the model believed before."""
+
+    name: str
+    bags: int
+    instances: int
+    classes: list[ClassStatus]
+    answers: int
+    by_person: dict[str, dict[str, int]]
+    wrong_by_person: dict[str, Rate]
+    filled: float
+    disagreements: int
+    agreement: Share | None
+    seconds_per_answer: float | None
+    bytes_on_disk: dict[str, int]
+    removed: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def status_of(project: Project) -> Status:
+    """Count everything; the model is not needed for it, but where the rates of wrong answers are estimated."""
+    labels = project.labels()
+    unsure = labels.unsure if labels.unsure is not None else np.zeros(labels.values.shape, bool)
+    said = project.votes.all_effective()
+    with project.database.reading() as connection:
+        people = queries.annotators(connection)
+    by_person = {name: dict(Counter(event.answer for event in said if event.annotator == name)) for name in people}
+    times = sorted(event.seconds for event in said if event.seconds is not None)
+    known = ~np.isnan(labels.values)
+    contents = project.contents
+    return Status(
+        project.settings.name,
+        len(contents.kept_bags),
+        int(project.bags.sizes[contents.kept_bags].sum()),
+        [
+            ClassStatus(
+                name,
+                int(np.nansum(labels.values[:, c])),
+                int(known[:, c].sum() - np.nansum(labels.values[:, c])),
+                int(unsure[:, c].sum()),
+                int((~known[:, c] & ~unsure[:, c]).sum()),
+            )
+            for c, name in enumerate(project.classes)
+        ],
+        len(said),
+        by_person,
+        project.people().rates,
+        float(known.mean()),
+        len(project.votes.disagreements()),
+        agreement(audits_of(said)),
+        times[len(times) // 2] if times else None,
+        _bytes_on_disk(project),
+        contents.ids[sorted(contents.removed)].tolist(),
+    )
+
+
+def audits_of(said: Sequence[Event]) -> list[Event]:
+    """Answers to questions drawn at random, where the model had a belief."""
+    return [one for one in said if one.audit and one.answer in ("present", "absent") and one.belief is not None]
+
+
+def agreement(audits: Sequence[Event]) -> Share | None:
+    """How often the answer was what the model believed before."""
+    hits = sum((one.belief > 0.5) == (one.answer == "present") for one in audits if one.belief is not None)
+    return Share.count(hits, len(audits))
+
+
+def _bytes_on_disk(project: Project) -> dict[str, int]:
+    here = {path.name: _size(path) for path in sorted(project.folder.iterdir()) if not path.name.startswith(".")}
+    return here | partitions.bytes_elsewhere(project.folder, project.settings.data)
+
+
+def _size(path: Any) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())

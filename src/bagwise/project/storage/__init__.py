@@ -1,0 +1,1 @@
+"""The database of a project: connecting, schema, migrations, statements, backup, integrity check."""

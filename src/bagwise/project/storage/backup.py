@@ -1,0 +1,39 @@
+"""A backup: a complete copy of a project, made while it is in use, that is a project of its own."""
+
+import contextlib
+import shutil
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from bagwise.core.errors import BagwiseError
+from bagwise.project.answers import replay
+from bagwise.project.imports import media
+from bagwise.project.instances import storage
+from bagwise.project.settings import Settings
+from bagwise.project.storage.creation import DATABASE, TRUTH, TUNED
+from bagwise.project.storage.database import Database
+
+
+def back_up(folder: Path, settings: Settings, database: Database, place: Path) -> Path:
+    """Copy all of it to a folder that is not there yet; if anything goes wrong, it still is not."""
+    if place.exists():
+        raise BagwiseError(f"{place} is there already: a backup never overwrites anything.")
+    unfinished = place.resolve().with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        unfinished.mkdir(parents=True)
+        database.copy_to(unfinished / DATABASE)
+        data = storage.copy(folder, settings.data, unfinished)
+        for extra in (TRUTH, TUNED):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(folder / extra, unfinished / extra)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copytree(folder / replay.FOLDER, unfinished / replay.FOLDER)
+        media.copy(folder, unfinished)
+        replace(settings, database="", data=data).write(unfinished)
+        unfinished.replace(place)
+    except OSError as error:
+        raise BagwiseError(f"The backup {place} cannot be written: {error.strerror or error}.") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return place

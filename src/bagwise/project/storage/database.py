@@ -1,0 +1,303 @@
+"""One database per project, SQLite or PostgreSQL: connecting, upgrading, and errors as sentences."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, insert, inspect, select, text, update
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from bagwise.core.errors import BagwiseError
+from bagwise.project.storage import schema
+from bagwise.project.storage.sqlite_file import SQLiteFile
+
+WAIT_FOR_LOCK = 15.0
+ROWS_AT_ONCE = 5_000
+MIGRATIONS = Path(__file__).parent / "migrations"
+ADDRESS = "write postgresql://USER:PASSWORD@HOST/DATABASE, a password with @ or : in it percent-encoded"
+READ_ONLY = "cannot be written: the folder or the file is read-only. It can be read, but answers cannot be saved"
+MAKING_TABLES = 0xBA6
+"""The key of PostgreSQL's advisory lock for whoever makes or drops the tables of a project."""
+
+SENTENCES = (
+    (
+        ("database is locked", "lock timeout"),
+        "is in use by another process that does not let go: close it and try again",
+    ),
+    (
+        ("disk is full", "no space left"),
+        "cannot be written, the disk is full: nothing of this was saved",
+    ),
+    (("disk i/o error",), "cannot be read or written: the disk reports an error"),
+    (("readonly", "read-only"), READ_ONLY),
+    (("unable to open",), "cannot be opened: is the folder there, and may you write in it?"),
+    (("malformed", "not a database", "file is encrypted"), "is damaged: restore the newest copy from `bagwise backup`"),
+    (("does not exist",), "is not there: create the database and its user first"),
+    (("password", "authentication"), "does not accept this user and password"),
+    (
+        ("connection", "could not connect", "server closed", "terminating", "starting up", "shutting down", "refused"),
+        "cannot be reached: is the server running? Try again when it is",
+    ),
+)
+
+
+class DatabaseError(BagwiseError):
+    """The database said no; nothing was saved."""
+
+
+class Database:
+    """A connection to the database of a project; `where` is what a person calls it, without user and password."""
+
+    def __init__(self, url: str | URL) -> None:
+        parsed = _parsed(url)
+        self.is_sqlite = parsed.get_backend_name() == "sqlite"
+        self._file = SQLiteFile(Path(parsed.database or "")) if self.is_sqlite else None
+        self.where = str(parsed.database) if self.is_sqlite else _place_of(parsed)
+        self._password = str(parsed.password or parsed.query.get("password") or "")
+        if not self.is_sqlite:
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        try:
+            self.engine: Engine = create_engine(parsed, pool_pre_ping=not self.is_sqlite, **self._options())
+        except (NoSuchModuleError, ImportError):
+            raise BagwiseError(
+                "PostgreSQL needs a driver: install it with `pip install 'bagwise[postgres]'`."
+            ) from None
+        if self._file is not None:
+            event.listen(self.engine, "do_connect", self._file.connect)
+            event.listen(self.engine, "connect", _read_sqlite if self.is_read_only else _configure_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+
+    def _options(self) -> dict[str, Any]:
+        if self.is_read_only:
+            # Others may begin to write the file at any time: each connection looks again how it can be read.
+            return {"connect_args": {"timeout": WAIT_FOR_LOCK}, "poolclass": NullPool}
+        if self.is_sqlite:
+            return {"connect_args": {"timeout": WAIT_FOR_LOCK}}
+        return {"connect_args": {"connect_timeout": 10, "options": f"-c lock_timeout={int(WAIT_FOR_LOCK * 1000)}"}}
+
+    @classmethod
+    def in_file(cls, path: Path) -> "Database":
+        """A SQLite database."""
+        return cls(URL.create("sqlite", database=str(path)))
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it can only be read."""
+        return self._file is not None and self._file.is_read_only
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of everything."""
+        with self._connected() as connection:
+            if not self.is_sqlite:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that nobody else writes beside; it is durable when this returns."""
+        with self.first_writing() as connection:
+            connection.execute(update(schema.changes).values(last_event=schema.changes.c.last_event))
+            yield connection
+
+    @contextmanager
+    def leasing(self) -> Iterator[Connection]:
+        """The same for what may be forgotten if the power fails in the next moment: it does not wait for the disk."""
+        with self.first_writing(durable=False) as connection:
+            connection.execute(update(schema.changes).values(last_event=schema.changes.c.last_event))
+            yield connection
+
+    @contextmanager
+    def settled(self) -> Iterator[Connection]:
+        """A transaction for reading that knows how every earlier one of this process ended."""
+        if self.is_sqlite:
+            with self.reading() as connection:
+                yield connection
+            return
+        with self.first_writing() as connection:
+            # A server whose answer to a commit was not heard may still be at it: until then it holds this row.
+            connection.execute(select(schema.changes).with_for_update())
+            yield connection
+
+    @contextmanager
+    def first_writing(self, durable: bool = True) -> Iterator[Connection]:
+        """A transaction before there is a row to take for writing."""
+        if self.is_read_only:
+            raise DatabaseError(f"The database {self.where} {READ_ONLY}.")
+        with self._connected() as connection:
+            if self.is_sqlite:
+                connection = connection.execution_options(bagwise_writes="FULL" if durable else "NORMAL")
+            with connection.begin():
+                if not self.is_sqlite and not durable:
+                    connection.execute(text("SET LOCAL synchronous_commit TO OFF"))
+                yield connection
+                self._refuse_replaced()
+            # What was committed to a file that is gone by now must not be acknowledged.
+            self._refuse_replaced()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        with self._sentences():
+            self._refuse_replaced()
+            with self.engine.connect() as connection:
+                self._refuse_replaced()
+                yield connection
+
+    def _refuse_replaced(self) -> None:
+        trouble = self._file.trouble() if self._file is not None else ""
+        if trouble:
+            raise DatabaseError(f"The database {self.where} {trouble}.")
+
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise DatabaseError(f"The database {self.where} {self._sentence(error)}.") from error
+        except SQLAlchemyError as error:
+            raise DatabaseError(f"The database {self.where} failed: {self._without_password(str(error))}.") from error
+
+    def _sentence(self, error: DBAPIError) -> str:
+        said = str(error.orig)
+        for words, sentence in SENTENCES:
+            if any(word in said.lower() for word in words):
+                return sentence
+        return f"said: {self._without_password(said.splitlines()[0])}"
+
+    def _without_password(self, said: str) -> str:
+        return said.replace(self._password, "***") if self._password else said
+
+    def version(self) -> str | None:
+        """The schema it has, None if it has none."""
+        with self._connected() as connection:
+            try:
+                return MigrationContext.configure(connection).get_current_revision()
+            except (KeyError, UnicodeDecodeError):
+                # What a file with bytes in the wrong places provokes inside the libraries.
+                raise DatabaseError(f"The database {self.where} is damaged: restore the newest copy.") from None
+
+    def is_newer(self) -> bool:
+        """Whether it was written by a Bagwise that knows more."""
+        script = ScriptDirectory(str(MIGRATIONS))
+        known = {revision.revision for revision in script.walk_revisions()}
+        version = self.version()
+        return version is not None and version not in known
+
+    def upgrade(self, to: str = schema.VERSION) -> None:
+        """Take every step to the schema `to`, or none of them."""
+        with self.first_writing() as connection:
+            _migrate(connection, to)
+
+    @contextmanager
+    def making(self) -> Iterator[Connection]:
+        """A transaction that makes the tables of a project in a database that holds nothing else; one at a time."""
+        with self.first_writing() as connection:
+            self._make_alone(connection)
+            if inspect(connection).get_table_names():
+                raise BagwiseError(f"The database {self.where} is not empty: a project needs one of its own.")
+            _migrate(connection, schema.VERSION)
+            yield connection
+
+    def clear(self, project: str) -> None:
+        """Drop all tables of a project that was begun and not finished, and of no other."""
+        with self.first_writing() as connection:
+            self._make_alone(connection)
+            if "identity" not in inspect(connection).get_table_names():
+                return
+            if connection.execute(select(schema.identity.c.project)).scalar() == project:
+                schema.metadata.drop_all(connection)
+                connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
+
+    def _make_alone(self, connection: Connection) -> None:
+        if not self.is_sqlite:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({MAKING_TABLES})"))
+
+    def copy_to(self, path: Path) -> None:
+        """Everything as it is at one moment, in a new SQLite file: the same project, whatever database it was in.
+
+        The file has its name only when it is complete.
+        """
+        unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+        copy = Database.in_file(unfinished)
+        try:
+            copy.upgrade(self.version() or schema.VERSION)
+            with self.reading() as source, copy.first_writing() as target:
+                _copy_rows(source, target)
+            copy.close()
+            unfinished.replace(path)
+        finally:
+            copy.close()
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(OSError):
+                    unfinished.with_name(f"{unfinished.name}{suffix}").unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+
+def _parsed(url: str | URL) -> URL:
+    try:
+        parsed = make_url(url)
+        known = parsed.get_backend_name()
+    except (ArgumentError, ValueError):
+        raise BagwiseError(f"This is no database address: {ADDRESS}.") from None
+    if known not in ("sqlite", "postgresql"):
+        raise BagwiseError(f"Databases are SQLite or PostgreSQL, not {known}.")
+    if "@" in (parsed.host or ""):
+        # A part of the password was taken for the host's name, which every error message would show.
+        raise BagwiseError(f"This is no database address: {ADDRESS}.")
+    return parsed
+
+
+def _place_of(url: URL) -> str:
+    """HOST:PORT/DATABASE and nothing of what else is in the address, which may hold a password."""
+    host = url.host or url.query.get("host") or "localhost"
+    return f"{host}{'' if url.port is None else f':{url.port}'}/{url.database or ''}"
+
+
+def _migrate(connection: Connection, to: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, to)
+
+
+def _copy_rows(source: Connection, target: Connection) -> None:
+    made = inspect(source).get_table_names()
+    for table in (table for table in schema.metadata.sorted_tables if table.name in made):
+        there = {column["name"] for column in inspect(source).get_columns(table.name)}
+        rows = source.execute(select(*(column for column in table.columns if column.name in there)))
+        for part in rows.mappings().partitions(ROWS_AT_ONCE):
+            target.execute(insert(table), [dict(row) for row in part])
+
+
+def _read_sqlite(connection: Any, _: object) -> None:
+    connection.isolation_level = None
+
+
+def _configure_sqlite(connection: Any, _: object) -> None:
+    # The driver begins transactions by itself, too late and never for reading; `_begin_sqlite` does it instead.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    synchronous = connection.get_execution_options().get("bagwise_writes")
+    if synchronous is None:
+        connection.exec_driver_sql("BEGIN")
+    else:
+        connection.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")

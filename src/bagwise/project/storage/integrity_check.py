@@ -1,0 +1,131 @@
+"""`bagwise check`: is everything there, is it consistent, and is the model what a fresh replay of the answers gives?"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import select, text
+
+from bagwise.core.errors import FileError
+from bagwise.data.bags import VALUES_PER_CHUNK, Bags
+from bagwise.partitions import PartedBags
+from bagwise.project.answers import replay
+from bagwise.project.answers.events import ANSWERS, KINDS
+from bagwise.project.imports import media
+from bagwise.project.imports.importing import Progress, quiet
+from bagwise.project.project import Project
+from bagwise.project.storage import queries, schema
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that was looked at; `wrong` is empty where all is well."""
+
+    what: str
+    wrong: str = ""
+
+
+def check(project: Project, progress: Progress = quiet) -> list[Found]:
+    """Look at everything."""
+    steps: list[tuple[str, Callable[[], str]]] = [
+        ("the database is intact", lambda: _database(project)),
+        ("answers are numbered without a gap and name bags and classes that exist", lambda: _events(project)),
+        ("every feature is a number, and the one that was imported", lambda: _features(project)),
+        ("pictures, sounds and texts are files of this folder", lambda: media.wrong(project.folder)),
+        ("the model equals a fresh replay of all answers, bit for bit", lambda: _replay(project, progress)),
+    ]
+    found = []
+    for what, look in steps:
+        found.append(Found(what, look()))
+        if found[-1].wrong:
+            break
+    return found
+
+
+def _database(project: Project) -> str:
+    if not project.database.is_sqlite:
+        return ""
+    with project.database.reading() as connection:
+        said = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
+        foreign = connection.execute(text("PRAGMA foreign_key_check")).all()
+    if said != ["ok"]:
+        return f"SQLite says: {said[0]}"
+    return f"{len(foreign)} rows refer to something that is not there" if foreign else ""
+
+
+def _events(project: Project) -> str:
+    project.catch_up()
+    with project.database.reading() as connection:
+        if queries.last_event(connection) != len(project.events):
+            return f"{queries.last_event(connection)} were saved, {len(project.events)} are there"
+    bags, classes = project.contents.given.shape
+    at: dict[int, tuple[int, int]] = {}
+    for expected, event in enumerate(project.events, start=1):
+        if event.number != expected:
+            return f"number {expected} is missing"
+        if event.kind not in KINDS or event.answer not in ANSWERS:
+            return f"number {event.number} is of a kind that is not known"
+        if not (0 <= event.bag < bags and 0 <= event.label_class < classes):
+            return f"number {event.number} names a bag or a class that is not there"
+        of_import = event.kind == "correction" and project.contents.imported[event.pair] != queries.UNKNOWN
+        if event.replaces is None and not (event.kind == "answer" or of_import):
+            return f"number {event.number} replaces nothing, or replaces without saying so"
+        if event.replaces is not None and event.kind == "answer":
+            return f"number {event.number} replaces nothing, or replaces without saying so"
+        if event.replaces is not None and at.get(event.replaces) != event.pair:
+            return f"number {event.number} replaces an answer about something else"
+        at[event.number] = event.pair
+    return ""
+
+
+def _features(project: Project) -> str:
+    with project.database.reading() as connection:
+        made = connection.execute(select(schema.imports).order_by(schema.imports.c.number)).all()
+    total = sum(row.instances for row in made)
+    if total != project.bags.n_instances:
+        return f"{total} instances were imported, {project.bags.n_instances} are there"
+    bags = project.bags
+    if isinstance(bags, PartedBags) and (wrong := _parts(bags)):
+        return wrong
+    first = 0
+    for row in made:
+        if _checksum(bags, first, first + row.instances) != row.checksum:
+            return f"those of import {row.number} ({row.file}) are not what was imported"
+        first += row.instances
+    for start, rows in bags.chunks():
+        if not np.isfinite(rows).all():
+            return f"instance {start + int(np.argwhere(~np.isfinite(rows))[0][0])} has one that is not"
+    return ""
+
+
+def _parts(bags: PartedBags) -> str:
+    """What is wrong with the parts: their bytes, or the bags in them."""
+    first_bags = bags.parts.first_bags
+    try:
+        for number in range(len(bags.parts.parts)):
+            if bags.parts.parts[number].is_mapped:
+                bags.parts.verify(number)
+            found, first, last = bags.parts.read(number), *first_bags[number : number + 2]
+            sizes, ids = bags.sizes[first:last], bags.ids[first:last]
+            if not (np.array_equal(found.ids, ids) and np.array_equal(found.sizes, sizes)):
+                return f"{bags.parts.parts[number].file} holds other bags than the database says"
+    except FileError as error:
+        return str(error)
+    return ""
+
+
+def _checksum(bags: Bags, first: int, last: int) -> int:
+    found, rows = 0, max(1, VALUES_PER_CHUNK // bags.n_features)
+    for start in range(first, last, rows):
+        found = zlib.crc32(np.ascontiguousarray(bags.rows(start, min(start + rows, last))).data, found)
+    return found
+
+
+def _replay(project: Project, progress: Progress) -> str:
+    live = project.memory()
+    fresh = replay.full(project.contents, project.bags, project.settings, project.events, None, progress)
+    for name, expected in fresh.memory().items():
+        if not np.array_equal(live[name], expected):
+            return f"{name} differ"
+    return ""

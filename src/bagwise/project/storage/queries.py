@@ -1,0 +1,322 @@
+"""The statements behind a project: what is read and what is added. All writing happens in one transaction each."""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, delete, func, insert, select, text, tuple_, update
+
+from bagwise.formats import LabelTable
+from bagwise.kernels import Array
+from bagwise.project.answers.events import Event, Pair
+from bagwise.project.storage import schema
+
+KEEP_LATE_LEASES = 24 * 3600.0
+UNKNOWN = -1
+ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a project is made of, besides what people said; `imported` has 1, 0 or UNKNOWN for every pair.
+
+    `removed` are the positions of bags that were removed: of these nothing is `given`.
+    """
+
+    project: str
+    shape: tuple[int, str]
+    features: list[str]
+    ids: Array
+    offsets: Array
+    classes: list[str]
+    imported: Array
+    given: Array
+    version: int
+    after: int
+    adjudicators: frozenset[str]
+    checksums: tuple[int, ...]
+    removed: frozenset[int] = frozenset()
+
+    @property
+    def kept_bags(self) -> Array:
+        """The positions of the bags that were not removed."""
+        return np.setdiff1d(np.arange(len(self.ids)), np.array(sorted(self.removed), np.int64))
+
+    def is_given(self, pair: Pair) -> bool:
+        """Whether it was imported as known: then only a correction of that label changes it, no answer."""
+        return bool(self.given[pair] != UNKNOWN)
+
+    def digest(self) -> str:
+        """A name for all of it, features included."""
+        found = hashlib.sha256(self.project.encode())
+        found.update(json.dumps([self.ids.tolist(), self.classes, sorted(self.adjudicators), self.checksums]).encode())
+        found.update(json.dumps(sorted(self.removed)).encode())
+        found.update(self.offsets.tobytes())
+        found.update(self.given.tobytes())
+        found.update(str(self.after).encode())
+        return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A question handed to one person for a time."""
+
+    key: str
+    bag: int
+    label_class: int
+    annotator: str
+    until: float
+    audit: bool
+    score: float | None
+    belief: float | None
+    evidence: int | None
+    asked_after: int
+
+    @property
+    def pair(self) -> Pair:
+        """What is asked."""
+        return self.bag, self.label_class
+
+
+def now() -> str:
+    """The time as it is written down."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def begin(connection: Connection, project: str, features: int, dtype: str, names: Sequence[str]) -> None:
+    """The first rows of a new project: who it is, and what its instances look like."""
+    connection.execute(insert(schema.identity).values(project=project, features=features, dtype=dtype))
+    _insert(connection, schema.features, ({"position": i, "name": name} for i, name in enumerate(names)))
+    connection.execute(insert(schema.changes).values(only=1, last_event=0, contents=0, contents_after=0))
+
+
+def contents(connection: Connection) -> Contents:
+    """Everything but the events."""
+    project = connection.execute(select(schema.identity)).one()
+    features = connection.execute(select(schema.features.c.name).order_by(schema.features.c.position)).scalars().all()
+    bags = connection.execute(select(schema.bags.c.id, schema.bags.c.instances).order_by(schema.bags.c.position)).all()
+    names = connection.execute(select(schema.classes.c.name).order_by(schema.classes.c.position)).scalars().all()
+    imported = np.full((len(bags), len(names)), UNKNOWN, np.int8)
+    columns = schema.given_labels.c
+    rows = connection.execute(select(columns.bag, columns["class"], columns.present)).all()
+    if rows:
+        at = np.array(rows, dtype=np.int64)
+        imported[at[:, 0], at[:, 1]] = at[:, 2]
+    gone, given = removed_bags(connection), imported.copy()
+    given[sorted(gone)] = UNKNOWN
+    people = schema.annotators.c
+    adjudicators = connection.execute(select(people.name).where(people.role == "adjudicator")).scalars().all()
+    return Contents(
+        project.project,
+        (project.features, project.dtype),
+        list(features),
+        np.array([row.id for row in bags], dtype=str),
+        np.concatenate([[0], np.cumsum([row.instances for row in bags], dtype=np.int64)]).astype(np.int64),
+        list(names),
+        imported,
+        given,
+        contents_version(connection),
+        connection.execute(select(schema.changes.c.contents_after)).scalar_one(),
+        frozenset(adjudicators),
+        tuple(connection.execute(select(schema.imports.c.checksum).order_by(schema.imports.c.number)).scalars()),
+        gone,
+    )
+
+
+def removed_bags(connection: Connection) -> frozenset[int]:
+    """The positions of the bags that were removed and not brought back."""
+    table = schema.removals
+    rows = connection.execute(select(table.c.bag, table.c.removed).order_by(table.c.number))
+    last = {int(bag): bool(removed) for bag, removed in rows}
+    return frozenset(bag for bag, removed in last.items() if removed)
+
+
+def add_removals(connection: Connection, bags: Sequence[int], annotator: str, removed: bool) -> None:
+    """Note that these bags were removed, or brought back."""
+    table = schema.removals
+    first = connection.execute(select(func.count()).select_from(table)).scalar_one() + 1
+    rows = [
+        {"number": first + i, "at": now(), "annotator": annotator, "bag": bag, "removed": removed}
+        for i, bag in enumerate(bags)
+    ]
+    connection.execute(insert(table), rows)
+    _contents_changed(connection)
+
+
+def add_import(
+    connection: Connection,
+    file: str,
+    ids: Sequence[str],
+    sizes: Array,
+    classes: Sequence[str],
+    labels: Sequence[tuple[int, int, bool]],
+    checksum: int,
+) -> None:
+    """New bags, new classes and new labels, by position."""
+    number = connection.execute(select(func.count()).select_from(schema.imports)).scalar_one() + 1
+    row = {
+        "number": number,
+        "at": now(),
+        "file": file,
+        "bags": len(ids),
+        "instances": int(sum(sizes)),
+        "labels": len(labels),
+        "checksum": checksum,
+    }
+    connection.execute(insert(schema.imports), [row])
+    first = connection.execute(select(func.count()).select_from(schema.bags)).scalar_one()
+    known = connection.execute(select(func.count()).select_from(schema.classes)).scalar_one()
+    _insert(
+        connection,
+        schema.bags,
+        (
+            {"position": first + i, "id": name, "instances": int(size), "import": number}
+            for i, (name, size) in enumerate(zip(ids, sizes, strict=True))
+        ),
+    )
+    _insert(connection, schema.classes, ({"position": known + i, "name": name} for i, name in enumerate(classes)))
+    _insert(
+        connection,
+        schema.given_labels,
+        ({"bag": b, "class": c, "present": present, "import": number} for b, c, present in labels),
+    )
+    _contents_changed(connection)
+
+
+def _insert(connection: Connection, table: Any, rows: Iterable[dict[str, Any]]) -> None:
+    batch: list[dict[str, Any]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == ROWS_AT_ONCE:
+            connection.execute(insert(table), batch)
+            batch = []
+    if batch:
+        connection.execute(insert(table), batch)
+
+
+def last_event(connection: Connection) -> int:
+    """The number of the newest event."""
+    return changes(connection)[0]
+
+
+def contents_version(connection: Connection) -> int:
+    """Grows whenever anything but the events changes."""
+    return changes(connection)[1]
+
+
+def changes(connection: Connection) -> tuple[int, int]:
+    """The number of the newest event, and the version of the contents."""
+    row = connection.execute(select(schema.changes.c.last_event, schema.changes.c.contents)).one()
+    return int(row.last_event), int(row.contents)
+
+
+def _contents_changed(connection: Connection) -> None:
+    table = schema.changes
+    connection.execute(update(table).values(contents=table.c.contents + 1, contents_after=table.c.last_event))
+
+
+def events_after(connection: Connection, number: int) -> list[Event]:
+    """All newer events, in order."""
+    table = schema.events
+    rows = connection.execute(select(table).where(table.c.number > number).order_by(table.c.number))
+    return [Event(*row) for row in rows]
+
+
+def events_with(connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
+    """The events with these keys that were saved."""
+    rows = connection.execute(select(schema.events).where(schema.events.c.key.in_(keys)))
+    return {event.key: event for event in (Event(*row) for row in rows)}
+
+
+def add_events(connection: Connection, events: Sequence[Event]) -> None:
+    """Save events that are numbered on from the last."""
+    rows = [{**vars(event), "class": event.label_class} for event in events]
+    for row in rows:
+        del row["label_class"]
+    connection.execute(insert(schema.events), rows)
+    connection.execute(update(schema.changes).values(last_event=events[-1].number))
+
+
+def ensure_annotator(connection: Connection, name: str, role: str | None = None) -> None:
+    """Note the person at the first sight, and a role when one is given."""
+    table = schema.annotators
+    there = connection.execute(select(table.c.role).where(table.c.name == name)).scalar()
+    if there is None:
+        connection.execute(insert(table).values(name=name, role=role or "annotator", since=now()))
+    elif role is not None and role != there:
+        connection.execute(update(table).where(table.c.name == name).values(role=role))
+    if role is not None and role != (there or "annotator"):
+        _contents_changed(connection)
+
+
+def ensure_annotators(connection: Connection, names: set[str]) -> None:
+    """Note these people at the first sight."""
+    table = schema.annotators
+    there = set(connection.execute(select(table.c.name).where(table.c.name.in_(sorted(names)))).scalars())
+    for name in sorted(names - there):
+        ensure_annotator(connection, name)
+
+
+def annotators(connection: Connection) -> dict[str, str]:
+    """Everybody with their role."""
+    table = schema.annotators
+    return {row.name: row.role for row in connection.execute(select(table.c.name, table.c.role).order_by(table.c.name))}
+
+
+def clock(connection: Connection) -> float:
+    """Seconds since 1970 by the clock that all people of the project share: the server's, where there is one."""
+    if connection.dialect.name == "postgresql":
+        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+    return time.time()
+
+
+def leases(connection: Connection) -> list[Lease]:
+    """Those that have not run out."""
+    table = schema.leases
+    return [Lease(*row) for row in connection.execute(select(table).where(table.c.until > clock(connection)))]
+
+
+def leases_with(connection: Connection, keys: Sequence[str]) -> dict[str, Lease]:
+    """The leases with these keys, run out or not."""
+    rows = connection.execute(select(schema.leases).where(schema.leases.c.key.in_(keys)))
+    return {lease.key: lease for lease in (Lease(*row) for row in rows)}
+
+
+def grant(connection: Connection, leases: Sequence[Lease]) -> None:
+    """Hand questions out; an older one of the same person about the same pair ends."""
+    table = schema.leases
+    same = tuple_(table.c.bag, table.c["class"], table.c.annotator).in_(
+        [(*lease.pair, lease.annotator) for lease in leases]
+    )
+    connection.execute(delete(table).where(same | (table.c.until < clock(connection) - KEEP_LATE_LEASES)))
+    rows = [{**vars(lease), "class": lease.label_class} for lease in leases]
+    for row in rows:
+        del row["label_class"]
+    connection.execute(insert(table), rows)
+
+
+def end_leases(connection: Connection, keys: Sequence[str]) -> None:
+    """The questions were answered or given back."""
+    connection.execute(delete(schema.leases).where(schema.leases.c.key.in_(keys)))
+
+
+def end_leases_of(connection: Connection, annotator: str, pairs: Sequence[Pair]) -> None:
+    """Whatever this person was to be asked about the pairs is said."""
+    table = schema.leases
+    for bag, label_class in pairs:
+        same = (table.c.annotator == annotator) & (table.c.bag == bag) & (table.c["class"] == label_class)
+        connection.execute(delete(table).where(same))
+
+
+def label_positions(table: LabelTable, ids: dict[str, int], classes: dict[str, int]) -> list[tuple[int, int, bool]]:
+    """(bag, class, present) of everything known; all names are known."""
+    rows, columns = np.nonzero(~np.isnan(table.values))
+    return [
+        (ids[table.ids[b]], classes[table.classes[c]], bool(table.values[b, c]))
+        for b, c in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]

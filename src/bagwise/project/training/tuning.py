@@ -1,0 +1,54 @@
+"""Settings that a project chooses for itself, from the labels known so far, when somebody says so.
+
+The choice (`bagwise.model.tuning`) is written to the project's settings, so that every replay of the answers goes by
+it, and noted in a file of the folder: what was changed, after how many events, and all that was tried.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from bagwise.model import MIMLClassifier, Trial
+from bagwise.model.features import CURVED
+from bagwise.project.project import Project
+from bagwise.project.settings import CURVED_SCALING, Learning, Settings
+from bagwise.project.storage.creation import TUNED
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was tried, and each setting that changed with its values before and after."""
+
+    trials: list[Trial]
+    changed: dict[str, tuple[Any, Any]]
+
+
+def tune(project: Project) -> Tuned:
+    """Choose the prior, the background class and the instance map; they take effect when the project is next opened."""
+    trials: list[Trial] = []
+    chosen = _settings_of(project.trained(trials), project.settings.learning)
+    before, after = asdict(project.settings.learning), asdict(chosen)
+    changed = {name: (before[name], value) for name, value in after.items() if value != before[name]}
+    if changed:
+        _note(project, trials, changed)
+        replace(Settings.read(project.folder), learning=chosen).write(project.folder)
+    return Tuned(trials, changed)
+
+
+def _settings_of(model: MIMLClassifier, learning: Learning) -> Learning:
+    curved = isinstance(model.transformer, str) and model.transformer == CURVED
+    scaling = CURVED_SCALING if curved else learning.scaling
+    assert model.prior is not None
+    return replace(learning, prior=float(model.prior), background=bool(model.background), scaling=scaling)
+
+
+def _note(project: Project, trials: list[Trial], changed: dict[str, tuple[Any, Any]]) -> None:
+    noted = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "after": len(project.events),
+        "changed": changed,
+        "tried": [asdict(trial) for trial in trials],
+    }
+    with (project.folder / TUNED).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(noted) + "\n")

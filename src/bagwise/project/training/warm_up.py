@@ -1,0 +1,21 @@
+"""The kernels compile when they are first used, once on a machine: better before the first answer than during it."""
+
+from bagwise.data.labels import Labels
+from bagwise.project.answers import replay
+from bagwise.project.project import Project
+
+BAGS = 8
+ANSWERS = 3
+
+
+def warm(project: Project) -> None:
+    """Let a learner like the project's ask, learn and take back a little; nobody sees it."""
+    bags = project.bags.select(range(min(BAGS, len(project.bags))))
+    unknown = Labels.unknown(len(bags), len(project.classes))
+    learner = replay.learner_of(bags, project.classes, unknown, project.settings.learning, None, from_nothing=True)
+    for number in range(min(ANSWERS, len(bags) * len(project.classes) - 1)):
+        learner.tell(learner.ask(2)[0], number % 2 == 0)
+    if learner.answers:
+        learner.undo()
+    learner.model.predict_instance_proba(bags)
+    learner.predict_proba(bags)

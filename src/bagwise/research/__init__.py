@@ -1,0 +1,1 @@
+"""For researchers: compared systems, experiments, the reproduction of the paper, benchmarks."""

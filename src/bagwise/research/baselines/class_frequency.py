@@ -1,0 +1,25 @@
+"""Every bag gets every class with the share of bags that had it: what a model must beat to have learned anything."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
+from bagwise.kernels import Array
+
+
+class ClassFrequency(BaseEstimator):  # type: ignore[misc]
+    """Predicts from the labels alone."""
+
+    def fit(self, bags: Bags, labels: Any) -> Self:
+        """Count how often each class is present where that is known; a class never known counts as absent."""
+        known = Labels.of(labels, len(bags))
+        present = (known.value & known.known).sum(axis=0)
+        self.frequency_: Array = present / np.maximum(known.known.sum(axis=0), 1)
+        return self
+
+    def predict_proba(self, bags: Bags) -> Array:
+        """The same row for every bag."""
+        return np.tile(self.frequency_, (len(bags), 1))

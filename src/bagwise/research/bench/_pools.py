@@ -1,0 +1,74 @@
+"""Pools to measure on: random instances, weights and labels of any size, and a conversation about them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
+from bagwise.kernels import Array
+from bagwise.learning.learner import ActiveLearner
+from bagwise.model import MIMLClassifier
+
+CRITERIA = {"uncertainty": "uncertainty", "expected_gradient_length": "EGL"}
+LABELLED = 50
+SHARE_PRESENT = 0.1
+
+
+@dataclass(frozen=True)
+class PoolSize:
+    """How much there is of everything."""
+
+    bags: int
+    instances: int = 10
+    features: int = 128
+    classes: int = 50
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bags:,} bags x {self.instances} instances x {self.features} features x {self.classes} classes, "
+            "float32"
+        )
+
+
+STANDARD, SMALL = PoolSize(10_000), PoolSize(2_000)
+
+
+class RandomPool:
+    """Bags, weights and the truth about them, drawn; the first `LABELLED` bags are labelled."""
+
+    def __init__(self, size: PoolSize) -> None:
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((size.bags * size.instances, size.features), dtype=np.float32)
+        self.bags = Bags(x, np.arange(0, len(x) + 1, size.instances))
+        self.weights = (rng.standard_normal((size.classes, size.features)) / np.sqrt(size.features)).astype(np.float32)
+        self.truth: Array = rng.random((size.bags, size.classes)) < SHARE_PRESENT
+        self.classes = [str(c) for c in range(size.classes)]
+
+    def labels(self) -> Labels:
+        """What is known at the start."""
+        labels = Labels.unknown(*self.truth.shape)
+        labels.value[:LABELLED], labels.known[:LABELLED] = self.truth[:LABELLED], True
+        return labels
+
+    def product(self) -> Array:
+        """The bare product X @ W.T: what reading every instance once for every class costs at least."""
+        return np.asarray(self.bags.instances @ self.weights.T)
+
+
+class Conversation:
+    """A learner that is told the truth about its question and asks the next, call by call."""
+
+    def __init__(self, pool: RandomPool, criterion: str, update: str, device: str = "cpu") -> None:
+        model = MIMLClassifier(max_iter=3)
+        self._truth = pool.truth
+        self.learner = ActiveLearner(
+            pool.bags, pool.classes, pool.labels(), model, criterion, update=update, audit=0.0, device=device
+        )
+        self._question = self.learner.ask()
+
+    def __call__(self) -> None:
+        """One `tell` and one `ask`."""
+        question = self._question
+        self.learner.tell(question, bool(self._truth[question.bag, question.classes[0]]))
+        self._question = self.learner.ask()

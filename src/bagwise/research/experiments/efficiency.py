@@ -1,0 +1,103 @@
+"""Label efficiency: what is learned per answer, by the defaults, by random questions, and by the paper's own system.
+
+Folds and draws have a seed that no pilot used. Every arm of a data set runs on the same folds from the same start: a
+twentieth of the bags labelled, as in the paper, or nothing at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bagwise import datasets
+from bagwise.core.errors import BagwiseError
+from bagwise.research.experiments.simulation import Simulation
+from bagwise.research.reproduction.full_data import FullData
+
+SEED = 101
+OURS, RANDOM = "Bagwise", "random pairs, same model"
+PAPER = ("the paper's system, EGL", "the paper's system, uncertainty")
+PAPERS_SETS = ("carroll", "frost", "hja")
+SETS = (*PAPERS_SETS, "hja_full", "birds", "digits", "rare", "crowded")
+STARTS = {"labelled": 0.05, "nothing": 0.0}
+
+DEFAULTS: dict[str, Any] = {"criterion": "widening_uncertainty", "update": "replay", "scouting": True}
+OF_THE_PAPER: dict[str, Any] = {"background": False, "penalty": 1e-4, "update": "bag_sgd", "audit": 0.0}
+ARMS: dict[str, dict[str, Any]] = {
+    OURS: DEFAULTS,
+    RANDOM: {"criterion": "random", "update": "replay", "audit": 0.0},
+    "without scouting": {**DEFAULTS, "scouting": False},
+    "uncertainty": {**DEFAULTS, "criterion": "uncertainty"},
+    "EGL": {**DEFAULTS, "criterion": "expected_gradient_length"},
+    PAPER[0]: {**OF_THE_PAPER, "criterion": "expected_gradient_length"},
+    PAPER[1]: {**OF_THE_PAPER, "criterion": "uncertainty"},
+}
+FROM_NOTHING = (OURS, RANDOM, "without scouting")
+FROM_LABELLED = tuple(arm for arm in ARMS if arm != "without scouting")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is run: queries in each role, and folds."""
+
+    fold_count: int
+    to_the_level: int
+    of_the_paper: int
+    of_others: int
+    from_nothing: int
+    folds: int = 10
+    every: int = 25
+
+
+FULL = Size(fold_count=10, to_the_level=3000, of_the_paper=2000, of_others=500, from_nothing=400)
+QUICK = Size(fold_count=2, to_the_level=100, of_the_paper=100, of_others=50, from_nothing=50)
+
+
+def available_datasets() -> list[str]:
+    """Those of the suite whose files are here."""
+    found = []
+    for name in SETS:
+        try:
+            datasets.load(name)
+        except BagwiseError:
+            continue
+        found.append(name)
+    return found
+
+
+def plan(names: Sequence[str], size: Size) -> list[Simulation]:
+    """Every run of the suite."""
+    return [
+        Simulation(
+            name,
+            queries=_queries(name, start, arm, size),
+            initial=STARTS[start],
+            evaluate_every=size.every,
+            folds=size.folds,
+            fold=fold,
+            seed=SEED,
+            detailed=True,
+            title=arm,
+            **ARMS[arm],
+        )
+        for name in names
+        for start in STARTS
+        for arm in (FROM_LABELLED if start == "labelled" else FROM_NOTHING)
+        for fold in range(size.fold_count)
+    ]
+
+
+def ceilings(names: Sequence[str], size: Size) -> list[FullData]:
+    """The same model with every label of the training fold: what there is to reach."""
+    return [
+        FullData(name, "bagwise", background=True, folds=size.folds, fold=fold, seed=SEED)
+        for name in names
+        for fold in range(size.fold_count)
+    ]
+
+
+def _queries(name: str, start: str, arm: str, size: Size) -> int:
+    if start == "nothing":
+        return size.from_nothing
+    if name in PAPERS_SETS and arm in (OURS, RANDOM):
+        return size.to_the_level
+    return size.of_the_paper if name in PAPERS_SETS and arm in PAPER else size.of_others

@@ -1,0 +1,272 @@
+"""A labelling project answered by itself: known labels play the person, a held-out fold plays the exam."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise import datasets
+from bagwise.core.errors import BagwiseError
+from bagwise.data.labels import Labels
+from bagwise.data.metrics import THRESHOLD, average_precision, bag_accuracy, hamming_loss, one_error
+from bagwise.datasets import Dataset
+from bagwise.kernels import Array, keyed_uniform
+from bagwise.learning import criteria, granularity
+from bagwise.learning.questions import Learner, Question
+from bagwise.model import solvers
+from bagwise.research.experiments import systems
+from bagwise.research.experiments.noisy_learner import ESTIMATE
+from bagwise.research.experiments.runner import Row, key_from
+
+WRONG_ANSWERS = 1 << 41
+CAME_LATER = {
+    "wrong": 0.0,
+    "noise": 0.0,
+    "again": False,
+    "refit_every": None,
+    "scouting": False,
+    "detailed": False,
+    "title": "",
+}
+REPORTED = (bag_accuracy, average_precision, hamming_loss, one_error)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Everything that determines one run; the same specification gives the same rows, bit for bit."""
+
+    dataset: str
+    criterion: str = "balanced_uncertainty"
+    granularity: str = "pair"
+    update: str = "lbfgs"
+    background: bool = True
+    prior: float | None = None
+    penalty: float | None = None
+    step_size: float = 0.1
+    audit: float = 0.1
+    queries: int = 500
+    initial: float = 0.05
+    evaluate_every: int = 25
+    classes_per_query: int = 1
+    key_cost: int = 0
+    folds: int = 10
+    fold: int = 0
+    seed: int = 0
+    system: str = "bagwise"
+    tuned: bool = False
+    wrong: float = 0.0
+    noise: float | str = 0.0
+    again: bool = False
+    refit_every: int | None = None
+    scouting: bool = False
+    detailed: bool = False
+    title: str = ""
+    cluster: str = ""
+    """Where the bags lie; it determines no row."""
+
+    def __post_init__(self) -> None:
+        criteria.get(self.criterion)
+        granularity.get(self.granularity)
+        solvers.get(self.update)
+        systems.get(self.system)
+        if not 0 <= self.wrong < 0.5 or (isinstance(self.noise, float) and not 0 <= self.noise < 0.5):
+            raise BagwiseError("wrong and noise are shares of wrong answers: at least 0 and less than 0.5.")
+        if isinstance(self.noise, str) and self.noise != ESTIMATE:
+            raise BagwiseError(f"noise={self.noise!r} must be a rate or {ESTIMATE!r}.")
+        if self.cluster and (self.noise or self.system != "bagwise"):
+            raise BagwiseError("On a cluster only Bagwise's own learner runs, and without a rate of wrong answers.")
+        if self.again and not self.noise:
+            raise BagwiseError("Asking again needs a rate of wrong answers: give noise.")
+
+    @property
+    def strategy(self) -> str:
+        """What is compared, in words."""
+        if self.title:
+            return self.title
+        if self.system == "bagwise":
+            return f"{self.criterion} · {self.granularity}"
+        return systems.get(self.system).title + (f", key instance costs {self.key_cost}" if self.key_cost else "")
+
+    @property
+    def key(self) -> str:
+        """A name made from everything that determines the rows."""
+        return key_from(self.described)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Every field, but those that came later only where they say something: older rows do not have them."""
+        said = {name for name, usual in CAME_LATER.items() if getattr(self, name) != usual}
+        return {
+            name: str(value) if name == "noise" else value
+            for name, value in asdict(self).items()
+            if name != "cluster" and (name not in CAME_LATER or name in said)
+        }
+
+    @property
+    def steps(self) -> int:
+        """How much work it is."""
+        return self.queries
+
+    def run(self, progress: Callable[[int], None] = lambda _: None) -> list[Row]:
+        """Ask, answer from the known labels, learn; a row of metrics every `evaluate_every` queries."""
+        return _run(self, progress)
+
+    def parameters(self, data: Dataset, labelled: Array) -> systems.Parameters:
+        """Of the model: those given and, where `tuned`, those chosen on the bags labelled at the start."""
+        if self.system != "bagwise":
+            given: systems.Parameters = {}
+        else:
+            given = {"background": self.background, "step_size": self.step_size, "random_state": self.seed}
+            if not self.tuned:
+                given |= {"prior": self.prior, "penalty": self.penalty}
+        if not self.tuned:
+            return given
+        return {**given, **systems.tune(systems.get(self.system), given, data, labelled, self.seed + self.fold)}
+
+
+def split(dataset: Dataset, folds: int, fold: int, seed: int) -> tuple[Dataset, Dataset]:
+    """Training and held-out bags of one fold of a shuffled k-fold split."""
+    if not 2 <= folds <= len(dataset.bags):
+        raise BagwiseError(f"{folds} folds of {len(dataset.bags)} bags: choose between 2 and the number of bags.")
+    order = np.random.default_rng([seed, folds]).permutation(len(dataset.bags))
+    held_out = np.sort(order[fold::folds])
+    return dataset.select(np.setdiff1d(order, held_out)), dataset.select(held_out)
+
+
+def first_labelled(labels: Labels, initial: float, seed: int) -> Array:
+    """Bags labelled before the first question: a share (below 1) or a number of them, in random order, those first
+    that bring a class not seen yet.
+    """
+    bags = len(labels)
+    count = round(initial * bags) if 0 < initial < 1 else int(initial)
+    if not 0 <= count <= bags:
+        raise BagwiseError(f"initial={initial} is not a share or a number of the {bags} training bags.")
+    order = np.random.default_rng([seed, 1]).permutation(bags)
+    seen = np.zeros(labels.n_classes, bool)
+    useful = []
+    for b in order:
+        if (labels.value[b] & ~seen).any():
+            useful.append(b)
+            seen |= labels.value[b]
+    rest = order[~np.isin(order, useful)]
+    return np.concatenate([np.array(useful, np.int64), rest])[:count]
+
+
+def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
+    data = datasets.load(simulation.dataset, simulation.seed)
+    training, held_out = split(data, simulation.folds, simulation.fold, simulation.seed)
+    seed = simulation.seed + simulation.fold
+    labelled = first_labelled(training.labels, simulation.initial, seed)
+    system = systems.get(simulation.system)
+    parameters = simulation.parameters(training, labelled)
+    known = training.labels.hide(np.setdiff1d(np.arange(len(training.bags)), labelled))
+    how = systems.Strategy(
+        simulation.criterion,
+        simulation.granularity,
+        simulation.update,
+        simulation.audit,
+        simulation.noise,
+        simulation.again,
+        simulation.refit_every,
+        simulation.scouting,
+        simulation.cluster,
+    )
+    learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
+    described = {**simulation.described, "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
+    found = _Found(known, training.labels)
+    try:
+        return [{**described, **row} for row in _rows(simulation, learner, training, held_out, found, progress)]
+    finally:
+        learner.close()
+
+
+def _key_instance(data: Dataset, bag: int, label_class: int, rng: np.random.Generator) -> int | None:
+    """An instance that a person would point at: any that truly has the class, if the data tell."""
+    if data.instance_labels is None:
+        return None
+    start, stop = data.bags.offsets[bag : bag + 2]
+    carriers = np.flatnonzero(data.instance_labels[start:stop] == label_class)
+    return int(rng.choice(carriers)) if len(carriers) else None
+
+
+class _Person:
+    """Says what is true but for a share of wrong answers, keyed by seed, bag, class and how often it was asked."""
+
+    def __init__(self, simulation: Simulation, data: Dataset) -> None:
+        self.wrong, self.seed, self.data = simulation.wrong, simulation.seed + simulation.fold, data
+        self._asked: Counter[tuple[int, int]] = Counter()
+
+    def to(self, question: Question) -> list[bool]:
+        """One answer for each class."""
+        return [self._about(question.bag, label_class) for label_class in question.classes]
+
+    def _about(self, bag: int, label_class: int) -> bool:
+        times = self._asked[bag, label_class]
+        self._asked[bag, label_class] += 1
+        place = np.array([WRONG_ANSWERS + times * self.data.labels.n_classes + label_class])
+        mistaken = keyed_uniform(self.seed, self.data.bags.keys[[bag]], place)[0] < self.wrong
+        return bool(self.data.labels.value[bag, label_class]) != bool(mistaken)
+
+
+class _Found:
+    """Which classes a positive answer has shown so far, and after how many queries all of them were."""
+
+    def __init__(self, known: Labels, truth: Labels) -> None:
+        self._missing: Array = np.asarray(truth.value.any(axis=0) & ~known.value.any(axis=0))
+        self.after: int | None = None if self._missing.any() else 0
+
+    def note(self, question: Question, present: list[bool], asked: int) -> None:
+        """What was answered."""
+        self._missing[[c for c, said in zip(question.classes, present, strict=True) if said]] = False
+        if self.after is None and not self._missing.any():
+            self.after = asked
+
+    def details(self, held_out: Dataset, probability: Array) -> Row:
+        """Recall of every class (None where no held-out bag has it), and how far the search for classes is."""
+        true, predicted = held_out.labels.value, probability > THRESHOLD
+        recalls = [float(predicted[true[:, c], c].mean()) if true[:, c].any() else None for c in range(true.shape[1])]
+        return {"recall": recalls, "missing": int(self._missing.sum()), "all_found_after": self.after}
+
+
+def _rows(
+    simulation: Simulation,
+    learner: Learner,
+    training: Dataset,
+    held_out: Dataset,
+    found: _Found,
+    progress: Callable[[int], None],
+) -> Iterator[Row]:
+    rng = np.random.default_rng([simulation.seed, simulation.fold, 3])
+
+    def row(queries: int) -> Row:
+        probability = learner.predict_proba(held_out.bags)
+        measured = {metric.__name__: metric(held_out.labels.value, probability) for metric in REPORTED}
+        return {"asked": queries, **measured, **(found.details(held_out, probability) if simulation.detailed else {})}
+
+    points = range(0, simulation.queries, simulation.evaluate_every)
+    grid = iter([*points, simulation.queries])
+    due = next(grid, None)
+    asked = 0
+    answers = _Person(simulation, training)
+    while not learner.exhausted:
+        question = learner.ask()
+        present = answers.to(question)
+        wanted = learner.wants_key and present[0]
+        key = _key_instance(training, question.bag, question.classes[0], rng) if wanted else None
+        cost = question.cost(simulation.classes_per_query) + (0 if key is None else simulation.key_cost)
+        # A row tells what was known after at most that many queries, so a dear question counts only once paid.
+        while due is not None and due < asked + cost:
+            yield row(due)
+            due = next(grid, None)
+        if asked + cost > simulation.queries or due is None:
+            return
+        learner.tell(question, present, key)
+        asked += cost
+        found.note(question, present, asked)
+        progress(cost)
+    while due is not None:
+        yield row(due)
+        due = next(grid, None)

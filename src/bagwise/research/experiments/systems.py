@@ -1,0 +1,125 @@
+"""The systems an experiment can run, each with the few settings it may choose among.
+
+`tune` picks them by cross validation inside the bags labelled at the start, never on a test fold; every system has the
+same number of candidates.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from bagwise.core.plugins import choose
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
+from bagwise.data.metrics import average_precision
+from bagwise.datasets import Dataset
+from bagwise.kernels import Array
+from bagwise.learning.learner import ActiveLearner
+from bagwise.learning.questions import Learner
+from bagwise.model import MIMLClassifier
+from bagwise.research.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
+from bagwise.research.experiments.noisy_learner import CarefulLearner
+
+INNER_FOLDS = 3
+
+Parameters = dict[str, Any]
+
+
+class Model(Protocol):
+    """Anything that learns from labelled bags."""
+
+    def fit(self, bags: Bags, labels: Labels) -> Any:
+        """Learn."""
+        ...
+
+    def predict_proba(self, bags: Bags) -> Array:
+        """Scores in [0, 1]."""
+        ...
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How the learner of the paper selects and learns; the compared systems have their own ways."""
+
+    criterion: str = "balanced_uncertainty"
+    granularity: str = "pair"
+    update: str = "lbfgs"
+    audit: float = 0.1
+    noise: float | str = 0.0
+    again: bool = False
+    refit_every: int | None = None
+    scouting: bool = False
+    cluster: str = ""
+
+
+@dataclass(frozen=True)
+class System:
+    """A model, the learner around it, and what it may be tuned to."""
+
+    title: str
+    candidates: tuple[Parameters, ...]
+    model: Callable[[Parameters, Any], Any]
+    learner: Callable[[Dataset, Labels, Any, Strategy, int], Learner]
+
+
+def _of_the_paper(data: Dataset, labels: Labels, model: Any, how: Strategy, seed: int) -> Learner:
+    given = (data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed)
+    if how.noise:
+        return CarefulLearner(*given, noise=how.noise, again=how.again)
+    options: Parameters = {"refit_every": how.refit_every, "scouting": None if how.scouting else False}
+    if how.cluster:
+        from bagwise.cluster import ClusterPool
+
+        return ActiveLearner(None, *given[1:], pool=ClusterPool.of(data.bags, address=how.cluster), **options)
+    return ActiveLearner(*given, **options)
+
+
+SYSTEMS = {
+    "bagwise": System(
+        "Bagwise",
+        ({"penalty": 1e-2}, {"penalty": 1e-3}, {"penalty": 1e-4}, {"penalty": 1e-5}),
+        lambda parameters, transformer: MIMLClassifier(transformer=transformer, **parameters),
+        _of_the_paper,
+    ),
+    "miml_al": System(
+        "MIML-AL",
+        ({"step_size": 0.001}, {"step_size": 0.005}, {"step_size": 0.02}, {"step_size": 0.005, "sub_concepts": 5}),
+        lambda parameters, _: MIMLfast(**parameters),
+        lambda data, labels, model, _, seed: MIMLAL(data.bags, data.classes, labels, model, random_state=seed),
+    ),
+    "mimlsvm_al": System(
+        "MIMLSVM-AL",
+        ({"cost": 1.0}, {"cost": 10.0}, {"cost": 100.0}, {"distance": "max", "gamma": 0.2, "cost": 1.0}),
+        lambda parameters, _: MIMLSVM(**parameters),
+        lambda data, labels, model, _, seed: MIMLSVMAL(data.bags, data.classes, labels, model, random_state=seed),
+    ),
+}
+
+
+def get(name: str) -> System:
+    """The system called `name`."""
+    return choose("system", name, SYSTEMS)
+
+
+def tune(system: System, fixed: Parameters, data: Dataset, labelled: Array, seed: int) -> Parameters:
+    """The candidate with the best average precision in a cross validation of the labelled bags.
+
+    Too few bags for that: the first candidate, which holds the model back most.
+    """
+    if len(labelled) < INNER_FOLDS:
+        return system.candidates[0]
+    order = np.random.default_rng([seed, 2]).permutation(labelled)
+    means = [_inner_score(system, {**fixed, **candidate}, data, order) for candidate in system.candidates]
+    return system.candidates[int(np.nanargmax(means))] if not np.isnan(means).all() else system.candidates[0]
+
+
+def _inner_score(system: System, parameters: Parameters, data: Dataset, order: Array) -> float:
+    scores = []
+    for fold in range(INNER_FOLDS):
+        held_out, inner = data.select(order[fold::INNER_FOLDS]), data.select(np.delete(order, np.s_[fold::INNER_FOLDS]))
+        model: Model = system.model(parameters, data.transformer)
+        model.fit(inner.bags, inner.labels)
+        scores.append(average_precision(held_out.labels.value, model.predict_proba(held_out.bags)))
+    return float(np.nanmean(scores)) if not np.isnan(scores).all() else float("nan")

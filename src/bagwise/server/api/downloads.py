@@ -1,0 +1,52 @@
+"""Labels, predictions, answers and the model as files: what `bagwise export` writes, from the page."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import FileResponse
+from pydantic import BaseModel
+from starlette.background import BackgroundTask
+
+from bagwise.core.errors import BagwiseError
+from bagwise.project.reports.exports import EXPORTS, exporter, forms_of
+from bagwise.server.dependencies import Person, Served
+
+router = APIRouter(prefix="/api/downloads", tags=["downloads"])
+
+
+class DownloadOut(BaseModel):
+    """Something to download, and the formats it can be had in."""
+
+    what: str
+    forms: list[str]
+
+
+@router.get("")
+def downloads(_: Person) -> list[DownloadOut]:
+    """What can be downloaded."""
+    return [DownloadOut(what=what, forms=list(forms_of(what))) for what in EXPORTS]
+
+
+@router.get("/{what}", response_class=FileResponse)
+def download(
+    project: Served,
+    _: Person,
+    what: Literal["labels", "predictions", "answers", "model"],
+    form: Annotated[str, Query(max_length=40)],
+) -> FileResponse:
+    """A file of what is known or believed now."""
+    forms = forms_of(what)
+    if form not in forms:
+        raise BagwiseError(f"There are no {what} as {form}: choose one of {', '.join(forms)}.")
+    folder = Path(tempfile.mkdtemp(prefix="bagwise-"))
+    to = folder / f"{what}{forms[form]}"
+    try:
+        exporter(what, to, form)(project)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    name = f"{project.settings.name}-{to.name}"
+    return FileResponse(to, filename=name, background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True))

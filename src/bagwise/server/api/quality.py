@@ -1,0 +1,68 @@
+"""The estimated quality over the API: with intervals, the verdict of the stopping rules and the forecast."""
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from bagwise.server.dependencies import Person, Watched
+
+router = APIRouter(prefix="/api", tags=["progress"])
+
+
+class IntervalOut(BaseModel):
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class ForecastOut(BaseModel):
+    """Answers still needed; null is *not reachable*."""
+
+    needed: int | None
+    low: int | None
+    high: int | None
+
+
+class ClassQualityOut(BaseModel):
+    """Null where nothing can be said: a class never predicted has no precision, one never found no recall."""
+
+    name: str
+    precision: IntervalOut | None
+    recall: IntervalOut | None
+    forecast: ForecastOut | None
+
+
+class VerdictOut(BaseModel):
+    """Whether to stop, and why."""
+
+    stop: bool
+    why: str
+
+
+class PointOut(BaseModel):
+    """The metric after so many answers, on a scale where more is better."""
+
+    answers: int
+    quality: IntervalOut
+
+
+class QualityOut(BaseModel):
+    """The quality of the present model on new bags of the same source."""
+
+    answers: int
+    audits: int
+    metric: str
+    target: float
+    bag_accuracy: IntervalOut | None
+    hamming_loss: IntervalOut | None
+    classes: list[ClassQualityOut]
+    verdict: VerdictOut
+    forecast: ForecastOut | None
+    history: list[PointOut]
+
+
+@router.get("/quality")
+def quality(of: Watched, _: Person) -> QualityOut:
+    """Estimated quality, whether to stop, and how many answers are still needed."""
+    return QualityOut.model_validate(of.estimating.now().as_json())

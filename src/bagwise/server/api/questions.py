@@ -1,0 +1,251 @@
+"""Questions and answers: what the page does all day, and a script can do as well."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
+
+from bagwise.project import Event, Project, Said, WholeBag, answer_whole, undo_whole, whole_bags
+from bagwise.project.answers.events import Pair
+from bagwise.project.reports.review import bag_named, position_of
+from bagwise.server.api.media import Medium, medium_of
+from bagwise.server.dependencies import AtDesk, Key, KeyOfSeveral, Name, Person, Served
+
+MOST_AT_ONCE = 20
+EXAMPLES = 3
+
+router = APIRouter(prefix="/api", tags=["questions"])
+
+
+class Bag(BaseModel):
+    """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture."""
+
+    id: str
+    medium: Medium | None
+    instances: list[list[float]]
+    features: list[str]
+    shape: tuple[int, int] | None
+
+
+class Example(Bag):
+    """A bag that has the class; `evidence` is the instance that the model believes it in."""
+
+    evidence: int
+
+
+class QuestionOut(BaseModel):
+    """*Is the class in the bag?* `belief` is for those who ask for it.
+
+    Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` are theirs.
+    """
+
+    key: str
+    bag: Bag
+    bag_word: str
+    class_name: str
+    evidence: int
+    audit: bool
+    belief: float
+    examples: list[Example]
+    classes: list[str]
+    beliefs: list[float]
+
+
+class AnswerIn(BaseModel):
+    """An answer to a question; sent twice it is saved once.
+
+    With `bag` and `class_name` of the question it is saved also where the server has forgotten that it asked.
+    """
+
+    key: Key
+    bag: Name | None = None
+    class_name: Name | None = None
+    answer: Literal["present", "absent", "unsure", "skipped"]
+    seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
+    highlighted: bool = True
+
+
+class WholeAnswerIn(BaseModel):
+    """Which of the classes of a question about several are in the bag, which cannot be told; the others are not.
+
+    With `bag` it is saved also where the server has forgotten that it asked.
+    """
+
+    key: KeyOfSeveral
+    bag: Name | None = None
+    classes: Annotated[list[Name], Field(min_length=1)]
+    present: list[Name]
+    unsure: list[Name] = []
+    skip: bool = False
+    seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
+
+
+class UndoIn(BaseModel):
+    """Take back the last answer; sent twice it takes back one."""
+
+    key: KeyOfSeveral
+
+
+class CorrectionIn(BaseModel):
+    """Replace answer `number`."""
+
+    key: Key
+    number: Annotated[int, Field(ge=1, lt=2**31)]
+    answer: Literal["present", "absent", "unsure"]
+
+
+class ImportedCorrectionIn(BaseModel):
+    """Replace an imported label."""
+
+    key: Key
+    bag: Name
+    class_name: Name
+    answer: Literal["present", "absent", "unsure"]
+
+
+class ReplacedOut(BaseModel):
+    """What was replaced or taken back; an imported label has neither number nor annotator."""
+
+    answer: str
+    number: int | None
+    annotator: str | None
+
+
+class EventOut(BaseModel):
+    """What was saved. A `restoration` has the answer that stands again; `counts_as`: what counts for the pair now."""
+
+    number: int
+    kind: str
+    bag_id: str
+    class_name: str
+    answer: str
+    annotator: str
+    at: str
+    replaces: int | None
+    replaced: ReplacedOut | None
+    counts_as: str | None
+
+
+class UndoOut(EventOut):
+    """What was taken back last, and before it the others of a whole bag."""
+
+    others: list[EventOut]
+
+
+@router.get("/questions/next")
+async def next_questions(
+    desk: AtDesk, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
+) -> list[QuestionOut]:
+    """Up to `count` questions; asking again without answering gives the same."""
+    asked = await desk.ask(person, count)
+    return await run_in_threadpool(
+        lambda: [question_out(desk.project, one) for one in whole_bags(desk.project, asked, person)]
+    )
+
+
+@router.post("/answers")
+async def save_answer(desk: AtDesk, person: Person, said: AnswerIn) -> EventOut:
+    """Save an answer; it is durable when this returns."""
+    shown = "highlighted" if said.highlighted else "not highlighted"
+    pair = None
+    if said.bag is not None and said.class_name is not None:
+        pair = await run_in_threadpool(_pair_of, desk.project, said.bag, said.class_name)
+    return event_out(desk.project, await desk.save(Said(said.key, person, said.answer, said.seconds, shown, pair)))
+
+
+def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
+    return bag_named(project, bag), position_of(project, class_name)
+
+
+@router.post("/answers/whole")
+def save_whole_answer(project: Served, person: Person, said: WholeAnswerIn) -> list[EventOut]:
+    """Save what was said about several classes of a bag; sent twice it is saved once."""
+    asked, present, unsure = (
+        [position_of(project, name) for name in names] for names in (said.classes, said.present, said.unsure)
+    )
+    bag = None if said.bag is None else bag_named(project, said.bag)
+    events = answer_whole(project, said.key, person, asked, present, unsure, said.skip, said.seconds, bag)
+    return [event_out(project, event) for event in events]
+
+
+@router.post("/undo")
+def undo(project: Served, person: Person, said: UndoIn) -> UndoOut:
+    """Take back the last answer, or all that was said in the last go about a whole bag; what it replaced is back."""
+    *others, last = [event_out(project, event) for event in undo_whole(project, person, said.key)]
+    return UndoOut(**last.model_dump(), others=others)
+
+
+@router.post("/corrections")
+def correct(project: Served, person: Person, said: CorrectionIn) -> EventOut:
+    """Correct an answer; both are kept. For another person's it takes an adjudicator or the owner."""
+    return event_out(project, project.correct(said.number, person, said.answer, said.key))
+
+
+@router.post("/corrections/imported")
+def correct_imported(project: Served, person: Person, said: ImportedCorrectionIn) -> EventOut:
+    """Correct an imported label; both are kept. It takes an adjudicator, the owner, or the only person there is."""
+    pair = _pair_of(project, said.bag, said.class_name)
+    return event_out(project, project.correct_imported(pair, person, said.answer, said.key))
+
+
+@router.get("/answers")
+def answers(project: Served, _: Person, count: Annotated[int, Query(ge=1, le=500)] = 50) -> list[EventOut]:
+    """The newest answers that stand, newest first."""
+    project.catch_up()
+    return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
+
+
+def question_out(project: Project, question: WholeBag) -> QuestionOut:
+    """A question with all that is shown of it."""
+    asked = question.asked
+    return QuestionOut(
+        key=asked.key,
+        bag=bag_of(project, asked.bag),
+        bag_word=project.settings.display.bag,
+        class_name=asked.class_name,
+        evidence=asked.evidence,
+        audit=asked.audit,
+        belief=asked.belief,
+        examples=examples_of(project, asked.label_class),
+        classes=[project.classes[c] for c in question.classes],
+        beliefs=list(question.beliefs),
+    )
+
+
+def bag_of(project: Project, position: int) -> Bag:
+    """A bag as it is shown."""
+    medium, shape = medium_of(project, position), project.settings.picture
+    return Bag(
+        id=str(project.contents.ids[position]),
+        medium=medium,
+        instances=[] if medium else project.bags[position].tolist(),
+        features=[] if medium or shape else project.contents.features,
+        shape=shape,
+    )
+
+
+def examples_of(project: Project, label_class: int) -> list[Example]:
+    """Bags that have the class, to compare with."""
+    found = project.examples(label_class, EXAMPLES)
+    return [
+        Example(**vars(bag_of(project, position)), evidence=evidence)
+        for position, evidence in zip(found, project.evidence(found, label_class), strict=True)
+    ]
+
+
+def event_out(project: Project, event: Event) -> EventOut:
+    """An event with the names of what it is about, what it replaced, and what counts now."""
+    replaced = project.replaced(event)
+    return EventOut(
+        number=event.number,
+        kind=event.kind,
+        bag_id=str(project.contents.ids[event.bag]),
+        class_name=project.classes[event.label_class],
+        answer=event.answer,
+        annotator=event.annotator,
+        at=event.at,
+        replaces=event.replaces,
+        replaced=None if replaced is None else ReplacedOut(**vars(replaced)),
+        counts_as=project.counts_as(event.pair),
+    )

@@ -1,0 +1,143 @@
+"""Looking back: the history with its filters, and predictions to accept or reject many at a time."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from bagwise.project import Event, Project
+from bagwise.project.reports.review import Wanted, beliefs, history, imported, position_of, positions_of
+from bagwise.server.api.questions import Bag, EventOut, bag_of, event_out
+from bagwise.server.dependencies import KeyOfSeveral, Name, Person, Served
+
+MOST_SHOWN = 100
+
+router = APIRouter(prefix="/api/review", tags=["review"])
+
+Start = Annotated[int, Query(ge=0, lt=2**31)]
+Count = Annotated[int, Query(ge=1, le=MOST_SHOWN)]
+
+
+class SaidOut(EventOut):
+    """An answer and the bag it is about."""
+
+    audit: bool
+    bag: Bag
+
+
+class HistoryOut(BaseModel):
+    """Some of `of` answers, newest first."""
+
+    of: int
+    people: list[str]
+    answers: list[SaidOut]
+
+
+class ImportedOut(BaseModel):
+    """An imported label that stands, and the bag it is about."""
+
+    bag_id: str
+    class_name: str
+    answer: str
+    bag: Bag
+
+
+class ImportsOut(BaseModel):
+    """Some of `of` imported labels."""
+
+    of: int
+    labels: list[ImportedOut]
+
+
+class BelievedOut(BaseModel):
+    """A bag without an answer for the class, and what the model believes."""
+
+    bag: Bag
+    belief: float
+    evidence: int
+
+
+class BeliefsOut(BaseModel):
+    """Some of `of` bags."""
+
+    of: int
+    bags: list[BelievedOut]
+
+
+class BulkIn(BaseModel):
+    """One answer for several bags and one class; sent twice it is saved once."""
+
+    key: KeyOfSeveral
+    class_name: Name
+    answer: Literal["present", "absent", "unsure"]
+    bags: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(min_length=1, max_length=MOST_SHOWN)]
+
+
+@router.get("/answers")
+def answers(
+    project: Served,
+    _: Person,
+    class_name: Annotated[str | None, Query(max_length=1000)] = None,
+    answer: Literal["present", "absent", "unsure", "skipped"] | None = None,
+    annotator: Annotated[str | None, Query(max_length=200)] = None,
+    disagreement: bool = False,
+    start: Start = 0,
+    count: Count = 20,
+) -> HistoryOut:
+    """The answers that stand and fit all filters, newest first."""
+    found = history(project, Wanted(class_name, answer, annotator, disagreement))
+    shown = found[start : start + count]
+    people = sorted({event.annotator for event in project.votes.all_effective()})
+    return HistoryOut(of=len(found), people=people, answers=[said_out(project, event) for event in shown])
+
+
+@router.get("/imported")
+def imported_labels(
+    project: Served,
+    _: Person,
+    class_name: Annotated[str | None, Query(max_length=1000)] = None,
+    answer: Literal["present", "absent"] | None = None,
+    start: Start = 0,
+    count: Count = 20,
+) -> ImportsOut:
+    """The imported labels that stand and fit all filters, by bag; those corrected since are among the answers."""
+    found = imported(project, class_name, answer)
+    labels = [
+        ImportedOut(
+            bag_id=str(project.contents.ids[bag]),
+            class_name=project.classes[label_class],
+            answer=said,
+            bag=bag_of(project, bag),
+        )
+        for (bag, label_class), said in found[start : start + count]
+    ]
+    return ImportsOut(of=len(found), labels=labels)
+
+
+@router.get("/predictions")
+def predictions(
+    project: Served,
+    person: Person,
+    class_name: Annotated[str, Query(max_length=1000)],
+    order: Literal["most", "least"] = "most",
+    start: Start = 0,
+    count: Count = 20,
+) -> BeliefsOut:
+    """Bags without an answer for the class, the most or the least likely first."""
+    of, found = beliefs(project, person, class_name, start, count, order == "most")
+    return BeliefsOut(
+        of=of, bags=[BelievedOut(bag=bag_of(project, b.bag), belief=b.belief, evidence=b.evidence) for b in found]
+    )
+
+
+@router.post("/answers")
+def say(project: Served, person: Person, said: BulkIn) -> list[EventOut]:
+    """Save one answer for each of the bags, all or none."""
+    place = position_of(project, said.class_name)
+    pairs = [(bag, place) for bag in positions_of(project, said.bags)]
+    return [event_out(project, event) for event in project.say(person, said.answer, pairs, said.key)]
+
+
+def said_out(project: Project, event: Event) -> SaidOut:
+    """An answer with what is shown of its bag."""
+    return SaidOut(**event_out(project, event).model_dump(), audit=event.audit, bag=bag_of(project, event.bag))

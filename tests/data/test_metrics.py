@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from sklearn import metrics as sklearn_metrics
+
+from bagwise.data import metrics
+
+
+@pytest.fixture
+def predictions(rng):
+    truth = rng.random((60, 7)) < 0.4
+    truth[~truth.any(axis=1), 0] = True
+    truth[truth.all(axis=1), 1] = False
+    return truth, rng.random((60, 7))
+
+
+def test_equal_to_scikit_learn_where_it_has_the_same_one(predictions):
+    truth, score = predictions
+    predicted = score > 0.5
+    expected = {
+        metrics.bag_accuracy: sklearn_metrics.jaccard_score(truth, predicted, average="samples", zero_division=1),
+        metrics.hamming_loss: sklearn_metrics.hamming_loss(truth, predicted),
+        metrics.average_precision: sklearn_metrics.label_ranking_average_precision_score(truth, score),
+        metrics.coverage: sklearn_metrics.coverage_error(truth, score) - 1,
+        metrics.ranking_loss: sklearn_metrics.label_ranking_loss(truth, score),
+        metrics.micro_f1: sklearn_metrics.f1_score(truth, predicted, average="micro"),
+        metrics.macro_f1: sklearn_metrics.f1_score(truth, predicted, average="macro"),
+    }
+    for metric, value in expected.items():
+        assert metric(truth, score) == pytest.approx(value, abs=1e-12), metric.__name__
+
+
+def test_ties_count_against_us(predictions):
+    truth, _ = predictions
+    tied = np.full(truth.shape, 0.7)
+    assert metrics.ranking_loss(truth, tied) == 1
+    assert metrics.average_precision(truth, tied) == pytest.approx(truth.mean())
+    assert metrics.coverage(truth, tied) == truth.shape[1] - 1
+    assert metrics.one_error(truth, tied) == pytest.approx(1 - truth.mean())
+
+
+def test_empty_sets():
+    nothing = np.zeros((2, 3), bool)
+    low, high = np.full((2, 3), 0.1), np.full((2, 3), 0.9)
+    assert metrics.bag_accuracy(nothing, low) == 1
+    assert metrics.bag_accuracy(nothing, high) == 0
+    for metric in (metrics.one_error, metrics.average_precision, metrics.coverage, metrics.ranking_loss):
+        assert np.isnan(metric(nothing, low)), metric.__name__
+    one_defined = np.array([[False] * 3, [True, False, False]])
+    assert metrics.one_error(one_defined, np.array([[0.9, 0, 0], [0.9, 0, 0]])) == 0
+
+
+def test_one_error_counts_wrong_tops():
+    assert metrics.one_error([[1, 0], [0, 1]], [[0.9, 0.1], [0.9, 0.1]]) == 0.5
+
+
+@pytest.mark.parametrize("metric", metrics.BAG_METRICS.values(), ids=metrics.BAG_METRICS)
+def test_shapes_must_agree(metric):
+    with pytest.raises(ValueError, match="shape"):
+        metric([[1, 0]], [[0.5]])
+
+
+@pytest.mark.parametrize("metric", metrics.BAG_METRICS.values(), ids=metrics.BAG_METRICS)
+def test_the_unknown_is_not_counted(metric):
+    with pytest.raises(ValueError, match="unknown"):
+        metric([[1, np.nan]], [[0.9, 0.9]])
+    with pytest.raises(ValueError, match="missing or infinite"):
+        metric([[1, 0]], [[0.9, np.nan]])
+
+
+@pytest.mark.parametrize("metric", metrics.BAG_METRICS.values(), ids=metrics.BAG_METRICS)
+def test_order_of_bags_and_classes_does_not_matter(metric, predictions, rng):
+    truth, score = predictions
+    bags, classes = rng.permutation(60), rng.permutation(7)
+    assert metric(truth[bags][:, classes], score[bags][:, classes]) == pytest.approx(metric(truth, score), abs=1e-12)
+
+
+@pytest.fixture
+def awkward(rng):
+    """Bags with no class, with all, and with tied scores among ordinary ones."""
+    truth = rng.random((40, 6)) < 0.4
+    truth[0], truth[1] = False, True
+    return truth, np.round(rng.random((40, 6)), 1)
+
+
+def test_convention_of_scikit_learn(awkward):
+    truth, score = awkward
+    expected = {
+        metrics.average_precision: sklearn_metrics.label_ranking_average_precision_score(truth, score),
+        metrics.coverage: sklearn_metrics.coverage_error(truth, score),
+        metrics.ranking_loss: sklearn_metrics.label_ranking_loss(truth, score),
+    }
+    for metric, value in expected.items():
+        assert metric(truth, score, convention="sklearn") == pytest.approx(value, abs=1e-12), metric.__name__
+    with pytest.raises(ValueError, match="no one-error"):
+        metrics.one_error(truth, score, convention="sklearn")
+
+
+def test_convention_of_lamda(awkward):
+    truth, score = awkward
+    precision, wrong_top, depth, loss = [], [], [], []
+    for true, s in zip(truth, score, strict=True):
+        order = sorted(range(len(s)), key=lambda c: (-s[c], c))
+        depth.append(max((int((s >= s[c]).sum()) - 1 for c in np.flatnonzero(true)), default=-1))
+        if true.all() or not true.any():
+            continue
+        found = [order.index(c) + 1 for c in np.flatnonzero(true)]
+        precision.append(np.mean([sum(other <= rank for other in found) / rank for rank in found]))
+        wrong_top.append(not any(true[c] for c in range(len(s)) if s[c] == s.max()))
+        pairs = [(a, b) for a in np.flatnonzero(true) for b in np.flatnonzero(~true)]
+        loss.append(np.mean([s[a] <= s[b] for a, b in pairs]))
+    for metric, values in (
+        (metrics.average_precision, precision),
+        (metrics.one_error, wrong_top),
+        (metrics.coverage, depth),
+        (metrics.ranking_loss, loss),
+    ):
+        assert metric(truth, score, convention="lamda") == pytest.approx(np.mean(values)), metric.__name__
+
+
+def test_unknown_convention_is_refused(awkward):
+    with pytest.raises(ValueError, match="no metric convention mulan"):
+        metrics.ranking_loss(*awkward, convention="mulan")

@@ -1,0 +1,305 @@
+"""A folder of raw files becomes a project: whatever is in it, however often it is interrupted, once and no more."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from bagwise import ingest
+from bagwise.cli import app
+from bagwise.core.errors import BagwiseError
+from bagwise.ingest import folder as _folder
+from bagwise.ingest import worker_pool
+from bagwise.ingest.cache import Cache
+from bagwise.ingest.fingerprints import Seen
+from bagwise.project import Project
+from bagwise.project.imports import segmentation as kept
+
+LETTERS = ["--embed", "tests.ingest.embeddings:letters"]
+DANGEROUS = ["--embed", "tests.ingest.embeddings:dangerously"]
+
+
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch):
+    """A start costs more than these files."""
+    monkeypatch.setattr(worker_pool, "cores", lambda: 1)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    (tmp_path / "classes.txt").write_text("owl\nbread\n")
+    (tmp_path / "texts").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def cut_now(monkeypatch):
+    """The names of the files that are really cut."""
+    names = []
+
+    def cut_files(recipe, paths, processes=None):
+        names.extend(path.name for path in paths)
+        yield from worker_pool.cut_files(recipe, paths, processes)
+
+    monkeypatch.setattr(_folder, "cut_files", cut_files)
+    return names
+
+
+def bagwise(*words, code=0):
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output
+
+
+def fails(*words):
+    result = CliRunner().invoke(app, list(words))
+    assert isinstance(result.exception, BagwiseError), result.output
+    return str(result.exception)
+
+
+def write(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"an owl and bread in {name}")
+
+
+def reasons(project):
+    rows = pl.read_csv(project / "cutting" / "skipped.csv")
+    return dict(zip(rows["file"], rows["reason"], strict=True))
+
+
+def test_whatever_is_in_the_folder_is_cut_or_listed_and_only_new_files_are_added(here, cut_now):
+    texts = here / "texts"
+    write(texts, "a.txt", "a.md", "sub/b.txt", "crash.txt", "exit.txt", "nan.txt", "outside.txt", "error.txt", "z.txt")
+    write(texts, "wide.txt", ".hidden.txt", "bad\nname.txt", "é.txt")
+    write(here, "elsewhere.txt")
+    (texts / "empty.txt").touch()
+    (texts / "link.txt").symlink_to(here / "elsewhere.txt")
+    (texts / "gone.txt").symlink_to(here / "nowhere.txt")
+    (texts / "table.csv").write_text("x")
+    (texts / os.fsdecode(b"\xff.txt")).touch()
+    said = bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *DANGEROUS)
+    assert "1 other files" in said
+    with Project.open(here / "p") as project:
+        assert project.contents.ids.tolist() == ["a.md", "a.txt", "z.txt", "é.txt", "sub/b.txt"]
+        places = project.medium(0).places
+        assert places[1] == {"first": 3, "last": 5}
+        assert project.medium(4).path.read_text() == "an owl and bread in sub/b.txt"
+        assert project.settings.display.bag == "document"
+    found = reasons(here / "p")
+    assert "SIGSEGV" in found["crash.txt"]
+    assert "status 3" in found["exit.txt"]
+    assert "finite" in found["nan.txt"]
+    assert "first must not be negative" in found["outside.txt"]
+    assert "KeyError" in found["error.txt"]
+    assert "5 features where the first file has 2" in found["wide.txt"]
+    assert found["empty.txt"] == "is empty."
+    assert found["link.txt"] == found["gone.txt"] == "is a link that leads out of the folder or nowhere."
+    assert "rename" in found["bad\nname.txt"]
+    assert "rename" in found["\\udcff.txt"]
+    assert len(found) == 11
+    assert not (here / ".p.cutting").exists()
+
+    cut_now.clear()
+    write(texts, "new.txt")
+    (texts / "z.txt").write_text("something else")
+    os.utime(texts / "a.txt", (1, 1))
+    bagwise("import", "p", "--from", "texts", *DANGEROUS)
+    assert "a.txt" not in cut_now
+    assert "changed since" in reasons(here / "p")["z.txt"]
+    assert "a.txt" not in reasons(here / "p")
+    with Project.open(here / "p") as project:
+        assert project.contents.ids.tolist()[5:] == ["new.txt"]
+        assert project.medium(5).places[1] == {"first": 3, "last": 5}
+    assert not kept.unfinished(here / "p").exists()
+
+
+def test_paragraphs_from_the_folder_to_predictions_of_new_files(here):
+    rng = np.random.default_rng(0)
+    said = {"owl": "The owl called from the old barn again, as owls do.", "bread": "Bread cooled on the kitchen sill."}
+    truth = []
+    for number in range(24):
+        inside = [name for name in said if rng.random() < 0.5]
+        text = "\n\n".join([f"Nothing else happened in the village on day {number}.", *(said[name] for name in inside)])
+        (here / "texts" / f"{number}.txt").write_bytes(text.encode("utf-16" if number == 3 else "utf-8"))
+        truth += [f"{number}.txt,{name},{int(name in inside)}" for name in said]
+    (here / "truth.csv").write_text("bag,class,label\n" + "\n".join(truth))
+    bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", "--labels", "truth.csv")
+    assert "Nothing new" in bagwise("init", "p", "--from", "texts", "--classes", "classes.txt")
+    with Project.open(here / "p") as project:
+        position = project.contents.ids.tolist().index("3.txt")
+        assert project.medium(position).path.read_text(encoding="utf-8").startswith("Nothing else")
+        state = kept.recipe_of(here / "p").state
+        copy = project.backup(here / "copy")
+    np.testing.assert_array_equal(kept.recipe_of(copy).state["components"], state["components"])
+    bagwise("train", "p", "--to", "model.npz")
+    (here / "new").mkdir()
+    (here / "new" / "x.txt").write_bytes(
+        "Nothing else happened in the café (schön!) on this day.\n\nThe owl called from the old barn again.".encode(
+            "latin-1"
+        )
+    )
+    for of in ("p", "model.npz"):
+        bagwise("predict", of, "--from", "new", "--to", "predicted.csv")
+        rows = pl.read_csv("predicted.csv").rows_by_key("class")
+        assert rows["owl"][0][1] > 0.5 > rows["bread"][0][1]
+        assert rows["owl"][0][2] == 1, "the second paragraph carries it"
+
+
+def test_a_kill_in_the_middle_keeps_what_was_cut(here, cut_now):
+    names = [f"{number:02}.txt" for number in range(24)]
+    write(here / "texts", *names)
+    words = ["init", "p", "--from", "texts", "--classes", "classes.txt", "--embed", "tests.ingest.embeddings:slowly"]
+    with_tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "bagwise", *words]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=with_tests)
+    index = here / ".p.cutting" / "index.jsonl"
+    while not (index.exists() and index.read_bytes().count(b"\n") >= 5):
+        assert process.poll() is None, "it must not be done before it is killed"
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    whole = index.read_bytes()
+    with index.open("ab") as file:
+        file.write(b'{"id": "half of a li')
+    already = [json.loads(line)["id"] for line in whole.splitlines()]
+    assert not (here / "p").exists()
+    bagwise(*words[:-1], "tests.ingest.embeddings:slowly")
+    assert cut_now == names[len(already) :]
+    assert len(already) >= 5
+    with Project.open(here / "p") as project:
+        assert project.contents.ids.tolist() == names
+        expected = [[ord(word[0]) / 100, len(word)] for name in names for word in f"an owl and bread in {name}".split()]
+        np.testing.assert_allclose(project.bags.instances, expected, rtol=1e-6)
+    assert not (here / ".p.cutting").exists()
+
+
+def test_another_recipe_or_a_changed_file_is_cut_anew(here):
+    write(here / "texts", "a.txt", "b.txt")
+    recipe, folder = ingest.Recipe.of("text", "paragraphs", "cat {file}"), here / "texts"
+    seen, place = Seen.of(folder / "a.txt"), here / "cache"
+    cut = ingest.Cut(np.ones((2, 3), np.float32), np.full((2, 4), np.nan))
+    with contextlib.suppress(KeyError), ingest.unfinished(place, recipe, folder) as (cache, _):
+        recipe.write(place)
+        cache.add("a.txt", ".txt", seen, cut)
+        raise KeyError("interrupted")
+    with contextlib.suppress(KeyError), ingest.unfinished(place, recipe, folder) as (cache, _):
+        assert list(cache.entries) == ["a.txt"]
+        with pytest.raises(BagwiseError, match="Another bagwise"), ingest.unfinished(place, recipe, folder):
+            pass
+        raise KeyError("interrupted again")
+    for other, where in [(ingest.Recipe.of("text", "sentences"), folder), (recipe, here)]:
+        with contextlib.suppress(KeyError), ingest.unfinished(place, other, where) as (cache, _):
+            assert not cache.entries
+            raise KeyError
+    assert seen.is_still(folder / "a.txt")
+    (folder / "a.txt").write_text("xx owl and bread in a.txt")
+    os.utime(folder / "a.txt", ns=(seen.changed, seen.changed + 1))
+    assert not seen.is_still(folder / "a.txt")
+
+
+def test_a_file_that_takes_for_ever_is_given_up(here, monkeypatch):
+    monkeypatch.setattr(worker_pool, "LOOK_EVERY", 0.1)
+    monkeypatch.setattr(worker_pool, "PATIENCE", 3.0)
+    write(here / "texts", "a.txt", "forever.txt", "z.txt")
+    recipe = ingest.Recipe.of("text", "paragraphs", DANGEROUS[1])
+    done = dict(worker_pool.cut_files(recipe, sorted((here / "texts").iterdir())))
+    assert done[here / "texts" / "forever.txt"].why == "takes more than 3 seconds."
+    assert len(done) == 3
+
+
+@pytest.mark.parametrize("damage", ["features.bin", "places.bin", "index.jsonl"])
+def test_damage_in_what_was_kept_costs_only_what_is_damaged(tmp_path, damage, rng):
+    seen = Seen(1, 2, "x")
+    cuts = [ingest.Cut(rng.normal(size=(n, 3)).astype(np.float32), rng.random((n, 4))) for n in (2, 5, 3)]
+    cache = Cache(tmp_path)
+    for number, cut in enumerate(cuts):
+        cache.add(str(number), ".txt", seen, cut)
+    cache.close()
+    raw = bytearray((tmp_path / damage).read_bytes())
+    place = raw.index(b'"1"') if damage == "index.jsonl" else len(raw) // 2
+    raw[place] ^= 0x55
+    (tmp_path / damage).write_bytes(raw)
+    again = Cache(tmp_path)
+    assert list(again.entries) == ["0"]
+    again.add("9", ".txt", seen, cuts[2])
+    again.close()
+    third = Cache(tmp_path)
+    np.testing.assert_array_equal(next(third.blocks([third.entries["9"]])), cuts[2].features)
+    np.testing.assert_array_equal(third.places(third.entries["0"]), cuts[0].places)
+    third.close()
+
+
+def test_what_is_wrong_is_said_before_any_work(here):
+    write(here / "texts", "a.txt")
+    assert "No class is known" in fails("init", "p", "--from", "texts")
+    assert "no medium 'film'" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "film")
+    assert "nothing in it" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "image")
+    assert "cuts picture" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "grid")
+    assert "no way of cutting" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "axe")
+    assert "--media" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--media", "texts")
+    (here / "t.csv").write_text("bag,x\na,1\n")
+    assert "cut already" in fails("init", "p", "--from", "t.csv", "--classes", "classes.txt", "--cut", "grid")
+    (here / "p").mkdir()
+    (here / "p" / "mine").touch()
+    assert "there already" in fails("init", "p", "--from", "texts", "--classes", "classes.txt")
+    assert not (here / ".p.cutting").exists()
+
+
+def test_a_folder_of_which_nothing_can_be_used_is_an_error_with_a_reason(here):
+    (here / "texts" / "a.txt").touch()
+    said = fails("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
+    assert "none of its files can be used; a.txt: is empty." in said
+
+
+def test_programs_are_never_taken_from_a_file(here, cut_now):
+    write(here / "texts", "a.txt")
+    bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
+    write(here / "texts", "b.txt")
+    assert "say again with --embed" in fails("import", "p", "--from", "texts")
+    assert "cut alike" in fails("import", "p", "--from", "texts", *DANGEROUS)
+    assert cut_now == ["a.txt"]
+    assert "embeddings" not in (here / "p" / "cutting" / "recipe.json").read_text().replace(
+        "tests.ingest.embeddings", ""
+    )
+
+
+def test_a_renamed_file_is_no_new_bag(here, cut_now):
+    """It is told by what is in it; a copy under another name is a new bag, as before."""
+    write(here / "texts", "a.txt", "b.txt", "c.txt")
+    bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
+    (here / "texts" / "b.txt").rename(here / "texts" / "dawn.txt")
+    (here / "texts" / "copy of a.txt").write_bytes((here / "texts" / "a.txt").read_bytes())
+    cut_now.clear()
+    said = bagwise("import", "p", "--from", "texts", *LETTERS)
+    assert "The file of b.txt is called dawn.txt now; the bag keeps its name." in said
+    assert cut_now == ["copy of a.txt"]
+    with Project.open("p") as project:
+        assert project.contents.ids.tolist() == ["a.txt", "b.txt", "c.txt", "copy of a.txt"]
+        assert project.medium(1).path.read_text() == "an owl and bread in b.txt"
+    assert "has another content" in fails("rename-file", "p", "b.txt", "texts/c.txt")
+    bagwise("rename-file", "p", "b.txt", "texts/dawn.txt")
+    (here / "p" / "media" / "1.txt").unlink()
+    bagwise("rename-file", "p", "b.txt", "texts/dawn.txt")
+    with Project.open("p") as project:
+        assert project.medium(1).path.read_text() == "an owl and bread in b.txt"
+
+
+def test_the_file_of_a_removed_bag_does_not_come_again(here, cut_now):
+    write(here / "texts", "a.txt", "b.txt")
+    bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
+    bagwise("remove", "p", "b.txt")
+    cut_now.clear()
+    assert "Nothing new" in bagwise("import", "p", "--from", "texts", *LETTERS)
+    assert cut_now == []

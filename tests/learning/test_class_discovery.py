@@ -1,0 +1,141 @@
+"""The opening: the first questions find a bag of every class, sooner than chance, then complete bags, then end."""
+
+import numpy as np
+
+from bagwise import ActiveLearner, datasets
+from bagwise.data.label_store import Totals
+from bagwise.data.labels import Labels
+from bagwise.learning import class_discovery as scouting
+from bagwise.learning.class_discovery import MOST_DENIALS
+from bagwise.learning.cold_start import BAGS_PER_CLASS, COMPLETED, LIKELY, PRESENT, SCOUTED, completing, opening
+from bagwise.model import Pool
+
+
+def answers_until_all_found(data, scouting, seed):
+    criterion = "widening_uncertainty" if scouting else "random"
+    learner = ActiveLearner(
+        data.bags, data.classes, criterion=criterion, audit=0, random_state=seed, scouting=scouting, update="bag_sgd"
+    )
+    found = np.zeros(len(data.classes), bool)
+    for asked in range(1, 400):
+        question = learner.ask()
+        present = bool(data.labels.value[question.bag, question.classes[0]])
+        learner.tell(question, present)
+        found[question.classes[0]] |= present
+        if found.all():
+            return asked
+    return 400
+
+
+def test_every_class_is_found_sooner_than_by_chance():
+    data = datasets.load("digits")
+    scouted = [answers_until_all_found(data, True, seed) for seed in range(5)]
+    by_chance = [answers_until_all_found(data, False, seed) for seed in range(5)]
+    assert np.median(scouted) < 0.6 * np.median(by_chance)
+
+
+CLUSTERS = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], np.float32)
+
+
+def scores_with(labels):
+    told = np.flatnonzero(labels.known.any(axis=1))
+    is_class = scouting.suspicion(CLUSTERS[told], labels.select(told))
+    return scouting.scores(CLUSTERS, is_class, unfound(labels))
+
+
+def unfound(labels):
+    return scouting.unfound(Totals.of(labels, np.zeros_like(labels.known)))
+
+
+def test_a_class_is_looked_for_where_it_was_not_denied():
+    labels = Labels.unknown(4, 2)
+    labels.record(0, 0, False)
+    scores = scores_with(labels)
+    assert scores[2, 0] > scores[1, 0]
+
+
+def test_what_was_denied_to_the_others_is_likely_of_the_class_that_is_left():
+    labels = Labels.unknown(4, 3)
+    labels.record(1, 0, False)
+    labels.record(1, 1, False)
+    scores = np.where(labels.known, -1, scores_with(labels))
+    assert np.unravel_index(scores.argmax(), scores.shape) == (1, 2)
+
+
+def test_found_classes_are_not_looked_for():
+    labels = Labels.unknown(4, 2)
+    labels.record(3, 1, True)
+    assert unfound(labels).tolist() == [True, False]
+    scores = scores_with(labels)
+    assert scores[:, 0].min() > 0
+    assert (scores[:, 1] == 0).all()
+
+
+def test_a_class_that_no_bag_has_does_not_take_every_question():
+    data = datasets.load("digits")
+    learner = ActiveLearner(data.bags, [*data.classes, "no such digit"], audit=0, update="bag_sgd")
+    truth = np.column_stack([data.labels.value, np.zeros(len(data.bags), bool)])
+    asked = []
+    for _ in range(2 * SCOUTED * 11):
+        question = learner.ask()
+        asked.append(question.classes[0])
+        learner.tell(question, bool(truth[question.bag, question.classes[0]]))
+    early, late = np.split(np.array(asked), [SCOUTED * 11])
+    assert np.count_nonzero(early == 10) <= MOST_DENIALS
+    assert np.mean(late == 10) < 0.3
+
+
+def known_pool(rng, bags, classes, known, present):
+    """A pool with so many known pairs, of which so many are present."""
+    said = np.zeros(bags * classes, bool)
+    said[rng.choice(bags * classes, known, replace=False)] = True
+    value = np.zeros_like(said)
+    value[np.flatnonzero(said)[:present]] = True
+    labels = Labels(value.reshape(bags, classes), said.reshape(bags, classes))
+    return Pool(rng.random((bags, classes)), labels=labels)
+
+
+def test_a_bag_that_was_begun_is_completed_but_for_what_is_unlikely(rng):
+    pool = known_pool(rng, 30, 6, 20, 8)
+    scores = np.where(pool.askable, completing(pool), -1)
+    order = np.argsort(-scores, axis=None)[: int(pool.askable.sum())]
+    likely = (pool.present >= LIKELY).ravel()[order]
+    assert likely[: likely.sum()].all()
+    begun = pool.known.sum(axis=1)[order // 6][: likely.sum()]
+    assert (np.diff(begun) <= 0).all(), "bags of which more is known come first"
+    bags = order[: likely.sum()] // 6
+    assert np.count_nonzero(np.diff(bags)) == len(set(bags)) - 1, "one bag after the other"
+
+
+def test_the_opening_ends_when_enough_is_known(rng):
+    most = COMPLETED * 4
+    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda _: np.zeros(1)) is not None
+    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda _: np.zeros(1)) is None
+    assert opening(known_pool(rng, 300, 4, most, 0), lambda _: np.zeros(1)) is None
+
+
+def test_few_bags_are_not_completed(rng):
+    known = 40
+    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4), lambda _: np.zeros(1)) is not None
+    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda _: np.zeros(1)) is None
+
+
+def test_labelled_bags_make_an_opening_needless():
+    data = datasets.load("synthetic")
+    labels = data.labels.hide(np.arange(1, len(data.bags)))
+    assert not ActiveLearner(data.bags, data.classes, labels).scouting
+    assert ActiveLearner(data.bags, data.classes).scouting
+    assert ActiveLearner(data.bags, data.classes, labels, scouting=True).scouting
+
+
+def test_more_instances_than_are_clustered_and_fewer_than_clusters(monkeypatch):
+    data = datasets.load("synthetic")
+    monkeypatch.setattr("bagwise.learning.class_discovery.MOST_CLUSTERED", 200)
+    monkeypatch.setattr("bagwise.learning.class_discovery.ROWS_AT_A_TIME", 300)
+    learner = ActiveLearner(data.bags, data.classes)
+    clusters = learner._held.place.clusters(learner._held.landmarks)
+    assert clusters.shape == (300, 36)
+    assert clusters.any(axis=1).all()
+    tiny = ActiveLearner([[[0.0]], [[1.0]]], ["a", "b", "c", "d"])
+    assert len(tiny._held.landmarks.centres) == 2
+    assert tiny.ask().classes

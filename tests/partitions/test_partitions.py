@@ -1,0 +1,229 @@
+import json
+import zlib
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bagwise import Bags, BagwiseError
+from bagwise.core.checksums import together
+from bagwise.partitions import KINDS, Parts, files
+from bagwise.partitions import bags as _bags
+
+
+def bags_of(sizes, features, dtype="float32", seed=0):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    ids = [f"north/{i} é.wav" for i in range(len(sizes))]
+    return Bags(rng.normal(size=(offsets[-1], features)).astype(dtype), offsets, ids)
+
+
+def cut_at(bags, cuts):
+    edges = [0, *sorted(cuts), len(bags)]
+    return [bags.select(range(first, last)) for first, last in pairwise(edges)]
+
+
+def same(found, expected):
+    assert found.ids.tolist() == expected.ids.tolist()
+    assert found.offsets.tolist() == expected.offsets.tolist()
+    assert found.instances.dtype == expected.instances.dtype
+    assert np.array_equal(found.instances, expected.instances)
+
+
+@st.composite
+def cut_bags(draw):
+    sizes = draw(st.lists(st.integers(1, 9), min_size=1, max_size=30))
+    cuts = draw(st.sets(st.integers(1, len(sizes) - 1), max_size=4)) if len(sizes) > 1 else set()
+    dtype = draw(st.sampled_from(["float16", "float32", "float64"]))
+    return bags_of(sizes, draw(st.integers(1, 5)), dtype, draw(st.integers(0, 99))), cuts
+
+
+@given(cut_bags(), st.sampled_from(KINDS), st.data())
+@settings(max_examples=40, deadline=None)
+def test_bags_in_parts_are_the_bags_that_were_written(cut, kind, data):
+    whole, cuts = cut
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        # A few rows at once and few of them kept, so that bags lie across blocks and blocks are forgotten.
+        patch.setattr(files, "VALUES_PER_BLOCK", 12)
+        patch.setattr(_bags, "BLOCKS_KEPT", 2)
+        patch.setattr(_bags, "VALUES_PER_PORTION", 30)
+        pieces = cut_at(whole, cuts)
+        assert Parts.write(folder, pieces, kind) == Parts.open(folder)
+        parts = Parts.open(folder)
+        assert (parts.n_bags, parts.n_instances) == (len(whole), whole.n_instances)
+        assert (parts.n_features, parts.dtype) == (whole.n_features, whole.instances.dtype)
+        for number, piece in enumerate(pieces):
+            same(parts.read(number), piece)
+            assert parts.first_bags[number + 1] - parts.first_bags[number] == len(piece)
+            assert parts.first_rows[number + 1] - parts.first_rows[number] == piece.n_instances
+        found = parts.bags(whole.ids, whole.offsets)
+        assert repr(found) == "Parted" + repr(whole)
+        assert np.array_equal(found.keys, whole.keys)
+        chosen = data.draw(st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=12))
+        same(found.select(chosen), whole.select(chosen))
+        for bag in chosen:
+            assert np.array_equal(found[bag], whole[bag])
+        for (start, rows), (expected, others) in zip(found.chunks(), whole.chunks(), strict=True):
+            assert start == expected
+            assert np.array_equal(rows, others)
+        portions = list(found.portions())
+        assert [bag for portion in portions for bag in portion] == list(range(len(whole)))
+        assert max(whole.sizes[portion].sum() for portion in portions) < 30 // whole.n_features + max(whole.sizes)
+        assert found._all is None, "everything was read where a part of it was wanted"
+        assert np.array_equal(found.instances, whole.instances)
+        assert found.instances is found.instances
+        assert np.array_equal(found[0], whole[0])
+        same(found.select(chosen), whole.select(chosen))
+        assert np.array_equal(list(found.portions()), [np.arange(len(whole))])
+
+
+@given(st.lists(st.binary(max_size=200), max_size=6))
+def test_checksums_are_put_together(pieces):
+    assert together((zlib.crc32(one), len(one)) for one in pieces) == zlib.crc32(b"".join(pieces))
+
+
+@pytest.fixture
+def whole():
+    return bags_of([3, 1, 4, 1, 5, 9, 2, 6], 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mapped_part_is_not_read_and_a_parquet_part_is_a_table_for_everybody(tmp_path, whole, kind):
+    parts = Parts.write(tmp_path, [whole], kind)
+    assert isinstance(parts.read(0).instances, np.memmap) == (kind == "npy")
+    assert isinstance(parts.bags(whole.ids, whole.offsets).instances, np.memmap) == (kind == "npy")
+    if kind == "parquet":
+        table = pl.read_parquet(tmp_path / "part-00000.parquet")
+        assert table["bag"].to_list() == np.repeat(whole.ids, whole.sizes).tolist()
+        assert table.schema["instance"] == pl.Array(pl.Float32, 3)
+    said = json.loads((tmp_path / "parts.json").read_text())
+    assert said["parts"][0]["checksum"] == zlib.crc32(
+        b"".join((tmp_path / name).read_bytes() for name in parts.parts[0].files)
+    )
+
+
+def test_only_the_rows_that_are_wanted_are_read(tmp_path, whole):
+    parts = Parts.write(tmp_path, cut_at(whole, {3, 6}))
+    (tmp_path / "part-00001.parquet").unlink()
+    bags = parts.bags(whole.ids, whole.offsets)
+    same(bags.select([7, 0]), whole.select([7, 0]))
+    with pytest.raises(BagwiseError, match=r"part-00001\.parquet: is missing: restore it from a backup, or import"):
+        bags[4]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_part_is_named(tmp_path, whole, kind):
+    parts = Parts.write(tmp_path, cut_at(whole, {3}), kind)
+    for name in parts.parts[1].files:
+        path = tmp_path / name
+        path.rename(tmp_path / "elsewhere")
+        for read in (lambda: parts.read(1), parts.refuse_missing, lambda: parts.verify(1)):
+            with pytest.raises(BagwiseError, match=f"{path.name}: is missing: restore it from a backup, or import"):
+                read()
+        (tmp_path / "elsewhere").rename(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
+def test_a_part_that_was_cut_off_is_refused(tmp_path, whole, kind, share):
+    parts = Parts.write(tmp_path, [whole], kind)
+    path = tmp_path / parts.parts[0].file
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    bags = parts.bags(whole.ids, whole.offsets)
+    for read in (lambda: parts.read(0), lambda: bags[0], lambda: bags.instances):
+        with pytest.raises(BagwiseError, match=r"part-00000\.(parquet|npy): is (damaged|not what was written)"):
+            read()
+
+
+@given(st.floats(0, 1, exclude_max=True), st.integers(1, 255))
+@settings(max_examples=30, deadline=None)
+def test_any_changed_byte_of_a_part_is_noticed(place, change):
+    with TemporaryDirectory() as folder:
+        parts = Parts.write(folder, [bags_of([2, 3], 2)])
+        path = Path(folder) / "part-00000.parquet"
+        content = bytearray(path.read_bytes())
+        content[int(place * len(content))] ^= change
+        path.write_bytes(content)
+        with pytest.raises(BagwiseError, match="its checksum differs"):
+            parts.read(0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_table_in_the_place_of_a_part_is_refused(tmp_path, whole, kind):
+    parts = Parts.write(tmp_path / "one", cut_at(whole, {3}), kind)
+    Parts.write(tmp_path / "other", cut_at(whole, {4}), kind)
+    name = parts.parts[0].file
+    (tmp_path / "other" / name).rename(tmp_path / "one" / name)
+    with pytest.raises(BagwiseError, match=r"part-00000"):
+        parts.read(0)
+    with pytest.raises(BagwiseError, match=r"part-00000"):
+        parts.verify(0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"version": 1}',
+        '{"version": 1, "features": 2, "dtype": "object", "parts": []}',
+        '{"version": 1, "features": 2, "dtype": "float32", "parts": []}',
+        '{"version": 1, "features": 2, "dtype": "float32", "parts": [{"file": "part-00000.parquet", "bags": 1}]}',
+        '{"version": 1, "features": 2, "dtype": "float32", "parts": '
+        '[{"file": "../part-00000.parquet", "bags": 1, "instances": 1, "checksum": 0}]}',
+        '{"version": 1, "features": 2, "dtype": "float32", "parts": '
+        '[{"file": "part-00000.parquet", "bags": 0, "instances": 1, "checksum": 0}]}',
+    ],
+)
+def test_a_damaged_list_of_parts_is_refused(tmp_path, text):
+    (tmp_path / "parts.json").write_text(text)
+    with pytest.raises(BagwiseError, match=r"parts\.json: .*restore it from a backup, or import again"):
+        Parts.open(tmp_path)
+
+
+def test_a_folder_without_parts_and_one_of_a_newer_bagwise_are_refused(tmp_path, whole):
+    with pytest.raises(BagwiseError, match=r"parts\.json: is missing: there are no instances in parts here"):
+        Parts.open(tmp_path / "nowhere")
+    Parts.write(tmp_path, [whole])
+    with pytest.raises(BagwiseError, match="holds instances in parts already"):
+        Parts.write(tmp_path, [whole])
+    text = (tmp_path / "parts.json").read_text()
+    (tmp_path / "parts.json").write_text(text.replace('"version": 1', '"version": 2'))
+    with pytest.raises(BagwiseError, match="newer Bagwise"):
+        Parts.open(tmp_path)
+
+
+def test_what_does_not_belong_together_is_refused(tmp_path, whole):
+    with pytest.raises(BagwiseError, match="other features"):
+        Parts.write(tmp_path / "a", [whole, bags_of([1], 2)])
+    with pytest.raises(BagwiseError, match="no bags"):
+        Parts.write(tmp_path / "b", [])
+    with pytest.raises(BagwiseError, match="no kind of part 'csv'"):
+        Parts.write(tmp_path / "c", [whole], "csv")
+    assert not list(tmp_path.rglob("parts.json"))
+
+
+def test_parts_behind_the_bags_that_count_do_not(tmp_path, whole):
+    parts = Parts.write(tmp_path, cut_at(whole, {3, 6}))
+    counted = whole.select(range(6))
+    found = parts.bags(counted.ids, counted.offsets)
+    assert found.parts == parts.first(2)
+    assert np.array_equal(found.instances, counted.instances)
+    for few in (whole.select(range(5)), bags_of([8, 18], 3), bags_of([3] * 90, 3)):
+        with pytest.raises(BagwiseError, match=r"parts\.json: names 8 bags with 31 instances where"):
+            parts.bags(few.ids, few.offsets)
+
+
+def test_a_failed_writing_leaves_nothing(tmp_path, whole, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(BagwiseError, match="cannot be written: No space left"):
+        Parts.write(tmp_path, [whole])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,142 @@
+"""Whole-bag questions: several classes in one go, saved once however often sent, taken back in one go."""
+
+import numpy as np
+import pytest
+
+from bagwise import BagwiseError, datasets
+from bagwise.formats import Source
+from bagwise.project import Asking, Project, answer_whole, check, seconds_of, undo_whole, whole_bags
+from bagwise.project.answers.replay import Replay
+from bagwise.project.answers.whole_bag import FEWEST_TIMED
+from tests.conftest import source_of
+from tests.project.test_commands import bagwise
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """Makes a project of digits that asks as it is told, and says what is true."""
+    data = datasets.load("digits")
+
+    def make(**asking):
+        source: Source = source_of(data.select(np.arange(40)))
+        return Project.create(tmp_path / "p", source, None, data.classes, asking=Asking(**asking))
+
+    make.truth = data.labels.value
+    return make
+
+
+def ask(project, count=1):
+    return whole_bags(project, project.ask("ann", count), "ann")
+
+
+def test_a_whole_bag_is_asked_answered_and_learned(whole):
+    project = whole(granularity="bag")
+    (question,) = ask(project)
+    bag = question.asked.bag
+    assert sorted(question.classes) == list(range(10))
+    present = [c for c in question.classes if whole.truth[bag, c]]
+    events = answer_whole(project, question.asked.key, "ann", question.classes, present, seconds=12.0)
+    assert {event.label_class: event.answer == "present" for event in events} == dict(enumerate(whole.truth[bag]))
+    again = answer_whole(project, question.asked.key, "ann", question.classes, present, seconds=12.0)
+    assert again == events
+    assert len(project.events) == 10
+    assert project.learner.labels.known[bag].all()
+    assert [event.seconds for event in project.events if event.seconds] == [12.0]
+    (following,) = ask(project)
+    assert following.asked.bag != bag
+    assert not any(found.wrong for found in check(project))
+    project.close()
+
+
+def test_a_bag_that_was_answered_completely_does_not_end_the_opening(whole):
+    project = whole(granularity="bag")
+    (question,) = ask(project)
+    answer_whole(project, question.asked.key, "ann", question.classes, [])
+    anew = Replay(project.contents, project.settings, project.bags)
+    anew.count(project.events)
+    anew.begin()
+    assert anew.learner.labels.known.all(axis=1).any()
+    assert anew.learner.scouting, "what was answered is no labelled start, also where the model is fitted anew"
+    project.close()
+
+
+def test_all_of_it_is_taken_back_in_one_go(whole):
+    project = whole(granularity="bag")
+    (first,) = ask(project)
+    answer_whole(project, first.asked.key, "ann", first.classes, [])
+    (second,) = ask(project)
+    answer_whole(project, second.asked.key, "ann", second.classes, second.classes[:2], unsure=second.classes[2:3])
+    taken = undo_whole(project, "ann", "taking-back")
+    assert {event.bag for event in taken} == {second.asked.bag}
+    assert undo_whole(project, "ann", "taking-back") == taken, "the same request takes back nothing more"
+    assert set(project.votes.decisions) == {(first.asked.bag, c) for c in range(10)}
+    (again,) = ask(project, 3)
+    assert again.asked.bag == second.asked.bag
+    assert sorted(again.classes) == list(range(10))
+    project.close()
+
+
+def test_a_skipped_bag_does_not_come_back_to_the_same_person(whole):
+    project = whole(granularity="bag")
+    (question,) = ask(project)
+    answer_whole(project, question.asked.key, "ann", question.classes, [], skip=True)
+    assert not project.votes.decisions
+    assert question.asked.bag not in {one.asked.bag for one in ask(project, 20)}
+    project.close()
+
+
+def test_questions_ahead_are_about_different_bags(whole):
+    project = whole(granularity="bag")
+    assert len({one.asked.bag for one in ask(project, 5)}) == 5
+    project.close()
+
+
+def test_what_was_not_asked_is_refused(whole):
+    project = whole(granularity="bag")
+    (question,) = ask(project)
+    key, classes = question.asked.key, question.classes
+    with pytest.raises(BagwiseError, match="of no other"):
+        answer_whole(project, key, "ann", classes[:3], [classes[4]])
+    with pytest.raises(BagwiseError, match="not known"):
+        answer_whole(project, key, "ann", classes[::-1], [])
+    with pytest.raises(BagwiseError, match="not known"):
+        answer_whole(project, "stranger", "ann", classes, [])
+    assert project.events == []
+    project.close()
+
+
+@pytest.mark.parametrize(("bag_seconds", "classes"), [(5.0, 10), (1000.0, 1)])
+def test_the_best_value_decides_between_pair_and_bag(whole, bag_seconds, classes):
+    project = whole(granularity="best_value", pair_seconds=4.0, bag_seconds=bag_seconds)
+    (question,) = ask(project)
+    assert len(question.classes) == classes
+    project.close()
+
+
+def test_seconds_are_measured_once_there_are_enough(whole):
+    project = whole()
+    assert seconds_of(project).pair == 4.0
+    for _ in range(2 * FEWEST_TIMED):
+        (question,) = ask(project)
+        assert question.classes == (question.asked.label_class,)
+        project.answer(question.asked.key, "ann", "absent", 7.0)
+    assert max(seconds_of(project).pair, seconds_of(project).again) == 7.0
+    assert seconds_of(project).bag == 10.0, "none was asked yet"
+    project.close()
+
+
+def test_a_whole_bag_in_the_terminal(whole):
+    project = whole(granularity="bag")
+    folder = project.folder
+    project.close()
+    code, out, err = bagwise("answer", folder, keys="12.3.zq")
+    assert code == 0, err
+    assert out.count("Which of these are in bag") == 4
+    with Project.open(folder) as project:
+        present = [decision.present for decision in project.votes.decisions.values()]
+        assert (len(present), sum(present)) == (10, 2), "the second bag was taken back"
+
+
+def test_an_unknown_granularity_is_refused():
+    with pytest.raises(BagwiseError, match="granularity"):
+        Project.create("nowhere", source_of(datasets.load("digits")), asking=Asking(granularity="heap"))

@@ -1,0 +1,211 @@
+"""Every suite at a tiny size: figures that are there, finite, and say what they are compared with."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bagwise import datasets
+from bagwise.core.errors import BagwiseError
+from bagwise.learning import criteria
+from bagwise.model import MIMLClassifier, solvers
+from bagwise.research import bench
+from bagwise.research.bench import _environment, _measuring, _race, gpu, kernels, learner, peers, scale, train
+from bagwise.research.bench._foreign.runners import formulas, loop
+from bagwise.research.bench._pools import PoolSize, RandomPool
+
+TINY = PoolSize(60, instances=3, features=8, classes=4)
+HERE = Path(sys.executable)
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch):
+    monkeypatch.setattr(_measuring, "REST", 0.0)
+
+
+def measured(suite, size):
+    report = suite.measure(size, lambda _: None)
+    assert report.suite == suite.__name__.rpartition(".")[2]
+    assert len({figure.name for figure in report.figures}) == len(report.figures)
+    for figure in report.figures:
+        assert figure.floor
+        assert np.isfinite([figure.ratio, figure.low, figure.high]).all()
+        assert figure.low <= figure.ratio <= figure.high
+    return report
+
+
+def test_the_suites_of_the_issue_are_there():
+    assert set(bench.available()) == {"kernels", "learner", "train", "peers", "scale", "gpu"}
+    assert all(suite.DESCRIPTION for suite in bench.available().values())
+
+
+def test_kernels():
+    report = measured(kernels, kernels.Size(TINY, rounds=2, explicit_rounds=1))
+    names = [figure.name for figure in report.figures]
+    assert set(kernels.GOALS) <= set(names)
+    assert float(report.notes[0].split(" by ")[1].split()[0]) < 1e-3
+
+
+def test_learner_measures_every_update_with_both_criteria():
+    report = measured(learner, learner.Size(TINY, rounds=2, warm=1))
+    names = [figure.name for figure in report.figures]
+    for update in solvers.available():
+        assert {f"tell + ask, {update}, uncertainty", f"tell + ask, {update}, EGL"} <= set(names)
+    assert sum(figure.goal is not None for figure in report.figures) == len(learner.GOALS) == 2
+
+
+def test_scale_measures_growth_in_every_dimension():
+    report = measured(scale, scale.Size(PoolSize(60, 2, 4, 3), (1, 2), rounds=2))
+    assert len(report.figures) == len(scale.DIMENSIONS) * 2
+    assert [figure.goal for figure in report.figures if "by bags" in figure.name] == [scale.MOST_IN_BAGS] * 2
+
+
+def test_growth_is_the_slope_of_what_was_timed(monkeypatch):
+    monkeypatch.setattr(scale, "side_by_side", lambda jobs, rounds, clock: {n: [float(n) ** 2] * rounds for n in jobs})
+    report = scale.measure(scale.Size(PoolSize(60, 2, 4, 3), (1, 2), rounds=2), lambda _: None)
+    assert [figure.ratio for figure in report.figures] == pytest.approx([2.0] * 8)
+
+
+def test_train_reaches_the_same_objective_as_torch(monkeypatch):
+    small = datasets.load("synthetic", bags=40, features=4)
+    monkeypatch.setattr(_race.datasets, "load", lambda _: small)
+    report = measured(train, train.Size(("synthetic",), folds=5, runs=1, rounds=1, classifiers=()))
+    (figure,) = report.figures
+    assert figure.details["our F"] == pytest.approx(figure.details["its F"], rel=1e-3)
+
+
+def test_train_holds_fit_against_classifiers_on_the_same_folds(monkeypatch):
+    """With our own fit in the place of theirs: the same folds and the same metric give the same accuracy."""
+    kept = []
+
+    def fitted(python, runner, task, *words):
+        if runner == "ours_fit":
+            kept.append(_environment.run_elsewhere(python, runner, task))
+        return kept[0]
+
+    monkeypatch.setattr(train, "python_with", lambda *_: HERE)
+    monkeypatch.setattr(train, "run_elsewhere", fitted)
+    report = measured(train, train.Size((), folds=5, runs=1, rounds=1, classifiers=("tree",)))
+    ours, theirs = report.figures
+    assert ours.details == theirs.details
+    assert 0 < ours.details["bag accuracy"] < 1
+
+
+def test_train_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr(_race, "find_spec", lambda _: None)
+    with pytest.raises(BagwiseError, match="torch is not installed"):
+        train.measure(train.Size(("frost",), 5, 1, 1, classifiers=()), lambda _: None)
+
+
+def test_the_formulas_as_they_read_ask_what_bagwise_asks():
+    explicit = next(system for system in peers.FORMULAS if system.runner == "explicit_numpy")
+    report = measured(peers, peers.Size(("frost",), folds=5, runs=1, answers=6, systems=(explicit,)))
+    *ours, theirs = report.figures
+    assert [figure.name for figure in ours] == ["frost: Bagwise", "frost: Bagwise as the paper"]
+    assert theirs.details["same questions"] == "100%"
+    assert theirs.details["bag accuracy"] == ours[1].details["bag accuracy"]
+
+
+def test_numpy_torch_and_the_kernels_agree():
+    torch = pytest.importorskip("torch")
+    from bagwise.research.bench._foreign.runners import eager
+    from bagwise.research.bench._foreign.runners.torch_autograd import log_absent
+
+    pool = RandomPool(TINY)
+    seen = MIMLClassifier.from_weights(pool.weights).pool(pool.bags)
+    x, weights = torch.from_numpy(pool.bags.instances), torch.from_numpy(pool.weights)
+    lengths = criteria.expected_gradient_length(seen)
+    for found, expected in (
+        (eager.uncertainty(x, weights, TINY.instances).numpy(), criteria.uncertainty(seen)),
+        (eager.expected_gradient_length(x, weights, TINY.instances).numpy(), lengths),
+        (formulas.expected_gradient_length(list(pool.bags), pool.weights, 0), lengths),
+        (log_absent(weights, x[:3], torch.ones(3)).exp().numpy(), seen.absent[0]),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=2e-4, atol=1e-6)
+
+
+def test_gpu_runs_wherever_torch_does():
+    report = measured(gpu, gpu.Size(TINY, rounds=2, device="cpu"))
+    assert {figure.floor for figure in report.figures} == {gpu.FLOOR, gpu.COPIED}
+
+
+def test_gpu_without_a_card_says_what_it_needs(monkeypatch):
+    monkeypatch.setattr(gpu, "find_spec", lambda _: None)
+    with pytest.raises(BagwiseError, match=r"needs an NVIDIA card .*bagwise\[gpu\]"):
+        gpu.measure(gpu.QUICK, print)
+
+
+# Environments of their own
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """An environment whose interpreter notes what it is told and ends as `ends`."""
+
+    def make(ends):
+        def create(folder, **_):
+            (folder / "bin").mkdir(parents=True, exist_ok=True)
+            python = folder / "bin" / "python"
+            python.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/told\necho no route to host >&2\nexit {ends}\n')
+            python.chmod(0o700)
+
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        monkeypatch.setattr(_environment.venv, "create", create)
+        return tmp_path / "told"
+
+    return make
+
+
+def test_an_environment_is_made_once_and_announced_first(made):
+    told, said = made(ends=0), []
+    python = _environment.python_with(("some==1",), lambda what: said.append((what, told.exists())))
+    assert _environment.python_with(("some==1",), said.append) == python
+    assert len(said) == 1
+    what, installed_before = said[0]
+    assert not installed_before
+    assert "installs some==1 from your package index" in what
+    assert told.read_text().splitlines() == ["-m pip install --quiet --disable-pip-version-check some==1"]
+    assert _environment.python_with(("some==2",), said.append) != python
+
+
+def test_without_a_network_it_says_so_and_tries_again_next_time(made):
+    told = made(ends=1)
+    for _ in range(2):
+        with pytest.raises(BagwiseError, match=r"some==1 could not be installed .* network.* no route to host"):
+            _environment.python_with(("some==1",), lambda _: None)
+    assert len(told.read_text().splitlines()) == 2
+
+
+def test_a_runner_that_fails_is_named():
+    with pytest.raises(BagwiseError, match=r"The runner nonsense failed"):
+        _environment.run_elsewhere(HERE, "nonsense", {})
+
+
+class Doubtful(loop.BinaryProblems):
+    """Scores by the number of the bag: which pairs are open is all that is tested."""
+
+    def learn_and_score(self, label_class, y, open_bags):
+        assert np.isnan(y[open_bags]).all()
+        return open_bags + 0.1 * label_class
+
+
+def test_one_problem_per_class_asks_every_open_pair_once(rng):
+    truth = rng.random((5, 3)) < 0.5
+    x, offsets = rng.normal(size=(10, 2)), np.arange(0, 11, 2)
+    task = loop.Task(x, offsets, truth, np.array([0]), x, offsets, np.array(12), np.zeros((3, 3)), np.array(1.0))
+    peer, asked = Doubtful(task), []
+    for _ in range(12):
+        asked.append(peer.ask())
+        peer.tell(*asked[-1], present=True)
+    assert asked == sorted(asked, reverse=True)
+    assert set(asked) == {(b, c) for b in range(1, 5) for c in range(3)}
+
+
+def test_the_compared_libraries_still_run(monkeypatch):
+    """In the environment of the tests, which has them too: one of their own would cost a minute and 400 MB."""
+    monkeypatch.setattr(peers, "python_with", lambda *_: HERE)
+    report = measured(peers, peers.Size(("frost",), folds=5, runs=1, answers=2, systems=peers.LIBRARIES))
+    theirs = report.figures[-len(peers.LIBRARIES) :]
+    assert all(system.title in figure.name for system, figure in zip(peers.LIBRARIES, theirs, strict=True))
+    assert all(figure.details["bag accuracy"] > 0 for figure in theirs)

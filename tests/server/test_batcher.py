@@ -1,0 +1,60 @@
+"""People who come while others are being served are served together."""
+
+import asyncio
+import threading
+
+import pytest
+
+from bagwise.core.errors import BagwiseError
+from bagwise.server.batcher import Together
+
+
+def run(work):
+    # In a thread, since Playwright leaves an event loop running in this one.
+    found = []
+    thread = threading.Thread(target=lambda: found.append(asyncio.run(work())))
+    thread.start()
+    thread.join(600)
+    return found[0]
+
+
+def test_all_who_wait_are_served_at_once_each_with_their_own():
+    served, goes_on = [], threading.Event()
+
+    def serve(wishes):
+        served.append(list(wishes))
+        assert goes_on.wait(600)
+        return [BagwiseError(f"not {wish}") if wish == 3 else 10 * wish for wish in wishes]
+
+    async def work():
+        together = Together("test", serve)
+        waiting = [asyncio.create_task(together(0))]
+        await asyncio.sleep(0.05)
+        waiting += [asyncio.create_task(together(wish)) for wish in range(1, 6)]
+        await asyncio.sleep(0.05)
+        goes_on.set()
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        together.close()
+        return found
+
+    found = run(work)
+    assert served == [[0], [1, 2, 3, 4, 5]]
+    assert [one for one in found if isinstance(one, int)] == [0, 10, 20, 40, 50]
+    with pytest.raises(BagwiseError, match="not 3"):
+        raise found[3]
+
+
+def test_what_fails_for_all_fails_for_all_and_the_next_are_served():
+    def serve(wishes):
+        if "bad" in wishes:
+            raise BagwiseError("The database is gone.")
+        return wishes
+
+    async def work():
+        together = Together("test", serve)
+        found = await asyncio.gather(together("bad"), together("good"), return_exceptions=True)
+        return [*found, await together("later")]
+
+    *failed, later = run(work)
+    assert [str(one) for one in failed] == ["The database is gone."] * 2
+    assert later == "later"
