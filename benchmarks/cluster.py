@@ -19,7 +19,7 @@ from marked import rewrite
 from rich.console import Console
 
 from bagwise import ActiveLearner, Bags, Labels, MIMLClassifier
-from bagwise.cluster import ClusterPool
+from bagwise.cluster import RayPool
 from bagwise.cluster.shard import Shard
 from bagwise.research.bench._pools import STANDARD, PoolSize, RandomPool
 
@@ -47,7 +47,7 @@ class Delayed(Shard):
         return reply
 
 
-class DelayedPool(ClusterPool):
+class DelayedPool(RayPool):
     shard = Delayed
 
 
@@ -55,7 +55,7 @@ def learners(made, shards, criterion="uncertainty", update="bag_sgd"):
     """The same learner here and on a cluster, and its pool."""
     bags, labels = made
     classes = [str(c) for c in range(labels.n_classes)]
-    options = {"criterion": criterion, "update": update, "audit": 0, "scouting": False}
+    options = {"criterion": criterion, "update": update, "audit": 0, "cold_start": False}
     pool = DelayedPool.of(bags, shards, cpus=1 if isinstance(shards, int) and shards <= os.cpu_count() else 0.3)
     here = ActiveLearner(bags, classes, labels, MIMLClassifier(max_iter=5), **options)
     return here, ActiveLearner(None, classes, labels, MIMLClassifier(max_iter=5), pool=pool, **options), pool

@@ -14,7 +14,7 @@ def main():
         bags = Bags.from_list([rng.normal(size=(3, 5)).astype(dtype) for _ in range(60)])
         for update in UPDATES:
             for criterion in CRITERIA:
-                learner = ActiveLearner(bags, list("abc"), update=update, criterion=criterion, scouting=False)
+                learner = ActiveLearner(bags, list("abc"), update=update, criterion=criterion, cold_start=False)
                 for number in range(4):
                     learner.tell(learner.ask(), number % 2 == 0)
 

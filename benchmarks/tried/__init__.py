@@ -18,7 +18,7 @@ BALANCED = "balanced_"
 
 def balanced(criterion):
     """The criterion, shared out among the classes."""
-    return lambda pool: criterion(pool) / np.sqrt(1 + pool.totals.asked)
+    return lambda pool: criterion(pool) / np.sqrt(1 + pool.label_counts.asked)
 
 
 @cache

@@ -7,12 +7,12 @@ replay stays exact; `undo` is not provided for, simulations do not need it. A le
 
 import numpy as np
 
-from bagwise.kernels import keyed_uniform
+from bagwise.kernels import hashed_uniform
 from bagwise.learning import granularity
 from bagwise.learning.criteria.balanced_uncertainty import balanced_uncertainty
 from bagwise.learning.criteria.random import random
 from bagwise.learning.learner import ActiveLearner
-from bagwise.learning.pool import Chosen, Here
+from bagwise.learning.pool import Choices, LocalPool
 
 from . import balanced
 from .block_information_gain import block_information_gain
@@ -45,7 +45,7 @@ class BanditLearner(ActiveLearner):
     @property
     def arm(self):
         """The number of the arm that chooses until the next audit answer."""
-        lot = keyed_uniform(self.random_state, np.array([self._audits], np.uint64), np.array(LOTS))[0]
+        lot = hashed_uniform(self.random_state, np.array([self._audits], np.uint64), np.array(LOTS))[0]
         return int(np.searchsorted(np.cumsum(self.chances), lot).clip(0, len(ARMS) - 1))
 
     def _learn(self, answer):
@@ -62,16 +62,16 @@ class BanditLearner(ActiveLearner):
         self._audits += 1
 
     def _turns(self, count, spread=False):
-        self._held.score = list(ARMS.values())[self.arm]
+        self._pool.score = list(ARMS.values())[self.arm]
         return super()._turns(count, spread)
 
 
-class _ByScore(Here):
+class _ByScore(LocalPool):
     """Chooses by a function that is set from outside."""
 
-    def choose(self, model, ledger, manner, wants):
-        pool = self.pool(model, ledger, manner.seed)
-        by_lot, by_score = wants
-        drawn = granularity.random_choice(manner.granularity, pool, by_lot.count) if by_lot.count else []
-        chosen = granularity.get(manner.granularity)(pool, self.score(pool), by_score.count) if by_score.count else []
-        return Chosen([drawn, chosen])
+    def choose(self, model, label_store, options, requests):
+        pool = self.pool(model, label_store, options.seed)
+        by_lot, by_score = requests
+        drawn = granularity.random_choice(options.granularity, pool, by_lot.count) if by_lot.count else []
+        chosen = granularity.get(options.granularity)(pool, self.score(pool), by_score.count) if by_score.count else []
+        return Choices([drawn, chosen])

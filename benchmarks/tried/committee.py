@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import entr
 from scipy.stats import poisson
 
-from bagwise.kernels import keyed_uniform
+from bagwise.kernels import hashed_uniform
 from bagwise.model.objective import Objective
 from bagwise.model.scored_pool import Scorer
 from bagwise.model.solvers import Settings, lbfgs
@@ -40,7 +40,7 @@ def _entropy(present):
 def _member(pool, number):
     """P1 by a model that has seen each labelled bag as often as its lot says."""
     labelled = np.flatnonzero(pool.known.any(axis=1))
-    lots = keyed_uniform(pool.seed, pool.keys[labelled], np.array(DRAW + pool.totals.n_known * MEMBERS + number))
+    lots = hashed_uniform(pool.seed, pool.keys[labelled], np.array(DRAW + pool.label_counts.n_known * MEMBERS + number))
     drawn = np.repeat(labelled, np.searchsorted(TIMES, lots))
     if len(drawn) == 0:
         return np.minimum(pool.present, 1.0).astype(float)

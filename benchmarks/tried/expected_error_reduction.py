@@ -9,7 +9,7 @@ Cost: 2 `CANDIDATES` predictions of `JUDGED` bags, and what block_information_ga
 
 import numpy as np
 
-from bagwise.kernels import keyed_uniform
+from bagwise.kernels import hashed_uniform
 from bagwise.learning.criteria.balanced_uncertainty import balanced_uncertainty
 from bagwise.model.scored_pool import Scorer
 
@@ -48,7 +48,7 @@ def expected_error_reduction(pool):
 
 def _judged(pool):
     bags = np.flatnonzero(pool.askable.any(axis=1))
-    lots = keyed_uniform(pool.seed, pool.keys[bags], np.array(DRAW + pool.totals.n_known))
+    lots = hashed_uniform(pool.seed, pool.keys[bags], np.array(DRAW + pool.label_counts.n_known))
     return bags[np.argsort(lots)[:JUDGED]]
 
 

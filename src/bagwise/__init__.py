@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bagwise.learning import criteria
     from bagwise.learning.learner import ActiveLearner
     from bagwise.learning.questions import Answer, NothingToAsk, Question
-    from bagwise.model import MIMLClassifier, Pool
+    from bagwise.model import MIMLClassifier, ScoredPool
 
 __all__ = [
     "ActiveLearner",
@@ -25,8 +25,8 @@ __all__ = [
     "Labels",
     "MIMLClassifier",
     "NothingToAsk",
-    "Pool",
     "Question",
+    "ScoredPool",
     "criteria",
     "datasets",
     "metrics",
@@ -40,7 +40,7 @@ _MODULE_OF = {
     "Labels": "data.labels",
     "MIMLClassifier": "model",
     "NothingToAsk": "learning.questions",
-    "Pool": "model",
+    "ScoredPool": "model",
     "Question": "learning.questions",
 }
 _PACKAGE_OF = {"criteria": "learning.criteria", "datasets": "datasets", "metrics": "data.metrics"}

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
-from bagwise.cluster import ClusterPool, connect, messages
-from bagwise.cluster.distributed_objective import SpreadObjective
+from bagwise.cluster import RayPool, connect, messages
+from bagwise.cluster.distributed_objective import DistributedObjective
 from bagwise.cluster.shard import Shard
-from bagwise.data.label_store import Told
+from bagwise.data.label_store import KnownLabels
 from bagwise.data.labels import Labels
-from bagwise.partitions import Parts
+from bagwise.partitions import Partitions
 
 ANSWERS = int(os.environ.get("BAGWISE_CLUSTER_ANSWERS", "80"))
 CLASSES = list("abcde")
@@ -55,7 +55,7 @@ class Watched(Shard):
         return super().choose(asked)
 
 
-class WatchedPool(ClusterPool):
+class WatchedPool(RayPool):
     shard = Watched
 
 
@@ -81,7 +81,7 @@ def assert_alike(here, there, truth, answers, now_and_then=lambda _: None):
 
 
 def pair_of(pool, data, **options):
-    pool.patience = None
+    pool.timeout = None
     options = {"random_state": 4, **options}
     here = ActiveLearner(data[0], CLASSES, **options)
     return here, ActiveLearner(classes=CLASSES, pool=pool, **options)
@@ -136,7 +136,7 @@ def test_what_a_learner_has_become_can_be_taken_up(pools, data):
 
 def test_labels_may_be_given_for_some_bags_only(pools, data):
     some = np.array([211, 3, 77])
-    given = Told(some, Labels(data[1][some], np.ones((3, len(CLASSES)))), np.zeros((3, len(CLASSES)), bool))
+    given = KnownLabels(some, Labels(data[1][some], np.ones((3, len(CLASSES)))), np.zeros((3, len(CLASSES)), bool))
     labels = Labels(data[1], np.isin(np.arange(BAGS), some)[:, None] * np.ones(len(CLASSES)))
     here = ActiveLearner(data[0], CLASSES, labels)
     there = ActiveLearner(classes=CLASSES, labels=given, pool=pools["five"])
@@ -147,17 +147,17 @@ def test_labels_may_be_given_for_some_bags_only(pools, data):
     assert_alike(here, there, data[1], 3)
     with pytest.raises(BagwiseError, match="told"):
         _ = there.labels
-    twice = Told(np.array([3, 3]), given.labels.select([0, 1]), given.withdrawn[:2])
+    twice = KnownLabels(np.array([3, 3]), given.labels.select([0, 1]), given.withdrawn[:2])
     with pytest.raises(BagwiseError, match="Bag 3 is told of twice"):
         ActiveLearner(classes=CLASSES, labels=twice, pool=pools["five"])
 
 
 def test_a_batch_is_fetched_together(pools, data):
-    here, there = pair_of(pools["five"], data, audit=0, scouting=False)
+    here, there = pair_of(pools["five"], data, audit=0, cold_start=False)
     there.ask()
-    before = pools["five"].wire.messages
+    before = pools["five"].messages.messages
     assert here.ask(40) == there.ask(40)
-    assert pools["five"].wire.messages - before <= 10, "one message to each shard for the search, one for the bags"
+    assert pools["five"].messages.messages - before <= 10, "one message to each shard for the search, one for the bags"
 
 
 def test_bags_are_named_as_in_one_process(pools, data):
@@ -183,7 +183,7 @@ def test_any_few_bags_are_at_hand(pools, data):
 
 
 def kill(pool, shard):
-    os.kill(pool.wire.each("pid", {shard: ()})[shard], signal.SIGKILL)
+    os.kill(pool.messages.each("pid", {shard: ()})[shard], signal.SIGKILL)
 
 
 def test_a_killed_worker_changes_nothing(data):
@@ -195,14 +195,14 @@ def test_a_killed_worker_changes_nothing(data):
                 kill(pool, 1)
             if number == 8:
                 # In the middle of a question: it works on it when it is killed.
-                pool.wire.each("be_slow", {0: (1.0,)})
-                pid = pool.wire.each("pid", {0: ()})[0]
+                pool.messages.each("be_slow", {0: (1.0,)})
+                pid = pool.messages.each("pid", {0: ()})[0]
                 threading.Timer(0.4, os.kill, (pid, signal.SIGKILL)).start()
 
         assert_alike(here, there, data[1], 16, now_and_then)
         assert all(np.array_equal(value, there.memory()[name]) for name, value in here.memory().items())
         pool._most = 0
-        objective, _ = pool.objective(there.model, there._ledger, np.empty(0, int))
+        objective, _ = pool.objective(there.model, there._label_store, np.empty(0, int))
         before = objective(there.model.weights_)
         kill(pool, 1)
         after = objective(there.model.weights_)
@@ -212,7 +212,7 @@ def test_a_killed_worker_changes_nothing(data):
 
 def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path):
     bags = data[0]
-    parts = Parts.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(100, BAGS))])
+    parts = Partitions.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(100, BAGS))])
     gone = tmp_path / "parts" / parts.parts[1].file
     with WatchedPool.open(tmp_path / "parts", cpus=0.1) as pool:
         here, there = pair_of(pool, data)
@@ -224,7 +224,7 @@ def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path)
         (tmp_path / "elsewhere").rename(gone)
         assert_alike(here, there, data[1], 3)
         shutil.rmtree(tmp_path / "parts")
-        Parts.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(99, BAGS))])
+        Partitions.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(99, BAGS))])
         kill(pool, 1)
         with pytest.raises(BagwiseError, match="not those that the pool was opened with"):
             there.ask()
@@ -235,24 +235,24 @@ def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path)
 def test_a_slow_shard_is_waited_for_or_left_out(pools, data, caplog, monkeypatch):
     monkeypatch.setattr(messages, "SAY_AFTER", 0.2)
     pool = pools["two"]
-    here, there = pair_of(pool, data, scouting=False, audit=0)
-    pool.wire.each("be_slow", {0: (1.0,)})
+    here, there = pair_of(pool, data, cold_start=False, audit=0)
+    pool.messages.each("be_slow", {0: (1.0,)})
     assert here.ask() == there.ask()
     assert "Waiting for shard 0 (bags 0 to 199)" in caplog.text
-    pool.patience = 0.1
+    pool.timeout = 0.1
     some = there.ask()
     assert some.partial
     assert some.bag >= 200
     assert there.ask().partial, "it still works on what it was asked before"
-    pool.wire.each("be_slow", {1: (1.0,)})
+    pool.messages.each("be_slow", {1: (1.0,)})
     with pytest.raises(BagwiseError, match=r"No shard replied within 0\.1 s"):
         there.ask()
     with pytest.raises(BagwiseError, match=r"No shard replied within 0\.1 s"):
         there.ask(3)
-    pool.patience = None
-    pool.wire.each("be_slow", {1: (0.0,)})
+    pool.timeout = None
+    pool.messages.each("be_slow", {1: (0.0,)})
     assert not there.ask().partial
-    pool.wire.each("be_slow", {0: (0.0,)})
+    pool.messages.each("be_slow", {0: (0.0,)})
     assert_alike(here, there, data[1], 3)
 
 
@@ -273,16 +273,16 @@ class Silence:
         return self.now
 
 
-@pytest.mark.parametrize("patience", [0.2, 1.5, 10.0])
-def test_patience_is_one_span_of_time(pools, patience, monkeypatch):
-    silence, alone = Silence(), pools["one"].wire
+@pytest.mark.parametrize("timeout", [0.2, 1.5, 10.0])
+def test_patience_is_one_span_of_time(pools, timeout, monkeypatch):
+    silence, alone = Silence(), pools["one"].messages
     monkeypatch.setattr(messages, "ray", silence)
     monkeypatch.setattr(messages, "time", silence)
     monkeypatch.setattr(alone, "_say_waiting", lambda _: None)
     monkeypatch.setattr(alone, "_late", {})
     with pytest.raises(BagwiseError, match="No shard replied within"):
-        alone.everywhere("about", patience=patience)
-    assert silence.now == pytest.approx(patience)
+        alone.everywhere("about", timeout=timeout)
+    assert silence.now == pytest.approx(timeout)
 
 
 def test_what_is_left_may_lie_in_a_slow_shard(pools, data):
@@ -290,12 +290,12 @@ def test_what_is_left_may_lie_in_a_slow_shard(pools, data):
     labels = Labels(data[1], (np.arange(BAGS) >= 200)[:, None] * np.ones(len(CLASSES)))
     _, there = pair_of(pool, data, labels=labels, audit=0, model=MIMLClassifier(max_iter=2))
     there.ask()
-    pool.wire.each("be_slow", {0: (1.0,)})
-    pool.patience = 0.2
+    pool.messages.each("be_slow", {0: (1.0,)})
+    pool.timeout = 0.2
     with pytest.raises(BagwiseError, match="lies in shards that did not reply in time"):
         there.ask()
-    pool.patience = None
-    pool.wire.each("be_slow", {0: (0.0,)})
+    pool.timeout = None
+    pool.messages.each("be_slow", {0: (0.0,)})
 
 
 class Unborn(Shard):
@@ -304,14 +304,14 @@ class Unborn(Shard):
 
 
 def test_a_shard_that_cannot_begin_is_not_waited_for(data, monkeypatch):
-    monkeypatch.setattr(ClusterPool, "shard", Unborn)
+    monkeypatch.setattr(RayPool, "shard", Unborn)
     with pytest.raises(BagwiseError, match=r"does not come back.*No module named 'bagwise'"):
-        ClusterPool.of(data[0], 1, cpus=0.1)
+        RayPool.of(data[0], 1, cpus=0.1)
 
 
 def test_a_shard_that_fails_says_so(pools):
     with pytest.raises(BagwiseError, match=r"shard 0 .* failed: AttributeError"):
-        pools["one"].wire.everywhere("no_such_thing")
+        pools["one"].messages.everywhere("no_such_thing")
 
 
 # Training over shards
@@ -320,12 +320,12 @@ def test_a_shard_that_fails_says_so(pools):
 def test_gradients_are_summed_where_the_bags_are(data, monkeypatch):
     bags = Bags(data[0].instances.astype(float), data[0].offsets, data[0].ids)
     labels = Labels(data[1], np.random.default_rng(0).random(data[1].shape) < 0.4)
-    with ClusterPool.of(bags, [100, 20, 120], cpus=0.1, home=0) as pool:
+    with RayPool.of(bags, [100, 20, 120], cpus=0.1, cache_bytes=0) as pool:
         here, there = pair_of(pool, (bags, data[1]), labels=labels, update="lbfgs", model=MIMLClassifier(max_iter=15))
         np.testing.assert_allclose(there.model.weights_, here.model.weights_, rtol=1e-6, atol=1e-9)
-        ours, _ = there._held.objective(there.model, there._ledger, np.empty(0, int))
-        theirs, _ = here._held.objective(here.model, here._ledger, np.empty(0, int))
-        assert isinstance(ours, SpreadObjective)
+        ours, _ = there._pool.objective(there.model, there._label_store, np.empty(0, int))
+        theirs, _ = here._pool.objective(here.model, here._label_store, np.empty(0, int))
+        assert isinstance(ours, DistributedObjective)
         for branches, weights in ((2, np.zeros_like(here.model.weights_)), (8, here.model.weights_)):
             monkeypatch.setattr(messages, "BRANCHES", branches)
             value, gradient = ours(weights)
@@ -355,7 +355,7 @@ def test_what_needs_all_bags_in_one_place_is_refused(pools, data):
     with pytest.raises(BagwiseError, match="devices of its own"):
         ActiveLearner(classes=CLASSES, pool=pool, device="cuda")
     with pytest.raises(BagwiseError, match="cannot be dealt"):
-        ClusterPool.of(data[0], [10, 20])
+        RayPool.of(data[0], [10, 20])
     with pytest.raises(BagwiseError, match="3 columns for 5 classes"):
         ActiveLearner(classes=CLASSES, pool=pool, labels=data[1][:, :3])
     with pytest.raises(BagwiseError, match="cannot be copied"):
@@ -364,7 +364,7 @@ def test_what_needs_all_bags_in_one_place_is_refused(pools, data):
         connect("192.0.2.7:6379")
     nothing = Labels.unknown(1, len(CLASSES))
     with pytest.raises(BagwiseError, match="bag 240"):
-        ActiveLearner(classes=CLASSES, pool=pool, labels=Told(np.array([240]), nothing, nothing.known))
+        ActiveLearner(classes=CLASSES, pool=pool, labels=KnownLabels(np.array([240]), nothing, nothing.known))
 
 
 def test_a_pool_serves_one_learner_at_a_time(pools, data):

@@ -10,14 +10,14 @@ from bagwise.core.errors import FileError
 from bagwise.ingest.text import documents as documents
 from bagwise.ingest.text import passages as passages
 from bagwise.ingest.text import spans as spans
-from bagwise.ingest.worker import cut_one
+from bagwise.ingest.worker import segment_one
 
 TEXT = "Ein schöner Tag für alle, die im Café saßen.\n\nThe owl called twice from the old barn, and all was quiet. 🌊\n"
 
 
 def fitted(paths, way="paragraphs"):
     module = ingest.available()[way]
-    return module.cutter(module.fit(paths))
+    return module.segmenter(module.fit(paths))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"])
@@ -25,12 +25,12 @@ def test_every_encoding_is_read_and_shown_as_utf8(tmp_path, encoding):
     text = TEXT.replace("🌊", "") if encoding == "latin-1" else TEXT
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode(encoding))
-    done = cut_one(path, "text", lambda: fitted([path]))
-    assert done.cut is not None, done.why
-    shown = (done.cut.shown if done.cut.shown is not None else path.read_bytes()).decode("utf-8")
+    done = segment_one(path, "text", lambda: fitted([path]))
+    assert done.segment is not None, done.why
+    shown = (done.segment.shown if done.segment.shown is not None else path.read_bytes()).decode("utf-8")
     assert shown == text
-    assert (done.cut.shown is None) == (encoding == "utf-8")
-    found = [shown[int(first) : int(last) + 1] for first, last in done.cut.places[:, :2]]
+    assert (done.segment.shown is None) == (encoding == "utf-8")
+    found = [shown[int(first) : int(last) + 1] for first, last in done.segment.places[:, :2]]
     assert found == [part.strip() for part in text.split("\n\n")]
 
 
@@ -43,7 +43,7 @@ def test_what_is_no_text_is_refused_with_a_reason(tmp_path):
     with (tmp_path / "huge.txt").open("wb") as file:
         file.truncate(50_000_000)
     (tmp_path / "fine.txt").write_text(TEXT, encoding="utf-8")
-    cutter = fitted([tmp_path / "huge.txt", tmp_path / "nul.txt", tmp_path / "fine.txt"])
+    segmenter = fitted([tmp_path / "huge.txt", tmp_path / "nul.txt", tmp_path / "fine.txt"])
     for name, words in {
         "empty.txt": "is empty",
         "blank.txt": "no text",
@@ -52,16 +52,16 @@ def test_what_is_no_text_is_refused_with_a_reason(tmp_path):
         "broken.txt": "damaged",
         "huge.txt": "50 MB",
     }.items():
-        assert words in cut_one(tmp_path / name, "text", lambda: cutter).why, name
+        assert words in segment_one(tmp_path / name, "text", lambda: segmenter).why, name
 
 
 def test_too_many_passages_are_refused(tmp_path, monkeypatch):
     (tmp_path / "short.txt").write_text(TEXT, encoding="utf-8")
     (tmp_path / "long.txt").write_text("\n\n".join(f"Paragraph number {n} is about nothing." for n in range(5)))
-    cutter = fitted([tmp_path / "short.txt"])
+    segmenter = fitted([tmp_path / "short.txt"])
     monkeypatch.setattr(passages, "MOST_PASSAGES", 3)
     with pytest.raises(FileError, match="5 passages"):
-        cutter(tmp_path / "long.txt")
+        segmenter(tmp_path / "long.txt")
 
 
 @given(st.text(alphabet="ab .!?\n\r\t。", max_size=400))
@@ -103,8 +103,8 @@ def test_passages_about_the_same_are_closer_and_what_was_fitted_survives_a_file(
     recipe = ingest.Recipe.of("text", "paragraphs").fitted(paths)
     recipe.write(tmp_path / "recipe")
     again = ingest.Recipe.read(tmp_path / "recipe")
-    cuts = [recipe.cutter()(path).features for path in paths]
-    np.testing.assert_array_equal(cuts, [again.cutter()(path).features for path in paths])
+    cuts = [recipe.segmenter()(path).features for path in paths]
+    np.testing.assert_array_equal(cuts, [again.segmenter()(path).features for path in paths])
     rows = np.concatenate(cuts)
     close = rows @ rows.T
     assert close[0, 2::2].min() > close[0, 1::2].max()

@@ -35,13 +35,13 @@ def file(tmp_path):
 
 
 def test_a_command_writes_arrays_with_or_without_places(file):
-    plain = embedding.cutter(
+    plain = embedding.segmenter(
         python("np.save(sys.stdout.buffer, np.ones((3, 2)) * len(open(sys.argv[1]).read()))"), TEXT
     )
     np.testing.assert_array_equal(plain(file).features, np.full((3, 2), 6))
     assert np.isnan(plain(file).places).all()
     words = python("np.savez(sys.argv[2], features=np.ones((1, 2)), places=[[0, 5]])") + " {out}"
-    np.testing.assert_array_equal(embedding.cutter(words, TEXT)(file).places, [[0, 5, np.nan, np.nan]])
+    np.testing.assert_array_equal(embedding.segmenter(words, TEXT)(file).places, [[0, 5, np.nan, np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_a_command_writes_arrays_with_or_without_places(file):
 )
 def test_what_a_command_does_wrong_is_said(file, embed, why):
     with pytest.raises(FileError) as error:
-        embedding.cutter(embed, TEXT)(file)
+        embedding.segmenter(embed, TEXT)(file)
     assert why in str(error.value)
 
 
 def test_functions_and_models_that_are_not_there(tmp_path):
     for embed in ("nothing", "no_such_module:f", "math:no_such_function"):
         with pytest.raises(BagwiseError, match="--embed"):
-            embedding.cutter(embed, TEXT)
+            embedding.segmenter(embed, TEXT)
     with pytest.raises(FileError, match="cannot be read"):
         embedding.fingerprint(str(tmp_path / "no.onnx"))
     (tmp_path / "bad.onnx").write_bytes(b"no model")
     with pytest.raises(FileError, match="no ONNX model"):
-        embedding.cutter(str(tmp_path / "bad.onnx"), PICTURE)
+        embedding.segmenter(str(tmp_path / "bad.onnx"), PICTURE)
 
 
 def save(path, node, shape_in, shape_out, **metadata):
@@ -95,23 +95,23 @@ def test_regions_of_a_picture_go_through_a_model(tmp_path, batch):
     Image.fromarray(pixels).save(tmp_path / "a.png")
     node = helper.make_node("GlobalAveragePool", ["x"], ["embedding"])
     model = save(tmp_path / "m.onnx", node, [batch, 3, 8, 8], [batch, 3, 1, 1])
-    cut = embedding.cutter(model, PICTURE)(tmp_path / "a.png")
-    assert cut.features.shape == (len(cut.places), 3)
-    light = cut.places[:, 0] >= 80
-    assert (cut.features[light] > 2).all()
-    assert (cut.features[~light] < -1.7).all()
+    segment = embedding.segmenter(model, PICTURE)(tmp_path / "a.png")
+    assert segment.features.shape == (len(segment.places), 3)
+    light = segment.places[:, 0] >= 80
+    assert (segment.features[light] > 2).all()
+    assert (segment.features[~light] < -1.7).all()
     assert embedding.fingerprint(model).startswith(".onnx:")
     with pytest.raises(FileError, match="neither a picture nor a window"):
-        embedding.cutter(model, Sound)
+        embedding.segmenter(model, Sound)
 
 
 def test_windows_of_a_recording_go_through_a_model(tmp_path):
     made.write_wav(tmp_path / "a.wav", made.tone(1000, 1.0, 2.0, 2.5))
     node = helper.make_node("ReduceMax", ["x"], ["embedding"], axes=[-1], keepdims=1)
     model = save(tmp_path / "m.onnx", node, ["n", 8000], ["n", 1], sample_rate="16000")
-    cut = embedding.cutter(model, Sound)(tmp_path / "a.wav")
-    np.testing.assert_allclose(cut.places[:, :2], [[i / 2, i / 2 + 0.5] for i in range(5)])
-    np.testing.assert_allclose(cut.features.ravel(), [0, 0, 0.4, 0.4, 0], atol=0.03)
+    segment = embedding.segmenter(model, Sound)(tmp_path / "a.wav")
+    np.testing.assert_allclose(segment.places[:, :2], [[i / 2, i / 2 + 0.5] for i in range(5)])
+    np.testing.assert_allclose(segment.features.ravel(), [0, 0, 0.4, 0.4, 0], atol=0.03)
     unknown = save(tmp_path / "u.onnx", node, ["n", 8000], ["n", 1])
     with pytest.raises(FileError, match="sample_rate"):
-        embedding.cutter(unknown, Sound)
+        embedding.segmenter(unknown, Sound)

@@ -48,11 +48,11 @@ def cut_now(monkeypatch):
     """The names of the files that are really cut."""
     names = []
 
-    def cut_files(recipe, paths, processes=None):
+    def segment_files(recipe, paths, processes=None):
         names.extend(path.name for path in paths)
-        yield from worker_pool.cut_files(recipe, paths, processes)
+        yield from worker_pool.segment_files(recipe, paths, processes)
 
-    monkeypatch.setattr(_folder, "cut_files", cut_files)
+    monkeypatch.setattr(_folder, "segment_files", segment_files)
     return names
 
 
@@ -189,10 +189,10 @@ def test_another_recipe_or_a_changed_file_is_cut_anew(here):
     write(here / "texts", "a.txt", "b.txt")
     recipe, folder = ingest.Recipe.of("text", "paragraphs", "cat {file}"), here / "texts"
     seen, place = Seen.of(folder / "a.txt"), here / "cache"
-    cut = ingest.Cut(np.ones((2, 3), np.float32), np.full((2, 4), np.nan))
+    segment = ingest.Segments(np.ones((2, 3), np.float32), np.full((2, 4), np.nan))
     with contextlib.suppress(KeyError), ingest.unfinished(place, recipe, folder) as (cache, _):
         recipe.write(place)
-        cache.add("a.txt", ".txt", seen, cut)
+        cache.add("a.txt", ".txt", seen, segment)
         raise KeyError("interrupted")
     with contextlib.suppress(KeyError), ingest.unfinished(place, recipe, folder) as (cache, _):
         assert list(cache.entries) == ["a.txt"]
@@ -214,7 +214,7 @@ def test_a_file_that_takes_for_ever_is_given_up(here, monkeypatch):
     monkeypatch.setattr(worker_pool, "PATIENCE", 3.0)
     write(here / "texts", "a.txt", "forever.txt", "z.txt")
     recipe = ingest.Recipe.of("text", "paragraphs", DANGEROUS[1])
-    done = dict(worker_pool.cut_files(recipe, sorted((here / "texts").iterdir())))
+    done = dict(worker_pool.segment_files(recipe, sorted((here / "texts").iterdir())))
     assert done[here / "texts" / "forever.txt"].why == "takes more than 3 seconds."
     assert len(done) == 3
 
@@ -222,10 +222,10 @@ def test_a_file_that_takes_for_ever_is_given_up(here, monkeypatch):
 @pytest.mark.parametrize("damage", ["features.bin", "places.bin", "index.jsonl"])
 def test_damage_in_what_was_kept_costs_only_what_is_damaged(tmp_path, damage, rng):
     seen = Seen(1, 2, "x")
-    cuts = [ingest.Cut(rng.normal(size=(n, 3)).astype(np.float32), rng.random((n, 4))) for n in (2, 5, 3)]
+    cuts = [ingest.Segments(rng.normal(size=(n, 3)).astype(np.float32), rng.random((n, 4))) for n in (2, 5, 3)]
     cache = Cache(tmp_path)
-    for number, cut in enumerate(cuts):
-        cache.add(str(number), ".txt", seen, cut)
+    for number, segment in enumerate(cuts):
+        cache.add(str(number), ".txt", seen, segment)
     cache.close()
     raw = bytearray((tmp_path / damage).read_bytes())
     place = raw.index(b'"1"') if damage == "index.jsonl" else len(raw) // 2

@@ -16,10 +16,10 @@ WAYS = (sound_regions, sound_windows)
 
 def call_in(path):
     """The region of the call of `recording`, among all that were found."""
-    cut = sound_regions.cut(path)
-    start, end, low, high = cut.places.T
+    segment = sound_regions.segment(path)
+    start, end, low, high = segment.places.T
     (found,) = np.flatnonzero((start < 1.5) & (end > 1.5) & (low < 2000) & (high > 2000))
-    return cut.places[found]
+    return segment.places[found]
 
 
 def recording(rate, seconds=3.0):
@@ -36,7 +36,7 @@ def test_a_call_lies_where_it_is_whatever_the_rate(rate, tmp_path):
 
 @pytest.mark.parametrize("rate", [8000, 16000])
 def test_above_what_a_file_holds_there_is_nothing(rate, tmp_path):
-    assert (sound_regions.cut(write(tmp_path / "a.wav", recording(rate), rate)).places[:, 3] <= rate / 2).all()
+    assert (sound_regions.segment(write(tmp_path / "a.wav", recording(rate), rate)).places[:, 3] <= rate / 2).all()
 
 
 @pytest.mark.parametrize(("suffix", "rate"), [("wav", 44100), ("flac", 44100), ("ogg", 44100), ("mp3", 44100)])
@@ -54,11 +54,11 @@ def test_channels_are_mixed(tmp_path):
 
 
 def test_loudness_and_offset_do_not_matter(tmp_path):
-    usual = sound_regions.cut(write(tmp_path / "a.wav", recording(RATE), subtype="FLOAT"))
+    usual = sound_regions.segment(write(tmp_path / "a.wav", recording(RATE), subtype="FLOAT"))
     for number, other in enumerate([1e-4 * recording(RATE), 3e4 * recording(RATE), recording(RATE) + 0.5]):
-        cut = sound_regions.cut(write(tmp_path / f"{number}.wav", other, subtype="FLOAT"))
-        np.testing.assert_allclose(cut.places, usual.places)
-        np.testing.assert_allclose(cut.features, usual.features, rtol=0.05, atol=0.05)
+        segment = sound_regions.segment(write(tmp_path / f"{number}.wav", other, subtype="FLOAT"))
+        np.testing.assert_allclose(segment.places, usual.places)
+        np.testing.assert_allclose(segment.features, usual.features, rtol=0.05, atol=0.05)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -77,13 +77,13 @@ def test_loudness_and_offset_do_not_matter(tmp_path):
     ids=["silent", "constant", "nan", "infinite", "clipped", "short", "one click", "half silent"],
 )
 def test_odd_recordings_give_a_bag_that_can_be_used(way, samples, tmp_path):
-    cut = way.cut(write(tmp_path / "a.wav", samples, subtype="FLOAT"))
-    assert cut.features.shape == (len(cut.places), len(way.FEATURES))
-    assert cut.features.dtype == np.float32
-    assert len(cut.places) > 0
-    assert np.isfinite(cut.features).all()
-    assert not available()["sound"].misplaced(cut.places).any()
-    assert cut.places[:, 1].max() <= len(samples) / RATE + 1e-9
+    segment = way.segment(write(tmp_path / "a.wav", samples, subtype="FLOAT"))
+    assert segment.features.shape == (len(segment.places), len(way.FEATURES))
+    assert segment.features.dtype == np.float32
+    assert len(segment.places) > 0
+    assert np.isfinite(segment.features).all()
+    assert not available()["sound"].misplaced(segment.places).any()
+    assert segment.places[:, 1].max() <= len(samples) / RATE + 1e-9
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -105,14 +105,14 @@ def test_what_cannot_be_cut_is_refused_in_a_sentence(way, tmp_path):
         "slow.wav": "1000 samples per second",
     }.items():
         with pytest.raises(FileError, match=said) as refused:
-            way.cut(tmp_path / name)
+            way.segment(tmp_path / name)
         assert str(refused.value).startswith(str(tmp_path / name))
 
 
 def test_a_file_that_ends_too_early_is_read_as_far_as_it_goes(tmp_path):
     whole = write(tmp_path / "a.wav", recording(RATE)).read_bytes()
     (tmp_path / "b.wav").write_bytes(whole[: 44 + 2 * 2 * RATE])
-    assert sound_windows.cut(tmp_path / "b.wav").places[-1, 1] == pytest.approx(2)
+    assert sound_windows.segment(tmp_path / "b.wav").places[-1, 1] == pytest.approx(2)
 
 
 @pytest.mark.parametrize("seconds", [5, 39.9, 40, 71.3])
@@ -128,14 +128,14 @@ def test_stretches_together_are_the_recording(seconds, tmp_path):
 
 def test_places_in_later_stretches_count_from_the_beginning(tmp_path):
     samples = with_tone(noise(45, rate=8000), 2000, 36, 36.5, rate=8000)
-    start, end, low, high = sound_regions.cut(write(tmp_path / "a.wav", samples, 8000)).places[-1]
+    start, end, low, high = sound_regions.segment(write(tmp_path / "a.wav", samples, 8000)).places[-1]
     assert 35.9 < start < end < 36.6
     assert low < 2000 < high
 
 
 def test_the_same_file_gives_the_same_numbers(tmp_path):
     path = write(tmp_path / "a.wav", recording(RATE))
-    one, other = sound_regions.cut(path), sound_regions.cut(path)
+    one, other = sound_regions.segment(path), sound_regions.segment(path)
     assert np.array_equal(one.features, other.features)
     assert np.array_equal(one.places, other.places)
 
@@ -143,7 +143,7 @@ def test_the_same_file_gives_the_same_numbers(tmp_path):
 def test_without_soundfile_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "soundfile", None)
     with pytest.raises(BagwiseError, match=r"bagwise\[audio\]"):
-        sound_regions.cut(tmp_path / "a.wav")
+        sound_regions.segment(tmp_path / "a.wav")
 
 
 def test_no_more_than_a_stretch_is_held(monkeypatch, tmp_path):

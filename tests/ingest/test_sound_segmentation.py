@@ -12,7 +12,7 @@ from tests.ingest.sounds import RATE, noise, with_tone, write
 
 def test_two_calls_at_one_time_are_two_regions(tmp_path):
     samples = with_tone(with_tone(noise(4), 1500, 1.0, 1.6), 7000, 1.3, 2.2)
-    places = sound_regions.cut(write(tmp_path / "a.wav", samples)).places
+    places = sound_regions.segment(write(tmp_path / "a.wav", samples)).places
     assert len(places) == 2
     for (start, end, low, high), call in zip(places, [(1.0, 1.6, 1500), (1.3, 2.2, 7000)], strict=True):
         assert (start, end) == pytest.approx(call[:2], abs=0.08)
@@ -25,15 +25,15 @@ def test_notes_that_follow_in_one_band_are_one_region(tmp_path):
         trill = with_tone(trill, 3000, 1 + 0.15 * note, 1.1 + 0.15 * note)
     for start in (1.0, 2.0):
         two = with_tone(two, 3000, start, start + 0.2)
-    assert len(sound_regions.cut(write(tmp_path / "a.wav", trill)).places) == 1
-    assert len(sound_regions.cut(write(tmp_path / "b.wav", two)).places) == 2
+    assert len(sound_regions.segment(write(tmp_path / "a.wav", trill)).places) == 1
+    assert len(sound_regions.segment(write(tmp_path / "b.wav", two)).places) == 2
 
 
 def test_overtones_of_one_voice_are_one_region(tmp_path):
     samples = noise(3)
     for overtone in (1, 2, 3):
         samples = with_tone(samples, 1200 * overtone, 1.0, 1.5)
-    ((_, _, low, high),) = sound_regions.cut(write(tmp_path / "a.wav", samples)).places
+    ((_, _, low, high),) = sound_regions.segment(write(tmp_path / "a.wav", samples)).places
     assert low < 1200
     assert high > 3600
 
@@ -41,7 +41,7 @@ def test_overtones_of_one_voice_are_one_region(tmp_path):
 def test_rain_and_hiss_are_no_calls(tmp_path):
     drops = noise(5)
     drops[np.random.default_rng(1).integers(0, len(drops), 60)] += 0.8
-    ((start, end, low, high),) = sound_regions.cut(write(tmp_path / "a.wav", drops)).places
+    ((start, end, low, high),) = sound_regions.segment(write(tmp_path / "a.wav", drops)).places
     assert (start, end) == (0, 5)
     assert np.isnan([low, high]).all()
 
@@ -65,21 +65,21 @@ def test_regions_do_not_share_cells():
 
 def test_windows_cover_the_recording_and_overlap(tmp_path):
     path = write(tmp_path / "a.wav", noise(10))
-    places = sound_windows.cut(path).places
+    places = sound_windows.segment(path).places
     assert places[:, 0] == pytest.approx([0, 1.5, 3, 4.5, 6, 7])
     assert places[:, 1] == pytest.approx([3, 4.5, 6, 7.5, 9, 10])
     assert np.isnan(places[:, 2:]).all()
-    assert len(sound_windows.cut(path, seconds=1, overlap=0).places) == 10
-    assert sound_windows.cut(path, seconds=20).places[:, :2].tolist() == [[0, 10]]
+    assert len(sound_windows.segment(path, seconds=1, overlap=0).places) == 10
+    assert sound_windows.segment(path, seconds=20).places[:, :2].tolist() == [[0, 10]]
     for wrong in ({"seconds": 0}, {"seconds": 31}, {"overlap": 1}, {"overlap": -0.1}, {"seconds": float("nan")}):
         with pytest.raises(BagwiseError, match="Windows must last"):
-            sound_windows.cut(path, **wrong)
+            sound_windows.segment(path, **wrong)
 
 
 def test_a_window_hears_what_is_in_it(tmp_path):
-    cut = sound_windows.cut(write(tmp_path / "a.wav", with_tone(noise(9), 5000, 6.5, 8.5)))
+    segment = sound_windows.segment(write(tmp_path / "a.wav", with_tone(noise(9), 5000, 6.5, 8.5)))
     names = [name for name in sound_windows.FEATURES if name.endswith("mean")]
-    louder = cut.features[-1, : len(names)] - cut.features[0, : len(names)]
+    louder = segment.features[-1, : len(names)] - segment.features[0, : len(names)]
     assert (louder > 3).sum() == 1 or np.diff(np.flatnonzero(louder > 3)).max() == 1
     assert np.abs(np.delete(louder, np.flatnonzero(louder > 1))).max() < 1
 
@@ -93,8 +93,8 @@ def test_nine_in_ten_calls_are_found_at_ten_decibels(real, tmp_path):
     calls, false = [], 0
     for number in range(8):
         soundscape = mix(np.random.default_rng([7, number]), Calls(real), (10, 10))
-        cut = sound_regions.cut(write_all(tmp_path, [soundscape])[0])
-        here, wrong = measured.compared(soundscape, cut.places[~np.isnan(cut.places).any(axis=1)])
+        segment = sound_regions.segment(write_all(tmp_path, [soundscape])[0])
+        here, wrong = measured.compared(soundscape, segment.places[~np.isnan(segment.places).any(axis=1)])
         calls += here
         false += wrong
     assert len(calls) > 20

@@ -10,9 +10,9 @@ from bagwise.kernels import (
     Instances,
     bag_probabilities,
     gradient_lengths,
+    hashed_grid,
+    hashed_uniform,
     instance_probabilities,
-    keyed_grid,
-    keyed_uniform,
     log_likelihood_and_gradient,
     mix,
 )
@@ -165,19 +165,19 @@ def test_folding_the_standardisation_equals_standardising(rng):
 @settings(max_examples=50)
 def test_keyed_numbers_belong_to_their_pair(seed, bag):
     keys = mix(np.arange(bag, bag + 5, dtype=np.uint64))
-    together = keyed_uniform(seed, keys[:, None], np.arange(4)[None, :])
-    alone = keyed_uniform(seed, keys[3:4], np.array([2]))
+    together = hashed_uniform(seed, keys[:, None], np.arange(4)[None, :])
+    alone = hashed_uniform(seed, keys[3:4], np.array([2]))
     assert together[3, 2] == alone[0]
     assert ((together >= 0) & (together < 1)).all()
 
 
 def test_keyed_numbers_are_uniform_and_differ_between_seeds():
     keys = mix(np.arange(20_000, dtype=np.uint64))
-    draws = keyed_uniform(1, keys[:, None], np.arange(3)[None, :])
+    draws = hashed_uniform(1, keys[:, None], np.arange(3)[None, :])
     counts = np.histogram(draws, bins=20, range=(0, 1))[0]
     assert abs(counts - 3000).max() < 5 * np.sqrt(3000)
     assert abs(np.corrcoef(draws.T)[0, 1]) < 0.03
-    other = keyed_uniform(2, keys[:, None], np.arange(3)[None, :])
+    other = hashed_uniform(2, keys[:, None], np.arange(3)[None, :])
     assert abs(np.corrcoef(draws[:, 0], other[:, 0])[0, 1]) < 0.03
 
 
@@ -197,5 +197,5 @@ def test_a_forked_child_can_score(rng, monkeypatch):
 
 def test_lots_of_a_grid_are_those_of_its_pairs(rng):
     keys = rng.integers(0, 2**63, 40, dtype=np.uint64)
-    expected = keyed_uniform(7, keys[:, None], np.arange(13)[None, :])
-    np.testing.assert_array_equal(keyed_grid(7, keys, 13), expected)
+    expected = hashed_uniform(7, keys[:, None], np.arange(13)[None, :])
+    np.testing.assert_array_equal(hashed_grid(7, keys, 13), expected)

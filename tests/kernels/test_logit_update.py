@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bagwise.kernels.arithmetic.product import Linear, padded
-from bagwise.kernels.cpu.bounds import nearest_sides, sides_room
+from bagwise.kernels.cpu.bounds import bounds_workspace, uncertainty_bounds
 from bagwise.kernels.cpu.logit_cache import Move
 from bagwise.kernels.cpu.logit_update import FARTHEST, LOG2E, RANKS, exponential_off, exponentials, move
-from bagwise.model.weight_change import RANK, Motion, fresh_slack, unit_of
+from bagwise.model.weight_change import RANK, WeightChange, fresh_slack, unit_of
 
 PRECISIONS = [np.float32, np.float64]
 
@@ -44,14 +44,14 @@ def test_exponentials_are_right_within_their_bound_wherever_the_tops_were(classe
     kept = np.zeros((23, padded(classes)), dtype)
     kept[:, :classes] = logits
     tops = (scale * rng.normal(size=23)).astype(dtype)
-    e, totals = np.empty_like(kept), np.empty(23, dtype)
+    e, label_counts = np.empty_like(kept), np.empty(23, dtype)
     for _ in range(2):
-        exponentials(kept, tops, 0, 23, LOG2E * Linear.padded_bias(bias, dtype), e, totals)
-        assert ((totals > 1 / FARTHEST) & (totals < FARTHEST)).all()
+        exponentials(kept, tops, 0, 23, LOG2E * Linear.padded_bias(bias, dtype), e, label_counts)
+        assert ((label_counts > 1 / FARTHEST) & (label_counts < FARTHEST)).all()
         z = logits.astype(float) + bias
         p = np.exp(z - z.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
-        found = e[:, :classes] / totals[:, None].astype(float)
+        found = e[:, :classes] / label_counts[:, None].astype(float)
         unit = unit_of(dtype)
         off = exponential_off(dtype) + unit * (4 * np.abs(logits).max(axis=1, keepdims=True) + 8 * np.abs(bias).max())
         assert (np.abs(found - p) <= p * np.expm1(2 * off + (classes + 8) * unit) + 1e-30).all()
@@ -64,16 +64,16 @@ def test_bounds_hold_for_bags_of_any_size(dtype, rng):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     x = rng.normal(size=(offsets[-1], 6)).astype(dtype)
     weights = rng.normal(size=(5, 6)).astype(dtype)
-    kept, sides = kept_logits(x, weights), sides_room(len(sizes), 4, 8, dtype)
+    kept, sides = kept_logits(x, weights), bounds_workspace(len(sizes), 4, 8, dtype)
     bias = LOG2E * Linear.padded_bias(np.zeros(5, dtype), dtype)
     tops, none = np.zeros(len(x), dtype), np.zeros(len(sizes), dtype)
-    nearest_sides(offsets, x, kept, *Move.none(6, dtype).packed, tops, bias, none, sides)
+    uncertainty_bounds(offsets, x, kept, *Move.none(6, dtype).packed, tops, bias, none, sides)
     z = x.astype(float) @ weights.astype(float).T
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     absent = np.multiply.reduceat(1 - p, offsets[:-1], axis=0)[:, :4]
     np.testing.assert_allclose(sides, np.minimum(absent, 1 - absent), atol=2e-4 if dtype == np.float32 else 1e-11)
-    wide = sides_room(len(sizes), 4, 8, dtype)
-    nearest_sides(offsets, x, kept, *Move.none(6, dtype).packed, tops, bias, none + dtype(0.01), wide)
+    wide = bounds_workspace(len(sizes), 4, 8, dtype)
+    uncertainty_bounds(offsets, x, kept, *Move.none(6, dtype).packed, tops, bias, none + dtype(0.01), wide)
     assert (wide >= np.minimum(absent, 1 - absent)).all()
     assert (wide <= 0.5).all()
 
@@ -85,7 +85,7 @@ def test_a_motion_takes_no_more_directions_than_it_needs(enough, dtype, rng):
     singular = 10.0 ** -np.arange(10)
     step = rng.normal(size=(20, 10)) * singular @ np.linalg.qr(rng.normal(size=(40, 10)))[0].T
     after = (0.999 * before + step).astype(dtype)
-    motion = Motion.between(before, after, enough)
+    motion = WeightChange.between(before, after, enough)
     rank = len(motion.move.along)
     assert rank in RANKS
     assert rank == RANK or motion.left <= 1.01 * enough + 1e-6
@@ -102,7 +102,7 @@ def test_a_logit_moved_many_times_is_within_the_bound_of_its_rounding(features, 
     for turn in range(30):
         step = (turn % 3 > 0) * rng.normal(size=(7, 3)) @ rng.normal(size=(3, features))
         weights = (0.99 * weights + 0.1 * scale * step).astype(dtype)
-        motion = Motion.between(reached, weights, enough=0.01 * scale)
+        motion = WeightChange.between(reached, weights, enough=0.01 * scale)
         move(x, kept, 0, 60, *motion.move.packed)
         reached, rounding = motion.reached, rounding + motion.rounding
         off = np.abs(kept[:, :7] - x.astype(float) @ reached.T).max(axis=1)

@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bagwise import ActiveLearner, BagwiseError, Pool, datasets
+from bagwise import ActiveLearner, BagwiseError, ScoredPool, datasets
 from bagwise.data.labels import Labels
 from bagwise.learning import criteria, granularity
 from bagwise.learning.granularity import Choice, Seconds
-from bagwise.learning.questions import varied
+from bagwise.learning.questions import diversify
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def taught(data, **how):
 
 
 def test_a_batch_spreads_over_bags_and_classes(digits):
-    learner = taught(digits, criterion="uncertainty", scouting=False)
+    learner = taught(digits, criterion="uncertainty", cold_start=False)
     batch, best = learner.ask(8), learner.ranked(8)
     assert batch[0] == best[0] == learner.ask()
     assert len({one.bag for one in batch}) == 8
@@ -43,16 +43,16 @@ def test_every_turn_of_a_batch_is_an_audit_or_not_as_it_would_be_alone(digits):
 
 def test_varied_keeps_all_and_puts_the_unlike_first():
     choices = [Choice(0, (0,), 3.0), Choice(0, (1,), 2.0), Choice(1, (0,), 1.0), Choice(2, (1,), 0.5)]
-    ordered = varied(choices, (), 2)
+    ordered = diversify(choices, (), 2)
     assert [one.bag for one in ordered] == [0, 2, 0, 1]
-    assert varied(choices, [(0, 0)], 1)[0] == choices[0], "being asked of somebody else, it is not like itself"
+    assert diversify(choices, [(0, 0)], 1)[0] == choices[0], "being asked of somebody else, it is not like itself"
 
 
 def value_pool(present, asked=()):
     labels = Labels.unknown(len(present), len(present[0]))
     for bag, label_class in asked:
         labels.record(bag, label_class, True)
-    return Pool(present, labels=labels)
+    return ScoredPool(present, labels=labels)
 
 
 def test_best_value_takes_what_teaches_most_per_second():
@@ -96,7 +96,7 @@ def test_refits_from_scratch_escape_a_poor_valley(digits):
     from bagwise.model.solvers import Settings, State, replay
 
     learner = taught(digits)
-    objective = learner.model.objective_of(learner._held.place.instances, digits.labels)
+    objective = learner.model.objective_of(learner._pool.chooser.instances, digits.labels)
     far = State(50 * np.random.default_rng(0).standard_normal(learner.model.weights_.shape), replay.REFIT_EVERY - 1)
     refitted = replay.update(objective, far, np.array([0]), np.array([0]), Settings())
     third = State(far.weights, 3 * replay.REFIT_EVERY - 1)

@@ -3,18 +3,32 @@
 import numpy as np
 
 from bagwise import ActiveLearner, datasets
-from bagwise.data.label_store import Totals
+from bagwise.data.label_store import LabelCounts
 from bagwise.data.labels import Labels
-from bagwise.learning import class_discovery as scouting
+from bagwise.learning import class_discovery
 from bagwise.learning.class_discovery import MOST_DENIALS
-from bagwise.learning.cold_start import BAGS_PER_CLASS, COMPLETED, LIKELY, PRESENT, SCOUTED, completing, opening
-from bagwise.model import Pool
+from bagwise.learning.cold_start import (
+    BAGS_PER_CLASS,
+    COMPLETED,
+    DISCOVERED,
+    LIKELY,
+    PRESENT,
+    bag_completion,
+    cold_start_scores,
+)
+from bagwise.model import ScoredPool
 
 
-def answers_until_all_found(data, scouting, seed):
-    criterion = "widening_uncertainty" if scouting else "random"
+def answers_until_all_found(data, cold_start, seed):
+    criterion = "widening_uncertainty" if cold_start else "random"
     learner = ActiveLearner(
-        data.bags, data.classes, criterion=criterion, audit=0, random_state=seed, scouting=scouting, update="bag_sgd"
+        data.bags,
+        data.classes,
+        criterion=criterion,
+        audit=0,
+        random_state=seed,
+        cold_start=cold_start,
+        update="bag_sgd",
     )
     found = np.zeros(len(data.classes), bool)
     for asked in range(1, 400):
@@ -39,12 +53,12 @@ CLUSTERS = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], np.float32)
 
 def scores_with(labels):
     told = np.flatnonzero(labels.known.any(axis=1))
-    is_class = scouting.suspicion(CLUSTERS[told], labels.select(told))
-    return scouting.scores(CLUSTERS, is_class, unfound(labels))
+    is_class = class_discovery.suspicion(CLUSTERS[told], labels.select(told))
+    return class_discovery.scores(CLUSTERS, is_class, unfound(labels))
 
 
 def unfound(labels):
-    return scouting.unfound(Totals.of(labels, np.zeros_like(labels.known)))
+    return class_discovery.unfound(LabelCounts.of(labels, np.zeros_like(labels.known)))
 
 
 def test_a_class_is_looked_for_where_it_was_not_denied():
@@ -76,11 +90,11 @@ def test_a_class_that_no_bag_has_does_not_take_every_question():
     learner = ActiveLearner(data.bags, [*data.classes, "no such digit"], audit=0, update="bag_sgd")
     truth = np.column_stack([data.labels.value, np.zeros(len(data.bags), bool)])
     asked = []
-    for _ in range(2 * SCOUTED * 11):
+    for _ in range(2 * DISCOVERED * 11):
         question = learner.ask()
         asked.append(question.classes[0])
         learner.tell(question, bool(truth[question.bag, question.classes[0]]))
-    early, late = np.split(np.array(asked), [SCOUTED * 11])
+    early, late = np.split(np.array(asked), [DISCOVERED * 11])
     assert np.count_nonzero(early == 10) <= MOST_DENIALS
     assert np.mean(late == 10) < 0.3
 
@@ -92,12 +106,12 @@ def known_pool(rng, bags, classes, known, present):
     value = np.zeros_like(said)
     value[np.flatnonzero(said)[:present]] = True
     labels = Labels(value.reshape(bags, classes), said.reshape(bags, classes))
-    return Pool(rng.random((bags, classes)), labels=labels)
+    return ScoredPool(rng.random((bags, classes)), labels=labels)
 
 
 def test_a_bag_that_was_begun_is_completed_but_for_what_is_unlikely(rng):
     pool = known_pool(rng, 30, 6, 20, 8)
-    scores = np.where(pool.askable, completing(pool), -1)
+    scores = np.where(pool.askable, bag_completion(pool), -1)
     order = np.argsort(-scores, axis=None)[: int(pool.askable.sum())]
     likely = (pool.present >= LIKELY).ravel()[order]
     assert likely[: likely.sum()].all()
@@ -109,23 +123,26 @@ def test_a_bag_that_was_begun_is_completed_but_for_what_is_unlikely(rng):
 
 def test_the_opening_ends_when_enough_is_known(rng):
     most = COMPLETED * 4
-    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda _: np.zeros(1)) is not None
-    assert opening(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda _: np.zeros(1)) is None
-    assert opening(known_pool(rng, 300, 4, most, 0), lambda _: np.zeros(1)) is None
+    assert cold_start_scores(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda _: np.zeros(1)) is not None
+    assert cold_start_scores(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda _: np.zeros(1)) is None
+    assert cold_start_scores(known_pool(rng, 300, 4, most, 0), lambda _: np.zeros(1)) is None
 
 
 def test_few_bags_are_not_completed(rng):
     known = 40
-    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4), lambda _: np.zeros(1)) is not None
-    assert opening(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda _: np.zeros(1)) is None
+    assert (
+        cold_start_scores(known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4), lambda _: np.zeros(1))
+        is not None
+    )
+    assert cold_start_scores(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda _: np.zeros(1)) is None
 
 
 def test_labelled_bags_make_an_opening_needless():
     data = datasets.load("synthetic")
     labels = data.labels.hide(np.arange(1, len(data.bags)))
-    assert not ActiveLearner(data.bags, data.classes, labels).scouting
-    assert ActiveLearner(data.bags, data.classes).scouting
-    assert ActiveLearner(data.bags, data.classes, labels, scouting=True).scouting
+    assert not ActiveLearner(data.bags, data.classes, labels).cold_start
+    assert ActiveLearner(data.bags, data.classes).cold_start
+    assert ActiveLearner(data.bags, data.classes, labels, cold_start=True).cold_start
 
 
 def test_more_instances_than_are_clustered_and_fewer_than_clusters(monkeypatch):
@@ -133,9 +150,9 @@ def test_more_instances_than_are_clustered_and_fewer_than_clusters(monkeypatch):
     monkeypatch.setattr("bagwise.learning.class_discovery.MOST_CLUSTERED", 200)
     monkeypatch.setattr("bagwise.learning.class_discovery.ROWS_AT_A_TIME", 300)
     learner = ActiveLearner(data.bags, data.classes)
-    clusters = learner._held.place.clusters(learner._held.landmarks)
+    clusters = learner._pool.chooser.clusters(learner._pool.instance_clusters)
     assert clusters.shape == (300, 36)
     assert clusters.any(axis=1).all()
     tiny = ActiveLearner([[[0.0]], [[1.0]]], ["a", "b", "c", "d"])
-    assert len(tiny._held.landmarks.centres) == 2
+    assert len(tiny._pool.instance_clusters.centres) == 2
     assert tiny.ask().classes

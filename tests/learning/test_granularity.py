@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bagwise import BagwiseError, Labels, Pool
+from bagwise import BagwiseError, Labels, ScoredPool
 from bagwise.learning import criteria, granularity
 from bagwise.learning.criteria import uncertainty
 
@@ -9,7 +9,7 @@ PRESENT = np.array([[0.5, 0.9, 0.1], [0.6, 0.6, 0.6], [0.0, 1.0, 0.5], [0.9, 0.9
 
 
 def choose(name, labels=None, count=1, present=PRESENT, **rest):
-    pool = Pool(present, labels=labels, **rest)
+    pool = ScoredPool(present, labels=labels, **rest)
     return granularity.get(name)(pool, uncertainty(pool), count)
 
 
@@ -77,7 +77,7 @@ def test_ties_are_broken_by_key_not_by_place(name, rng):
 def test_random_whole_bags_do_not_favour_those_with_much_unknown():
     labels = Labels.unknown(200, 10)
     labels.known[:100, 1:] = True
-    choices = granularity.random_choice("bag", Pool(np.full((200, 10), 0.5), labels=labels), 60)
+    choices = granularity.random_choice("bag", ScoredPool(np.full((200, 10), 0.5), labels=labels), 60)
     assert 15 < sum(choice.bag < 100 for choice in choices) < 45
 
 
@@ -94,7 +94,7 @@ def test_an_unknown_name_lists_the_known_ones():
 
 def test_pairs_drawn_part_by_part_are_those_drawn_at_once(rng, monkeypatch):
     labels = Labels(np.zeros((50, 4), bool), rng.random((50, 4)) < 0.4)
-    pool = Pool(rng.random((50, 4)), labels=labels, seed=5)
+    pool = ScoredPool(rng.random((50, 4)), labels=labels, seed=5)
     whole = granularity.random_choice("pair", pool, 30)
     monkeypatch.setattr(granularity, "DRAWN_AT_A_TIME", 12)
     assert granularity.random_choice("pair", pool, 30) == whole

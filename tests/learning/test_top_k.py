@@ -7,11 +7,11 @@ import pytest
 
 from bagwise import ActiveLearner, Bags, Labels, MIMLClassifier
 from bagwise.kernels.arithmetic.product import Linear, pack, padded, product_into
-from bagwise.kernels.cpu.logit_cache import GramBounds, KeptLogits
+from bagwise.kernels.cpu.logit_cache import GramBounds, LogitCache
 from bagwise.learning import criteria, granularity, top_k
-from bagwise.learning.top_k import Selection, scan
+from bagwise.learning.top_k import TopK, scan
 from bagwise.model import solvers
-from bagwise.model.weight_change import RANK, Motion, fresh_slack
+from bagwise.model.weight_change import RANK, WeightChange, fresh_slack
 
 CLASSES = 5
 SHORT = 40
@@ -70,10 +70,10 @@ def test_a_bag_has_the_same_scores_among_others_and_alone(name, rng):
 def test_a_step_on_a_bag_is_a_motion_in_a_few_directions(dtype, rng):
     before = rng.normal(size=(20, 40))
     after = (0.99 * before + rng.normal(size=(20, RANK)) @ rng.normal(size=(RANK, 40))).astype(dtype)
-    motion = Motion.between(before, after)
+    motion = WeightChange.between(before, after)
     assert abs(motion.move.keep - 0.99) < 1e-4
     assert motion.left < 1e-3
-    refit = Motion.between(before, rng.normal(size=(20, 40)).astype(dtype))
+    refit = WeightChange.between(before, rng.normal(size=(20, 40)).astype(dtype))
     assert refit.left > 0.1
 
 
@@ -85,7 +85,7 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
     model = MIMLClassifier().prepare(bags, CLASSES)
     instances = model.instances(bags)
     weights = scale * rng.normal(size=model.weights_.shape)
-    chosen, bounds = Selection(), GramBounds.of(instances)
+    chosen, bounds = TopK(), GramBounds.of(instances)
     for step in range(20):
         scorer = model.set_state(solvers.State(weights)).scorer(instances)
         change = chosen._follow(scorer)
@@ -106,7 +106,7 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
             lengths[first:last], absences[first:last] = found, gone
 
         of_sides, of_lengths = (chosen._spread(scorer, chosen._off(scorer), gradients) for gradients in (False, True))
-        chosen._followed.logits.nearest_sides(change, bias, of_sides, CLASSES, keep_sides)
+        chosen._followed.logits.uncertainty_bounds(change, bias, of_sides, CLASSES, keep_sides)
         chosen._followed.logits.longest(None, bias, of_lengths, bounds, CLASSES, keep_lengths)
         assert (sides >= np.minimum(present, absent)).all()
         assert (lengths >= norms).all()
@@ -144,7 +144,7 @@ def test_features_in_hertz_do_not_overflow_a_bound(name, rng, monkeypatch):
 
 def one_random_step(learner, truth, rng):
     """An answer mostly, or a change of mind."""
-    known = np.argwhere(~learner._ledger.askable)
+    known = np.argwhere(~learner._label_store.askable)
     kind = rng.random()
     if kind < 0.1 and learner.last_told is not None:
         learner.undo()
@@ -165,7 +165,7 @@ def a_conversation(criterion, update, rng):
     truth, labels = some_labels(rng, bags, complete=4 if rng.random() < 0.7 else 0)
     model = MIMLClassifier(max_iter=20)
     learner = ActiveLearner(
-        bags, list("abcde"), labels, model, criterion, update=update, audit=0.15, random_state=5, scouting=False
+        bags, list("abcde"), labels, model, criterion, update=update, audit=0.15, random_state=5, cold_start=False
     )
     learner.tell(learner.ask(), True)
     return learner, truth
@@ -282,6 +282,6 @@ def test_rounding_of_a_product_is_within_its_bound(rng):
     product_into(out, x, Linear(weights, np.zeros(9)).packed, 0.0)
     off = np.abs(out[:, :9] - x.astype(float) @ weights.astype(float).T).max(axis=1)
     assert (off <= fresh_slack(weights) * np.linalg.norm(x.astype(float), axis=1)).all()
-    assert KeptLogits.room(
+    assert LogitCache.room(
         MIMLClassifier().prepare(Bags(x, [0, 500]), 2).instances(Bags(x, [0, 500])), 9
     ).values.shape == (500, 16)

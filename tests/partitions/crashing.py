@@ -31,7 +31,7 @@ def after(owner, name):
 
 
 STAGES = {
-    "writing": lambda: setattr(partition_writer.Parts, "read", die),
+    "writing": lambda: setattr(partition_writer.Partitions, "read", die),
     "verified": lambda: setattr(partitions, "checksum_of", die),
     "put": lambda: after(partitions, "on_the_disk"),
     "unsettled": lambda: setattr(Settings, "write", die),

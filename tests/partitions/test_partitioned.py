@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bagwise import BagwiseError, formats
 from bagwise.core.errors import FileError
 from bagwise.formats import Source
-from bagwise.partitions import PartedBags, Parts
+from bagwise.partitions import PartitionedBags, Partitions
 from bagwise.project import Project, Tables, check, in_processes, status_of
 from bagwise.project.instances import worker_pool
 from bagwise.project.instances.partition_writer import edges
@@ -84,7 +84,7 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
         assert "lease_seconds = 250.0" in (folder / "bagwise.toml").read_text()
         assert place == folder.resolve() / "instances"
         assert not (folder / "instances.bin").exists()
-        assert isinstance(other.bags, PartedBags)
+        assert isinstance(other.bags, PartitionedBags)
         assert len(other.bags.parts.parts) == count
         assert answered(one, say, 10) == answered(other, say, 10)
     with Project.open(plain) as one, Project.open(folder) as other:
@@ -128,7 +128,7 @@ def test_parts_may_lie_elsewhere_and_a_backup_has_them(plain, tmp_path, syntheti
     with Project.open(plain) as project:
         assert project.partition(3, shared) == shared
         assert f'parts = "{shared}"' in (plain / "bagwise.toml").read_text()
-        assert status_of(project).bytes_on_disk[str(shared)] == Parts.open(shared).n_bytes
+        assert status_of(project).bytes_on_disk[str(shared)] == Partitions.open(shared).n_bytes
         project.backup(tmp_path / "backup")
     moved = plain.rename(tmp_path / "moved")
     shared.rename(tmp_path / "shared" / "away")
@@ -159,14 +159,14 @@ def test_bags_that_come_later_become_parts_also_from_a_process_that_was_there_be
 def test_parts_that_do_not_count_are_overwritten(plain, synthetic):
     with Project.open(plain) as project:
         project.partition(2)
-        extra = Parts.write(plain.parent / "extra", [synthetic.bags, synthetic.bags, synthetic.bags.select([0])])
+        extra = Partitions.write(plain.parent / "extra", [synthetic.bags, synthetic.bags, synthetic.bags.select([0])])
         place = plain / "instances"
         shutil.copyfile(extra.folder / "part-00002.parquet", place / "part-00002.parquet")
-        Parts.open(place).with_parts([extra.parts[2]]).save()
+        Partitions.open(place).with_parts([extra.parts[2]]).save()
     with Project.open(plain) as project:
         assert len(project.bags.parts.parts) == 2
         project.import_(Source.of_bags(Path("more.npz"), [np.array(synthetic.bags[3])], ["new"]))
-        assert len(Parts.open(place).parts) == 3
+        assert len(Partitions.open(place).parts) == 3
         assert np.array_equal(project.bags[60], synthetic.bags[3])
         all_is_well(project)
 
@@ -227,7 +227,7 @@ def test_killed_at_any_stage_the_project_is_as_it_was_and_a_second_run_works(pla
     for stage in stages:
         folder = plain.parent / stage
         with Project.open(folder) as project:
-            done = isinstance(project.bags, PartedBags)
+            done = isinstance(project.bags, PartitionedBags)
             assert done == (stage in ("settings", "removing"))
             assert np.array_equal(project.bags.instances, synthetic.bags.instances)
             if done:
@@ -331,7 +331,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
         write_table(tables / "b.csv", synthetic.bags.select(range(20, 30)), [f"bag {i}" for i in range(20, 30)])
         with pytest.raises(BagwiseError, match=r"b\.csv: changed while it was imported"):
             seen.import_into(project, 2)
-        assert project.bags.parts == before == Parts.open(first_table / "instances")
+        assert project.bags.parts == before == Partitions.open(first_table / "instances")
         assert not list((first_table / "instances").glob(".*"))
         all_is_well(project)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bagwise import Bags, BagwiseError
 from bagwise.core.checksums import together
-from bagwise.partitions import KINDS, Parts, files
+from bagwise.partitions import KINDS, Partitions, files
 from bagwise.partitions import bags as _bags
 
 
@@ -53,8 +53,8 @@ def test_bags_in_parts_are_the_bags_that_were_written(cut, kind, data):
         patch.setattr(_bags, "BLOCKS_KEPT", 2)
         patch.setattr(_bags, "VALUES_PER_PORTION", 30)
         pieces = cut_at(whole, cuts)
-        assert Parts.write(folder, pieces, kind) == Parts.open(folder)
-        parts = Parts.open(folder)
+        assert Partitions.write(folder, pieces, kind) == Partitions.open(folder)
+        parts = Partitions.open(folder)
         assert (parts.n_bags, parts.n_instances) == (len(whole), whole.n_instances)
         assert (parts.n_features, parts.dtype) == (whole.n_features, whole.instances.dtype)
         for number, piece in enumerate(pieces):
@@ -62,7 +62,7 @@ def test_bags_in_parts_are_the_bags_that_were_written(cut, kind, data):
             assert parts.first_bags[number + 1] - parts.first_bags[number] == len(piece)
             assert parts.first_rows[number + 1] - parts.first_rows[number] == piece.n_instances
         found = parts.bags(whole.ids, whole.offsets)
-        assert repr(found) == "Parted" + repr(whole)
+        assert repr(found) == "Partitioned" + repr(whole)
         assert np.array_equal(found.keys, whole.keys)
         chosen = data.draw(st.lists(st.integers(0, len(whole) - 1), min_size=1, max_size=12))
         same(found.select(chosen), whole.select(chosen))
@@ -94,7 +94,7 @@ def whole():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mapped_part_is_not_read_and_a_parquet_part_is_a_table_for_everybody(tmp_path, whole, kind):
-    parts = Parts.write(tmp_path, [whole], kind)
+    parts = Partitions.write(tmp_path, [whole], kind)
     assert isinstance(parts.read(0).instances, np.memmap) == (kind == "npy")
     assert isinstance(parts.bags(whole.ids, whole.offsets).instances, np.memmap) == (kind == "npy")
     if kind == "parquet":
@@ -108,7 +108,7 @@ def test_a_mapped_part_is_not_read_and_a_parquet_part_is_a_table_for_everybody(t
 
 
 def test_only_the_rows_that_are_wanted_are_read(tmp_path, whole):
-    parts = Parts.write(tmp_path, cut_at(whole, {3, 6}))
+    parts = Partitions.write(tmp_path, cut_at(whole, {3, 6}))
     (tmp_path / "part-00001.parquet").unlink()
     bags = parts.bags(whole.ids, whole.offsets)
     same(bags.select([7, 0]), whole.select([7, 0]))
@@ -118,11 +118,11 @@ def test_only_the_rows_that_are_wanted_are_read(tmp_path, whole):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_missing_part_is_named(tmp_path, whole, kind):
-    parts = Parts.write(tmp_path, cut_at(whole, {3}), kind)
+    parts = Partitions.write(tmp_path, cut_at(whole, {3}), kind)
     for name in parts.parts[1].files:
         path = tmp_path / name
         path.rename(tmp_path / "elsewhere")
-        for read in (lambda: parts.read(1), parts.refuse_missing, lambda: parts.verify(1)):
+        for read in (lambda: parts.read(1), parts.validate_present, lambda: parts.verify(1)):
             with pytest.raises(BagwiseError, match=f"{path.name}: is missing: restore it from a backup, or import"):
                 read()
         (tmp_path / "elsewhere").rename(path)
@@ -131,7 +131,7 @@ def test_a_missing_part_is_named(tmp_path, whole, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
 def test_a_part_that_was_cut_off_is_refused(tmp_path, whole, kind, share):
-    parts = Parts.write(tmp_path, [whole], kind)
+    parts = Partitions.write(tmp_path, [whole], kind)
     path = tmp_path / parts.parts[0].file
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     bags = parts.bags(whole.ids, whole.offsets)
@@ -144,7 +144,7 @@ def test_a_part_that_was_cut_off_is_refused(tmp_path, whole, kind, share):
 @settings(max_examples=30, deadline=None)
 def test_any_changed_byte_of_a_part_is_noticed(place, change):
     with TemporaryDirectory() as folder:
-        parts = Parts.write(folder, [bags_of([2, 3], 2)])
+        parts = Partitions.write(folder, [bags_of([2, 3], 2)])
         path = Path(folder) / "part-00000.parquet"
         content = bytearray(path.read_bytes())
         content[int(place * len(content))] ^= change
@@ -155,8 +155,8 @@ def test_any_changed_byte_of_a_part_is_noticed(place, change):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_table_in_the_place_of_a_part_is_refused(tmp_path, whole, kind):
-    parts = Parts.write(tmp_path / "one", cut_at(whole, {3}), kind)
-    Parts.write(tmp_path / "other", cut_at(whole, {4}), kind)
+    parts = Partitions.write(tmp_path / "one", cut_at(whole, {3}), kind)
+    Partitions.write(tmp_path / "other", cut_at(whole, {4}), kind)
     name = parts.parts[0].file
     (tmp_path / "other" / name).rename(tmp_path / "one" / name)
     with pytest.raises(BagwiseError, match=r"part-00000"):
@@ -183,33 +183,33 @@ def test_another_table_in_the_place_of_a_part_is_refused(tmp_path, whole, kind):
 def test_a_damaged_list_of_parts_is_refused(tmp_path, text):
     (tmp_path / "parts.json").write_text(text)
     with pytest.raises(BagwiseError, match=r"parts\.json: .*restore it from a backup, or import again"):
-        Parts.open(tmp_path)
+        Partitions.open(tmp_path)
 
 
 def test_a_folder_without_parts_and_one_of_a_newer_bagwise_are_refused(tmp_path, whole):
     with pytest.raises(BagwiseError, match=r"parts\.json: is missing: there are no instances in parts here"):
-        Parts.open(tmp_path / "nowhere")
-    Parts.write(tmp_path, [whole])
+        Partitions.open(tmp_path / "nowhere")
+    Partitions.write(tmp_path, [whole])
     with pytest.raises(BagwiseError, match="holds instances in parts already"):
-        Parts.write(tmp_path, [whole])
+        Partitions.write(tmp_path, [whole])
     text = (tmp_path / "parts.json").read_text()
     (tmp_path / "parts.json").write_text(text.replace('"version": 1', '"version": 2'))
     with pytest.raises(BagwiseError, match="newer Bagwise"):
-        Parts.open(tmp_path)
+        Partitions.open(tmp_path)
 
 
 def test_what_does_not_belong_together_is_refused(tmp_path, whole):
     with pytest.raises(BagwiseError, match="other features"):
-        Parts.write(tmp_path / "a", [whole, bags_of([1], 2)])
+        Partitions.write(tmp_path / "a", [whole, bags_of([1], 2)])
     with pytest.raises(BagwiseError, match="no bags"):
-        Parts.write(tmp_path / "b", [])
+        Partitions.write(tmp_path / "b", [])
     with pytest.raises(BagwiseError, match="no kind of part 'csv'"):
-        Parts.write(tmp_path / "c", [whole], "csv")
+        Partitions.write(tmp_path / "c", [whole], "csv")
     assert not list(tmp_path.rglob("parts.json"))
 
 
 def test_parts_behind_the_bags_that_count_do_not(tmp_path, whole):
-    parts = Parts.write(tmp_path, cut_at(whole, {3, 6}))
+    parts = Partitions.write(tmp_path, cut_at(whole, {3, 6}))
     counted = whole.select(range(6))
     found = parts.bags(counted.ids, counted.offsets)
     assert found.parts == parts.first(2)
@@ -225,5 +225,5 @@ def test_a_failed_writing_leaves_nothing(tmp_path, whole, monkeypatch):
 
     monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(BagwiseError, match="cannot be written: No space left"):
-        Parts.write(tmp_path, [whole])
+        Partitions.write(tmp_path, [whole])
     assert not list(tmp_path.iterdir())

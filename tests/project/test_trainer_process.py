@@ -110,7 +110,7 @@ def test_an_import_in_between_is_noticed(beside, in_a_file, synthetic, say):
 def test_everybody_who_asks_at_once_gets_questions_of_their_own(project):
     project.ask("zoe")
     people = [Asker(f"person {i}", 1 + i % 3) for i in range(10)]
-    found = project.hand_out([*people, people[0]])
+    found = project.lease_questions([*people, people[0]])
     assert [len(one) for one in found[:10]] == [one.count for one in people]
     pairs = [(one.bag, one.label_class) for asked in found[:10] for one in asked]
     assert len(set(pairs)) == len(pairs)

@@ -56,7 +56,7 @@ def test_a_bag_that_was_answered_completely_does_not_end_the_opening(whole):
     anew.count(project.events)
     anew.begin()
     assert anew.learner.labels.known.all(axis=1).any()
-    assert anew.learner.scouting, "what was answered is no labelled start, also where the model is fitted anew"
+    assert anew.learner.cold_start, "what was answered is no labelled start, also where the model is fitted anew"
     project.close()
 
 

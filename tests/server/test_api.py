@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from bagwise.cli.labelling import serve
 from bagwise.core.errors import BagwiseError
 from bagwise.project import Invitations
-from bagwise.server import Site, application, refuse_strangers, refuse_taken_port
+from bagwise.server import Site, application, validate_host, validate_port
 
 
 @pytest.fixture
@@ -85,9 +85,9 @@ def test_files_cannot_leave_their_folder(client, path):
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.org"])
 def test_other_machines_are_served_only_where_people_sign_in(project, host):
     with pytest.raises(BagwiseError, match="bagwise invite"):
-        refuse_strangers(project, Site(host))
+        validate_host(project, Site(host))
     Invitations(project.database).invite("bea")
-    refuse_strangers(project, Site(host))
+    validate_host(project, Site(host))
 
 
 def test_a_port_in_use_is_said_so():
@@ -95,12 +95,12 @@ def test_a_port_in_use_is_said_so():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(BagwiseError, match="choose another with --port"):
-            refuse_taken_port("127.0.0.1", taken.getsockname()[1])
+            validate_port("127.0.0.1", taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
 def test_this_machine_is_served(project, host):
-    refuse_strangers(project, Site(host))
+    validate_host(project, Site(host))
 
 
 def test_a_folder_that_is_not_there_is_said_before_a_port_that_is_taken(tmp_path):

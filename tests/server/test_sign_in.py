@@ -143,7 +143,7 @@ def test_guessing_is_slowed_and_a_right_token_always_gets_in(project, people, mo
         assert client.get("/api/me", headers=bearer("another")).status_code == 429
         assert client.get("/api/me", headers=bearer(token)).status_code == 200
         assert client.post("/api/sign-in", json={"token": token}).status_code == 200
-        monkeypatch.setattr(client.app.state.patience, "_clock", lambda: __import__("time").monotonic() + 61)
+        monkeypatch.setattr(client.app.state.rate_limit, "_clock", lambda: __import__("time").monotonic() + 61)
         assert client.post("/api/sign-in", json={"token": "one more"}).status_code == 401
 
 
@@ -205,7 +205,7 @@ def test_a_proxy_is_a_number_or_a_network(proxy):
 
 def test_patience_forgets_addresses_rather_than_grow():
 
-    one = rate_limit.Patience()
+    one = rate_limit.RateLimit()
     for number in range(rate_limit.ADDRESSES + 50):
         one.failed(str(number), "wrong")
     assert len(one._failed) == rate_limit.ADDRESSES

@@ -13,7 +13,7 @@ from bagwise.cli._app import errors, printable, progress_bar, say
 from bagwise.cli._projects import import_bar, read_instances
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
-from bagwise.ingest import Before, CutFolder, Listing, Recipe
+from bagwise.ingest import Before, Listing, Recipe, SegmentedFolder
 from bagwise.model import MIMLClassifier
 from bagwise.project import Asking, Display, Learning, Media, Project
 from bagwise.project.imports import segmentation as kept
@@ -33,7 +33,7 @@ class Raw:
 
     def listing(self, medium: str | None = None) -> Listing:
         """Its files."""
-        wanted = ingest.medium_called(self.medium) if self.medium is not None else medium
+        wanted = ingest.medium_named(self.medium) if self.medium is not None else medium
         return ingest.list_files(self.folder, wanted)
 
 
@@ -42,13 +42,13 @@ def is_raw(source: Path | None) -> bool:
     return source is not None and source.is_dir() and formats.folder_format(source) is None
 
 
-def refuse_options_of_tables(*given: object) -> None:
+def validate_no_table_options(*given: object) -> None:
     """A folder of raw files brings its own media and places."""
     if any(one is not None for one in given):
         raise BagwiseError("--bag, --media and --places go with a table of instances; a folder brings its own.")
 
 
-def refuse_options_of_folders(medium: str | None, way: str | None, embed: str) -> None:
+def validate_no_folder_options(medium: str | None, way: str | None, embed: str) -> None:
     """A table of instances is cut already."""
     if medium is not None or way is not None or embed:
         raise BagwiseError("--medium, --cut and --embed go with a folder of raw files; a table is cut already.")
@@ -71,9 +71,9 @@ def made_from_folder(
             add_from_folder(project, raw, labels, classes)
             yield project
         return
-    _refuse_before_work(folder, labels, classes)
+    _validate_before_work(folder, labels, classes)
     listing = raw.listing()
-    recipe = Recipe.of(listing.medium, ingest.way_for(listing.medium, raw.way), raw.embed)
+    recipe = Recipe.of(listing.medium, ingest.segmenter_for(listing.medium, raw.way), raw.embed)
     beside = folder.resolve().with_name(f".{folder.resolve().name}.cutting")
     with ingest.unfinished(beside, recipe, raw.folder) as (cache, found):
         cut = _cut(listing, found, cache, Before())
@@ -114,7 +114,7 @@ def add_from_folder(project: Project, raw: Raw, labels: LabelTable | None, class
 def read_instances_or_cut(source: Path, bag: str | None, model: MIMLClassifier, embed: str) -> Iterator[Source]:
     """Instances of a table, or of raw files cut as those were that the model learned from."""
     if not is_raw(source):
-        refuse_options_of_folders(None, None, embed)
+        validate_no_folder_options(None, None, embed)
         yield read_instances(source, bag)
         return
     tree = getattr(model, "recipe_", None)
@@ -129,7 +129,7 @@ def read_instances_or_cut(source: Path, bag: str | None, model: MIMLClassifier, 
         yield _cut(listing, found, cache, Before()).source
 
 
-def _refuse_before_work(folder: Path, labels: LabelTable | None, classes: Sequence[str]) -> None:
+def _validate_before_work(folder: Path, labels: LabelTable | None, classes: Sequence[str]) -> None:
     """Nobody should wait for an hour to hear that a class is missing."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BagwiseError(f"{folder} is there already: choose another folder.")
@@ -137,9 +137,9 @@ def _refuse_before_work(folder: Path, labels: LabelTable | None, classes: Sequen
         raise BagwiseError("No class is known: give --classes FILE with one name per line, or --labels.")
 
 
-def _cut(listing: Listing, recipe: Recipe, cache: ingest.Cache, before: Before) -> CutFolder:
+def _cut(listing: Listing, recipe: Recipe, cache: ingest.Cache, before: Before) -> SegmentedFolder:
     with progress_bar(f"Cutting {escape(listing.folder.name)}", len(listing.files), "files") as progress:
-        cut = ingest.cut_folder(listing, recipe, cache, before, progress)
+        cut = ingest.segment_folder(listing, recipe, cache, before, progress)
     _say_skipped(cut.skipped)
     for bag, name in list(cut.renamed.items())[:MOST_SAID]:
         say(f"The file of {printable(bag)} is called {printable(name)} now; the bag keeps its name.")

@@ -10,7 +10,7 @@ from rich.markup import escape
 from bagwise.cli._app import console, progress_bar, say
 from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable
-from bagwise.partitions import PartedBags
+from bagwise.partitions import PartitionedBags
 from bagwise.project import Each, Media, Project, Tables, in_processes
 
 Count = Annotated[
@@ -21,7 +21,7 @@ To = Annotated[
 ]
 
 
-def refuse_without_partition(to: Path | None, cluster: str) -> None:
+def validate_partition(to: Path | None, cluster: str) -> None:
     """Both say how parts are made."""
     if to is not None or cluster:
         raise BagwiseError("--to and --cluster say where parts are made: give --partition N as well.")
@@ -31,9 +31,9 @@ def workers(cluster: str) -> Each:
     """Processes of this machine, or the tasks of a cluster."""
     if not cluster:
         return in_processes
-    from bagwise.cluster.tasks import OnCluster
+    from bagwise.cluster.tasks import RayTasks
 
-    return OnCluster(cluster)
+    return RayTasks(cluster)
 
 
 def partition(project: Project, count: int, to: Path | None, each: Each) -> None:
@@ -60,7 +60,7 @@ def import_tables(
     if not tables.instances:
         say(f"Nothing new in {escape(str(source))}.")
         return
-    if not isinstance(project.bags, PartedBags):
+    if not isinstance(project.bags, PartitionedBags):
         usual = tables.instances / count
         partition(project, max(1, round(project.bags.n_instances / usual)), to, each)
     elif to is not None:
@@ -71,6 +71,6 @@ def import_tables(
 
 
 def _how_many(project: Project) -> str:
-    assert isinstance(project.bags, PartedBags)
+    assert isinstance(project.bags, PartitionedBags)
     count = len(project.bags.parts.parts)
     return f"{count} part{'s' if count > 1 else ''}"

@@ -48,7 +48,7 @@ def compare(
         float, typer.Option(min=0, help="Bags labelled at the start: a share below 1, or a number.")
     ] = 0.05,
     every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Partitions of the cross validation.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the results (default: results/compare-DATASET).")] = None,
     suite: Annotated[

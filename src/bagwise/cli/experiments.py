@@ -44,7 +44,7 @@ def simulate(
     classes_per_query: Annotated[
         int, typer.Option(min=1, help="Classes of a whole bag that a person answers at the price of one query.")
     ] = 1,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross validation.")] = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Partitions of the cross validation.")] = 10,
     runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run (default: all).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
     cluster: Cluster = "",

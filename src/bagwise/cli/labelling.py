@@ -106,12 +106,12 @@ def serve(
     """Answer questions on a page in the browser."""
     site = server.Site(host, at, tuple(trust_proxy or ()))
     with Project.open(folder, apart=True, cluster=cluster) as project:
-        server.refuse_taken_port(host, port)
+        server.validate_port(host, port)
         _serve(project, me_or(name), site, port, browser)
 
 
 def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool) -> None:
-    server.refuse_strangers(project, site)
+    server.validate_host(project, site)
     with console.status("Making ready; the first time takes half a minute"):
         project.make_ready()
     address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
@@ -128,7 +128,7 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
 
 def demo_page(folder: Path, port: int, browser: bool) -> None:
     """The digits as a project, made at the first time, and its page."""
-    server.refuse_taken_port("127.0.0.1", port)
+    server.validate_port("127.0.0.1", port)
     make_demo(folder)
     with Project.open(folder, apart=True) as project:
         _serve(project, me_or(None), server.Site(), port, browser)

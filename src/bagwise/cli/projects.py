@@ -18,8 +18,8 @@ from bagwise.cli._folders import (
     add_from_folder,
     is_raw,
     made_from_folder,
-    refuse_options_of_folders,
-    refuse_options_of_tables,
+    validate_no_folder_options,
+    validate_no_table_options,
 )
 from bagwise.cli._projects import (
     AsJson,
@@ -82,12 +82,12 @@ def init(
     known, names = read_labels(labels, bag), read_classes(classes)
     if is_raw(source):
         raw = Raw(source, medium, cut, embed)
-        refuse_options_of_tables(bag, media, places)
+        validate_no_table_options(bag, media, places)
         with made_from_folder(folder, raw, known, names, learning, asking, database) as project:
             _say_what_is_there(project)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
-    refuse_options_of_folders(medium, cut, embed)
+    validate_no_folder_options(medium, cut, embed)
     read = read_instances(source, bag)
     shown = read_media(media, places, read)
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
@@ -129,7 +129,7 @@ def import_(
     """
     more = any(given is not None for given in (labels, classes, media, places))
     if partition is None:
-        parts.refuse_without_partition(to, cluster)
+        parts.validate_partition(to, cluster)
         if source is None and not more:
             raise BagwiseError("Nothing to import: give --from, --labels, --classes, --media or --places.")
     with Project.open(folder) as project:
@@ -139,18 +139,18 @@ def import_(
             if source is None:
                 parts.partition(project, partition, to, each)
             else:
-                refuse_options_of_folders(None, None, embed)
+                validate_no_folder_options(None, None, embed)
                 shown = read_media(media, places)
                 parts.import_tables(project, source, bag, partition, to, each, known, names, shown)
             if source is not None or not more:
                 _say_what_is_there(project)
                 return
         if source is not None and is_raw(source):
-            refuse_options_of_tables(bag, media, places)
+            validate_no_table_options(bag, media, places)
             add_from_folder(project, Raw(source, embed=embed), known, names)
             _say_what_is_there(project)
             return
-        refuse_options_of_folders(None, None, embed)
+        validate_no_folder_options(None, None, embed)
         read = read_instances(source, bag) if source is not None else None
         shown = read_media(media, places, read)
         with import_bar("Importing", read, shown) as progress:

@@ -8,6 +8,6 @@ except ImportError:
     raise BagwiseError("A cluster needs Ray: pip install 'bagwise[cluster]'.") from None
 
 from bagwise.cluster.connection import connect
-from bagwise.cluster.ray_pool import ClusterPool
+from bagwise.cluster.ray_pool import RayPool
 
-__all__ = ["ClusterPool", "connect"]
+__all__ = ["RayPool", "connect"]

@@ -15,7 +15,7 @@ FETCHED_TOGETHER = 1000
 Fetch = Callable[[Sequence[int]], dict[int, Array]]
 
 
-class FarBags(Bags):
+class RemoteBags(Bags):
     """Bags that lie elsewhere: their number is known, and any few of them are fetched."""
 
     def __init__(self, count: int, n_features: int, fetch: Fetch, names: Callable[[Sequence[int]], list[str]]) -> None:
@@ -68,7 +68,7 @@ def together(rows: dict[int, Array], bags: Sequence[int], ids: Sequence[str] | N
     return Bags.trusted(np.concatenate([rows[bag] for bag in bags]), offsets, names)
 
 
-class Home:
+class BagCache:
     """The instances of bags that were fetched, the latest wanted kept; labelled ones are wanted again and again."""
 
     def __init__(self, fetch: Fetch, most: int = MOST_KEPT) -> None:

@@ -20,10 +20,10 @@ def connect(address: str) -> None:
     Whoever is on a cluster already stays there.
     """
     if ray.is_initialized():
-        _refuse_another(address)
+        _validate_same_cluster(address)
         return
     if ":" in address:
-        _refuse_silence(address)
+        _validate_replies(address)
     try:
         ray.init(
             address=address,
@@ -42,14 +42,14 @@ def connect(address: str) -> None:
         ) from None
 
 
-def _refuse_another(address: str) -> None:
+def _validate_same_cluster(address: str) -> None:
     if ":" in address and not address.startswith("ray://"):
         here = ray.get_runtime_context().gcs_address
         if here != address:
             raise BagwiseError(f"This process is on the Ray cluster {here} already: it cannot join {address} as well.")
 
 
-def _refuse_silence(address: str) -> None:
+def _validate_replies(address: str) -> None:
     """Ray itself would try for many minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:

@@ -14,7 +14,7 @@ Gradient = Callable[[Array], tuple[float, Array]]
 
 
 @dataclass(frozen=True)
-class SpreadObjective(Objective):
+class DistributedObjective(Objective):
     """`labels` are those of the bags `counted.labelled`, in that order; `instances` stand for how bags are seen."""
 
     gradient: Gradient = field(kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import ray
 from ray.exceptions import ActorDiedError, GetTimeoutError, ObjectLostError, RayActorError, RayTaskError
 
-from bagwise.cluster.shard import Behind, Knowing, added
+from bagwise.cluster.shard import Knowing, OutOfDate, added
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 
@@ -42,7 +42,7 @@ class Memory(Protocol):
         ...
 
 
-class Wire:
+class ShardMessages:
     """Messages to shards and back; counts what goes over it."""
 
     def __init__(
@@ -57,10 +57,10 @@ class Wire:
         for shard in range(len(self._handed)):
             self._hand(shard)
 
-    def everywhere(self, method: str, *arguments: Any, patience: float | None = None) -> dict[int, Any]:
-        """The replies of all shards; with `patience`, of those that reply within so many seconds."""
+    def everywhere(self, method: str, *arguments: Any, timeout: float | None = None) -> dict[int, Any]:
+        """The replies of all shards; with `timeout`, of those that reply within so many seconds."""
         body = self._shared(arguments)
-        return self._replies(dict.fromkeys(range(len(self.shards)), body), method, patience)
+        return self._replies(dict.fromkeys(range(len(self.shards)), body), method, timeout)
 
     def each(self, method: str, arguments: Mapping[int, Arguments]) -> dict[int, Any]:
         """The replies of some shards, each asked for something of its own."""
@@ -100,18 +100,18 @@ class Wire:
         body = pickle.dumps(arguments, 5)
         return body if len(body) <= LARGEST_INLINE else _Large(ray.put(body), len(body))
 
-    def _replies(self, bodies: dict[int, Any], method: str, patience: float | None) -> dict[int, Any]:
+    def _replies(self, bodies: dict[int, Any], method: str, timeout: float | None) -> dict[int, Any]:
         began = time.monotonic()
         asked = {
             shard: self._send(shard, method, body)
             for shard, body in bodies.items()
-            if not self._is_late(shard, patience)
+            if not self._is_late(shard, timeout)
         }
         try:
-            quickly = ray.get(list(asked.values()), timeout=SAY_AFTER if patience is None else min(SAY_AFTER, patience))
+            quickly = ray.get(list(asked.values()), timeout=SAY_AFTER if timeout is None else min(SAY_AFTER, timeout))
         except (GetTimeoutError, *LOST):
-            return self._patiently(asked, bodies, method, patience, began)
-        self._refuse_silence(quickly, patience)
+            return self._patiently(asked, bodies, method, timeout, began)
+        self._validate_replies(quickly, timeout)
         return {shard: self._read(reply) for shard, reply in zip(asked, quickly, strict=True)}
 
     def _send(self, shard: int, method: str, body: Any) -> Any:
@@ -130,21 +130,21 @@ class Wire:
             raise found
         return found
 
-    def _is_late(self, shard: int, patience: float | None) -> bool:
+    def _is_late(self, shard: int, timeout: float | None) -> bool:
         """Whether it still works on what it was asked before; whoever allows that leaves it out."""
         before = self._late.pop(shard, None)
-        if before is None or patience is None or ray.wait([before], timeout=0)[0]:
+        if before is None or timeout is None or ray.wait([before], timeout=0)[0]:
             return False
         self._late[shard] = before
         return True
 
     def _patiently(
-        self, asked: dict[int, Any], bodies: dict[int, Any], method: str, patience: float | None, began: float
+        self, asked: dict[int, Any], bodies: dict[int, Any], method: str, timeout: float | None, began: float
     ) -> dict[int, Any]:
         """One reply after the other, saying what is waited for; shards that were begun anew are told on the way."""
         replies: dict[int, Any] = {}
         waiting, restored, say_at = dict(asked), set[int](), began + SAY_AFTER
-        until = began + (float("inf") if patience is None else patience)
+        until = began + (float("inf") if timeout is None else timeout)
         while waiting:
             left = until - time.monotonic()
             refs = list(waiting.values())
@@ -165,7 +165,7 @@ class Wire:
                 self._say_waiting(waiting)
                 say_at = time.monotonic() + SAY_AGAIN_AFTER
         self._late |= waiting
-        self._refuse_silence(replies, patience)
+        self._validate_replies(replies, timeout)
         return dict(sorted(replies.items()))
 
     def _settled(self, shard: int, reply: Any) -> tuple[Any] | None:
@@ -179,7 +179,7 @@ class Wire:
             log.warning("%s died and is begun anew.", self.names[shard])
             return None
         except RayTaskError as error:
-            if isinstance(error.cause, Behind):
+            if isinstance(error.cause, OutOfDate):
                 return None
             raise BagwiseError(f"{self.names[shard]} failed: {error.cause!r}.") from error
         return (None if found is None else self._read(found),)
@@ -206,9 +206,9 @@ class Wire:
             there,
         )
 
-    def _refuse_silence(self, replies: Sized, patience: float | None) -> None:
+    def _validate_replies(self, replies: Sized, timeout: float | None) -> None:
         if not replies:
-            raise BagwiseError(f"No shard replied within {patience} s: ask again, or be more patient.")
+            raise BagwiseError(f"No shard replied within {timeout} s: ask again, or increase `timeout`.")
 
 
 class _Large:

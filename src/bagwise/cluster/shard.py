@@ -1,7 +1,7 @@
 """A shard: consecutive bags of a pool, in a process of their own, perhaps on another machine.
 
 It is told what is known of its bags and asked for its best questions; only weights come in and a few candidates go
-out. All that it knows can be told again: a shard that was begun anew says that it is `Behind`, and is told.
+out. All that it knows can be told again: a shard that was begun anew says that it is `OutOfDate`, and is told.
 """
 
 import pickle
@@ -15,19 +15,19 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
-from bagwise.data.label_store import Ledger, Told, Totals
+from bagwise.data.label_store import KnownLabels, LabelCounts, LabelStore
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import use_threads
 from bagwise.learning import class_discovery
-from bagwise.learning.class_discovery import Landmarks
+from bagwise.learning.class_discovery import InstanceClusters
 from bagwise.learning.granularity import Choice
-from bagwise.learning.pool import Manner, Place, Want, selection_on
-from bagwise.model import MIMLClassifier, Pool
+from bagwise.learning.pool import QueryOptions, QuestionChooser, Request, top_k_on
+from bagwise.model import MIMLClassifier, ScoredPool
 from bagwise.model.features import largest_of, sums_of
 from bagwise.model.objective import Counts
 from bagwise.model.solvers import State
-from bagwise.partitions import Part, Parts
+from bagwise.partitions import Partition, Partitions
 
 MOST_ROWS_SENT = 1 << 16
 """Bytes of instances that go along with candidates, so that an answer can be learned without asking for them."""
@@ -35,7 +35,7 @@ MOST_ROWS_SENT = 1 << 16
 OPEN, ABSENT, PRESENT, WITHDRAWN = range(4)
 
 
-class Behind(Exception):
+class OutOfDate(Exception):
     """The shard does not know what it is taken to know."""
 
 
@@ -53,12 +53,12 @@ class Origin(Protocol):
 
 
 @dataclass(frozen=True)
-class OfParts:
+class PartitionOrigin:
     """Some of the parts of a partitioned data set."""
 
     folder: str
     numbers: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[Partition, ...]
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class OfParts:
 
     def read(self) -> Bags:
         """The bags of these parts, one after the other."""
-        parts = Parts.open(self.folder)
+        parts = Partitions.open(self.folder)
         if any(
             parts.parts[number : number + 1] != (part,) for number, part in zip(self.numbers, self.parts, strict=True)
         ):
@@ -88,18 +88,18 @@ def joined(parts: Sequence[Bags]) -> Bags:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenOrigin:
     """Bags that are handed over, and again to a shard that was begun anew."""
 
     name: str
 
     def read(self) -> Bags:
         """They have to be handed over."""
-        raise Behind
+        raise OutOfDate
 
 
 @dataclass(frozen=True)
-class About:
+class ShardInfo:
     """What a shard has, and its first bag."""
 
     bags: int
@@ -111,14 +111,14 @@ class About:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ShardSetup:
     """What a shard has to know to take part: how the model sees instances, and where its bags are among all."""
 
     model: MIMLClassifier
     first_bag: int
     first_row: int
     all_rows: int
-    landmarks: Landmarks | None = None
+    instance_clusters: InstanceClusters | None = None
 
 
 @dataclass(frozen=True)
@@ -130,14 +130,14 @@ class Change:
     became: int
     flip: float = 0.0
 
-    def apply(self, ledger: Ledger) -> None:
+    def apply(self, label_store: LabelStore) -> None:
         """Have it in the ledger."""
         if self.became == OPEN:
-            ledger.forget(self.bag, self.label_class)
+            label_store.forget(self.bag, self.label_class)
         elif self.became == WITHDRAWN:
-            ledger.withdraw(self.bag, self.label_class)
+            label_store.withdraw(self.bag, self.label_class)
         else:
-            ledger.record(self.bag, self.label_class, self.became == PRESENT, self.flip)
+            label_store.record(self.bag, self.label_class, self.became == PRESENT, self.flip)
 
 
 @dataclass(frozen=True)
@@ -151,18 +151,18 @@ class Knowing:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ShardRequest:
     """A search for the best questions under these weights; `is_class` is what scouting suspects."""
 
     weights: Array
-    totals: Totals
-    manner: Manner
-    wants: tuple[Want, ...]
+    label_counts: LabelCounts
+    options: QueryOptions
+    requests: tuple[Request, ...]
     is_class: Array | None = None
 
 
 @dataclass(frozen=True)
-class Found:
+class ShardReply:
     """The best questions of a shard for every want, and the instances of the first few bags of these."""
 
     choices: list[list[Choice]]
@@ -175,7 +175,7 @@ class Shard:
     def __init__(self, origin: Origin, threads: int, device: str) -> None:
         self._origin, self._device = origin, device
         use_threads(threads)
-        self._setting: Setting | None = None
+        self._setting: ShardSetup | None = None
         self._knows = 0, 0, 0
 
     def call(self, head: bytes, body: bytes) -> bytes:
@@ -205,11 +205,11 @@ class Shard:
         """All of its bags."""
         return self._origin.read()
 
-    def about(self) -> About:
+    def about(self) -> ShardInfo:
         """How much it has."""
         bags = self.bags
         largest = int(bags.sizes.max())
-        return About(
+        return ShardInfo(
             len(bags), int(bags.offsets[-1]), bags.n_features, bags.instances.dtype.name, largest, np.array(bags[0])
         )
 
@@ -231,21 +231,21 @@ class Shard:
 
     # What it is told
 
-    def begin(self, setting: Setting, knowing: Knowing, told: Told) -> None:
+    def begin(self, setting: ShardSetup, knowing: Knowing, told: KnownLabels) -> None:
         """Take part from here on, knowing what so many changes led to."""
         if self._setting is None or knowing.setting != self._knows[0]:
             instances = setting.model.instances(self.bags)
-            self._place = Place(instances, self.bags.keys, selection_on(self._device))
+            self._chooser = QuestionChooser(instances, self.bags.keys, top_k_on(self._device))
         self._setting, self._knows = setting, (knowing.setting, knowing.history, knowing.known)
         labels = Labels.unknown(len(self.bags), setting.model.n_classes_)
-        self._ledger = Ledger(labels)
-        self._ledger.remember(replace(told, bags=told.bags - setting.first_bag))
+        self._label_store = LabelStore(labels)
+        self._label_store.remember(replace(told, bags=told.bags - setting.first_bag))
 
     def _learn(self, knowing: Knowing) -> None:
         if self._setting is None or self._knows != (knowing.setting, knowing.history, knowing.known):
-            raise Behind
+            raise OutOfDate
         for change in knowing.changes:
-            replace(change, bag=change.bag - self._first).apply(self._ledger)
+            replace(change, bag=change.bag - self._first).apply(self._label_store)
         self._knows = knowing.setting, knowing.history, knowing.known + len(knowing.changes)
 
     @property
@@ -262,26 +262,29 @@ class Shard:
     def sample(self) -> Array:
         """Its part of an even sample of all instances."""
         assert self._setting is not None
-        return class_discovery.sample(self._place.instances, self._setting.first_row, self._setting.all_rows)
+        return class_discovery.sample(self._chooser.instances, self._setting.first_row, self._setting.all_rows)
 
-    def choose(self, asked: Asked) -> Found:
+    def choose(self, asked: ShardRequest) -> ShardReply:
         """The best questions among its bags."""
-        pool = self._place.pool(self._model(asked.weights), self._ledger, asked.totals, asked.manner.seed)
-        manner = replace(asked.manner, last=self._here(asked.manner.last))
-        found = [self._place.choose(pool, want, manner, partial(self._scout, asked.is_class)) for want in asked.wants]
+        pool = self._chooser.pool(self._model(asked.weights), self._label_store, asked.label_counts, asked.options.seed)
+        options = replace(asked.options, last=self._here(asked.options.last))
+        found = [
+            self._chooser.choose(pool, request, options, partial(self._discover, asked.is_class))
+            for request in asked.requests
+        ]
         choices = [[choice._replace(bag=choice.bag + self._first) for choice in some] for some in found]
-        return Found(choices, self._first_rows(choices))
+        return ShardReply(choices, self._first_rows(choices))
 
     def _here(self, bag: int | None) -> int | None:
         """The position of a bag among those here, if it is here."""
         return bag - self._first if bag is not None and 0 <= bag - self._first < len(self.bags) else None
 
-    def _scout(self, is_class: Array | None, pool: Pool) -> Array:
+    def _discover(self, is_class: Array | None, pool: ScoredPool) -> Array:
         assert self._setting is not None
-        assert self._setting.landmarks is not None
+        assert self._setting.instance_clusters is not None
         assert is_class is not None
-        clusters = self._place.clusters(self._setting.landmarks)
-        return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.totals))
+        clusters = self._chooser.clusters(self._setting.instance_clusters)
+        return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.label_counts))
 
     def _first_rows(self, choices: list[list[Choice]]) -> dict[int, Array]:
         rows: dict[int, Array] = {}
@@ -298,16 +301,18 @@ class Shard:
     def gradient(self, weights: Array) -> tuple[float, Array]:
         """The log-likelihood of what is known of its bags, and its gradient."""
         model = self._model(weights)
-        labelled = self._ledger.labelled
-        counted = Counts(self._ledger.totals.n_known, labelled, self._place.largest_bag, labelled + self._first)
+        labelled = self._label_store.labelled
+        counted = Counts(
+            self._label_store.label_counts.n_known, labelled, self._chooser.largest_bag, labelled + self._first
+        )
         if not counted.n_known:
             return 0.0, np.zeros_like(weights)
-        objective = model.objective_of(self._place.instances, self._ledger.labels, counted)
+        objective = model.objective_of(self._chooser.instances, self._label_store.labels, counted)
         return objective.log_likelihood_and_gradient(weights)
 
     def statistics(self) -> Any:
         """What finding the questions has cost here."""
-        return self._place.selection.statistics
+        return self._chooser.top_k.statistics
 
 
 def added(found: Sequence[Any]) -> Any:

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.cluster.shard import ABSENT, OPEN, PRESENT, WITHDRAWN, Change, Knowing, Setting
+from bagwise.cluster.shard import ABSENT, OPEN, PRESENT, WITHDRAWN, Change, Knowing, ShardSetup
 from bagwise.core.errors import BagwiseError
-from bagwise.data.label_store import Ledger, SparseLedger, Told
+from bagwise.data.label_store import KnownLabels, LabelStore, SparseLabelStore
 from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier
 
 
-class LoggedLedger(SparseLedger):
+class LoggedLabelStore(SparseLabelStore):
     """A ledger that says what becomes of every pair, as long as the shards serve it."""
 
-    def __init__(self, bags: int, classes: int, memory: "ClusterMemory") -> None:
+    def __init__(self, bags: int, classes: int, memory: "ShardStates") -> None:
         super().__init__(bags, classes)
         self._memory = memory
 
@@ -38,38 +38,38 @@ class LoggedLedger(SparseLedger):
         super().forget(bag, label_class)
         self._changed(Change(bag, label_class, OPEN))
 
-    def remember(self, told: Told) -> None:
+    def remember(self, told: KnownLabels) -> None:
         """Have exactly this told."""
         super().remember(told)
         if self._memory.serves(self):
             self._memory.start()
 
 
-class ClusterMemory:
+class ShardStates:
     """The settings of all shards, the ledger, and of every change whether its shard was told."""
 
     def __init__(self, shards: int) -> None:
-        self.settings: list[Setting] = []
+        self.settings: list[ShardSetup] = []
         self._setting = self._history = 0
         self._changes: list[list[Change]] = [[] for _ in range(shards)]
         self._told = [0] * shards
-        self._ledger: SparseLedger | None = None
+        self._label_store: SparseLabelStore | None = None
 
     @property
     def model(self) -> MIMLClassifier:
         """How bags are seen."""
         return self.settings[0].model
 
-    def ledger(self, labels: Any, first_bags: Array, classes: int) -> SparseLedger:
+    def label_store(self, labels: Any, first_bags: Array, classes: int) -> SparseLabelStore:
         """The ledger of a new learner; shards that served another before begin anew."""
         bags = int(first_bags[-1])
         self._first_bags, self.settings = first_bags, []
-        self._ledger = LoggedLedger(bags, classes, self)
+        self._label_store = LoggedLabelStore(bags, classes, self)
         if labels is not None:
-            self._ledger.remember(_told(labels, bags, classes))
-        return self._ledger
+            self._label_store.remember(_told(labels, bags, classes))
+        return self._label_store
 
-    def begin(self, settings: Sequence[Setting]) -> None:
+    def begin(self, settings: Sequence[ShardSetup]) -> None:
         """See the bags in another way from here on."""
         self.settings = list(settings)
         self._setting += 1
@@ -85,18 +85,18 @@ class ClusterMemory:
         before, self._told[shard] = self._told[shard], len(self._changes[shard])
         return Knowing(self._setting, self._history, before, tuple(self._changes[shard][before:]))
 
-    def everything(self, shard: int) -> tuple[Setting, Knowing, Told] | None:
+    def everything(self, shard: int) -> tuple[ShardSetup, Knowing, KnownLabels] | None:
         """All of it, for `Shard.begin`, once there is something."""
         if not self.settings:
             return None
         self._told[shard] = len(self._changes[shard])
-        assert self._ledger is not None
-        told = self._ledger.told_between(*self._first_bags[shard : shard + 2].tolist())
+        assert self._label_store is not None
+        told = self._label_store.told_between(*self._first_bags[shard : shard + 2].tolist())
         return self.settings[shard], Knowing(self._setting, self._history, self._told[shard]), told
 
-    def serves(self, ledger: Ledger) -> bool:
+    def serves(self, label_store: LabelStore) -> bool:
         """Whether it is this ledger that the shards go by."""
-        return self._ledger is ledger
+        return self._label_store is label_store
 
     def start(self) -> None:
         """What shards were told may have become wrong."""
@@ -109,8 +109,8 @@ class ClusterMemory:
         self._changes[int(np.searchsorted(self._first_bags, change.bag, side="right")) - 1].append(change)
 
 
-def _told(labels: Any, bags: int, classes: int) -> Told:
-    told = labels if isinstance(labels, Told) else Ledger.of(labels, bags, classes).told()
+def _told(labels: Any, bags: int, classes: int) -> KnownLabels:
+    told = labels if isinstance(labels, KnownLabels) else LabelStore.of(labels, bags, classes).told()
     if told.labels.n_classes != classes:
         raise BagwiseError(f"The labels have {told.labels.n_classes} columns for {classes} classes.")
     outside = told.bags[(told.bags < 0) | (told.bags >= bags)]
@@ -120,4 +120,4 @@ def _told(labels: Any, bags: int, classes: int) -> Told:
     ordered = told.bags[order]
     if (np.diff(ordered) == 0).any():
         raise BagwiseError(f"Bag {ordered[:-1][np.diff(ordered) == 0][0]} is told of twice: give one row for each.")
-    return Told(ordered, told.labels.select(order), told.withdrawn[order])
+    return KnownLabels(ordered, told.labels.select(order), told.withdrawn[order])

@@ -13,7 +13,7 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
-class OnCluster:
+class RayTasks:
     """Does every piece of some work somewhere on the cluster at `address`; `auto` is the one this machine is in."""
 
     def __init__(self, address: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
-from bagwise.kernels import Array, gather, key_of, mix
+from bagwise.kernels import Array, gather, hash_of, mix
 
 VALUES_PER_CHUNK = 1 << 20
 
@@ -34,8 +34,8 @@ class Bags:
         self.instances = _as_instances(instances)
         self.offsets = _as_offsets(offsets, len(self.instances))
         self.ids = np.arange(len(self)) if ids is None else _as_ids(ids, len(self))
-        self._refuse_empty_bags()
-        self._refuse_missing_features()
+        self._validate_no_empty_bags()
+        self._validate_features()
 
     @classmethod
     def from_list(cls, bags: Sequence[npt.ArrayLike], ids: Sequence[Any] | Array | None = None) -> "Bags":
@@ -106,7 +106,7 @@ class Bags:
         """64 bits per bag made from its id, for randomness that does not depend on the bag's place."""
         if self.ids.dtype.kind in "iu":
             return mix(self.ids.astype(np.uint64))
-        return np.array([key_of(str(name)) for name in self.ids], np.uint64)
+        return np.array([hash_of(str(name)) for name in self.ids], np.uint64)
 
     def select(self, chosen: npt.ArrayLike) -> "Bags":
         """The bags at these positions, in this order, with their ids."""
@@ -127,7 +127,7 @@ class Bags:
         """Instances `first` to `last`, whatever bags they are in."""
         return self.instances[first:last]
 
-    def _refuse_empty_bags(self) -> None:
+    def _validate_no_empty_bags(self) -> None:
         if len(self) == 0:
             raise BagwiseError("There are no bags: give at least one.")
         empty = np.flatnonzero(self.sizes < 1)
@@ -137,7 +137,7 @@ class Bags:
                 f"({len(empty)} of {len(self)} bags have none)."
             )
 
-    def _refuse_missing_features(self) -> None:
+    def _validate_features(self) -> None:
         for start, chunk in self.chunks():
             finite = np.isfinite(chunk)
             if not finite.all():

@@ -1,7 +1,7 @@
 """The ledger: what is known of every pair and what was withdrawn, counted as it changes.
 
-Counting anew would look at every pair of the pool for each question. A `Ledger` has a row for every bag; a
-`SparseLedger` only for bags of which something was told, for pools whose bags lie elsewhere.
+Counting anew would look at every pair of the pool for each question. A `LabelStore` has a row for every bag; a
+`SparseLabelStore` only for bags of which something was told, for pools whose bags lie elsewhere.
 """
 
 from bisect import bisect_left
@@ -20,7 +20,7 @@ FIRST_ROWS = 64
 
 
 @dataclass(frozen=True)
-class Totals:
+class LabelCounts:
     """About all bags of a pool, however many of them are at hand; `asked`, `known`, `present` count pairs by class."""
 
     bags: int
@@ -31,7 +31,7 @@ class Totals:
     present_in_complete: int
 
     @classmethod
-    def of(cls, labels: Labels, withdrawn: Array) -> "Totals":
+    def of(cls, labels: Labels, withdrawn: Array) -> "LabelCounts":
         """Counted pair by pair."""
         known, value = labels.known, labels.value
         complete = known.all(axis=1)
@@ -44,9 +44,9 @@ class Totals:
             int(np.count_nonzero(value[complete])),
         )
 
-    def changed(self, before: "Totals", after: "Totals") -> "Totals":
+    def changed(self, before: "LabelCounts", after: "LabelCounts") -> "LabelCounts":
         """After some of the bags had the totals `before` and have the others now."""
-        return Totals(
+        return LabelCounts(
             self.bags,
             self.asked + (after.asked - before.asked),
             self.known + (after.known - before.known),
@@ -74,7 +74,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Told:
+class KnownLabels:
     """The bags of which something is known or was withdrawn, in the order of their positions, and what it is."""
 
     bags: Array
@@ -82,27 +82,27 @@ class Told:
     withdrawn: Array
 
 
-class Ledger:
+class LabelStore:
     """A row for every bag; `labels` and `withdrawn` are changed through it alone."""
 
     def __init__(self, labels: Labels, withdrawn: Array | None = None) -> None:
         self.labels = labels
         self.withdrawn = np.zeros(labels.known.shape, bool) if withdrawn is None else withdrawn
         self.askable = np.asarray(~(labels.known | self.withdrawn))
-        self.totals = Totals.of(labels, self.withdrawn)
+        self.label_counts = LabelCounts.of(labels, self.withdrawn)
         self.touched: list[int] = []
         """Rows that were changed, in order: whoever has a copy of them knows by it what to copy again."""
         self._labelled: list[int] = np.flatnonzero(labels.known.any(axis=1)).tolist()
 
     @classmethod
-    def of(cls, labels: Any, bags: int, classes: int) -> "Ledger":
+    def of(cls, labels: Any, bags: int, classes: int) -> "LabelStore":
         """What is known at the start: Labels, or an array with NaN for unknown, or nothing."""
         return cls(Labels.unknown(bags, classes) if labels is None else Labels.of(labels, bags).copy())
 
     @property
     def shape(self) -> tuple[int, int]:
         """Bags and classes."""
-        return self.totals.bags, self.labels.n_classes
+        return self.label_counts.bags, self.labels.n_classes
 
     @property
     def labelled(self) -> Array:
@@ -136,17 +136,17 @@ class Ledger:
             self.labels.forget(row, label_class)
             self.withdrawn[row, label_class] = False
 
-    def told(self) -> Told:
+    def told(self) -> KnownLabels:
         """All that is not open."""
         bags = np.flatnonzero(~self.askable.all(axis=1))
-        return Told(bags, self.labels.select(bags), self.withdrawn[bags])
+        return KnownLabels(bags, self.labels.select(bags), self.withdrawn[bags])
 
     def labels_of(self, bags: Sequence[int]) -> Labels:
         """What is known of these bags, in this order."""
         rows = np.array([self._row(bag) for bag in bags], np.int64)
         return self.labels.select(rows)
 
-    def remember(self, told: Told) -> None:
+    def remember(self, told: KnownLabels) -> None:
         """Have exactly this told."""
         labels = Labels.unknown(*self.shape)
         withdrawn = np.zeros(self.shape, bool)
@@ -161,54 +161,56 @@ class Ledger:
     @contextmanager
     def _changing(self, bag: int) -> Iterator[int]:
         row = self._row(bag)
-        before = self._totals_of(row)
+        before = self._counts_of(row)
         yield row
-        after = self._totals_of(row)
+        after = self._counts_of(row)
         self.askable[row] = ~(self.labels.known[row] | self.withdrawn[row])
         self.touched.append(row)
-        self.totals = self.totals.changed(before, after)
+        self.label_counts = self.label_counts.changed(before, after)
         place = bisect_left(self._labelled, bag)
         if after.n_known and not before.n_known:
             self._labelled.insert(place, bag)
         elif before.n_known and not after.n_known:
             del self._labelled[place]
 
-    def _totals_of(self, row: int) -> Totals:
+    def _counts_of(self, row: int) -> LabelCounts:
         known, value = self.labels.known[row], self.labels.value[row]
         complete = bool(known.all())
         asked = known | self.withdrawn[row]
         present_in_complete = int(value.sum()) if complete else 0
-        return Totals(1, asked.astype(int), known.astype(int), value.astype(int), int(complete), present_in_complete)
+        return LabelCounts(
+            1, asked.astype(int), known.astype(int), value.astype(int), int(complete), present_in_complete
+        )
 
 
-class SparseLedger(Ledger):
+class SparseLabelStore(LabelStore):
     """A row only for the bags of which something was told, in the order in which it was."""
 
     def __init__(self, bags: int, classes: int) -> None:
         super().__init__(Labels.unknown(FIRST_ROWS, classes))
-        self.totals = replace(self.totals, bags=bags)
+        self.label_counts = replace(self.label_counts, bags=bags)
         self._rows: dict[int, int] = {}
 
     def is_open(self, bag: int, label_class: int) -> bool:
         """Whether the pair is neither known nor withdrawn."""
         return bag not in self._rows or super().is_open(self._rows[bag], label_class)
 
-    def told(self) -> Told:
+    def told(self) -> KnownLabels:
         """All that is not open."""
-        return self.told_between(0, self.totals.bags)
+        return self.told_between(0, self.label_counts.bags)
 
-    def told_between(self, first: int, last: int) -> Told:
+    def told_between(self, first: int, last: int) -> KnownLabels:
         """All that is not open of consecutive bags."""
         kept = sorted(bag for bag in self._rows if first <= bag < last and not self.askable[self._rows[bag]].all())
         rows = np.array([self._rows[bag] for bag in kept], np.int64)
-        return Told(np.array(kept, np.int64), self.labels.select(rows), self.withdrawn[rows])
+        return KnownLabels(np.array(kept, np.int64), self.labels.select(rows), self.withdrawn[rows])
 
-    def remember(self, told: Told) -> None:
+    def remember(self, told: KnownLabels) -> None:
         """Have exactly this told."""
-        bags = self.totals.bags
+        bags = self.label_counts.bags
         spare = Labels.unknown(FIRST_ROWS, self.labels.n_classes)
-        Ledger.__init__(self, told.labels.beside(spare), np.concatenate([told.withdrawn, spare.known]))
-        self.totals = replace(self.totals, bags=bags)
+        LabelStore.__init__(self, told.labels.beside(spare), np.concatenate([told.withdrawn, spare.known]))
+        self.label_counts = replace(self.label_counts, bags=bags)
         self._rows = {bag: row for row, bag in enumerate(told.bags.tolist())}
         self._labelled = told.bags[self._labelled].tolist()
 

@@ -38,20 +38,20 @@ def variables(path: Path) -> set[str]:
 
 def load(path: Path) -> dict[str, Array]:
     """All variables."""
-    _refuse_bomb(path)
-    _refuse_deadly(path)
+    _validate_unpacked_size(path)
+    _validate_survivable(path)
     content: dict[str, Array] = loadmat(path)
     return {name: value for name, value in content.items() if not name.startswith("__")}
 
 
-def _refuse_deadly(path: Path) -> None:
+def _validate_survivable(path: Path) -> None:
     """On some damaged files SciPy's reader dies with the whole process, so another process reads the file first."""
     trial = [sys.executable, "-c", "import sys; from scipy.io import loadmat; loadmat(sys.argv[1])", str(path)]
     if subprocess.run(trial, capture_output=True, check=False).returncode:  # noqa: S603 (our own interpreter)
         raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.")
 
 
-def _refuse_bomb(path: Path) -> None:
+def _validate_unpacked_size(path: Path) -> None:
     limit = max(ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE * path.stat().st_size)
     unpacked = 0
     with path.open("rb") as file:

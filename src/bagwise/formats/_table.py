@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import LabelTable, Place, PredictionTable, label_value, refuse_repeated
+from bagwise.formats._types import LabelTable, Place, PredictionTable, label_value, validate_unique
 from bagwise.kernels import Array
 
 BAG_NAMES = ("bag", "bag_id", "bagid")
@@ -96,7 +96,7 @@ class ColumnLabels:
 
     def __init__(self, place: Place, roles: Roles) -> None:
         self.place, self.roles = place, roles
-        refuse_repeated(place.path, "class", roles.classes)
+        validate_unique(place.path, "class", roles.classes)
         self._said: dict[int, tuple[float, ...]] = {}
 
     def add(self, codes: Array, cells: Sequence[Sequence[str]], first_row: int) -> None:

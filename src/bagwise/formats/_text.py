@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import MOST_COLUMNS, refuse_repeated
+from bagwise.formats._types import MOST_COLUMNS, validate_unique
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,7 +45,7 @@ class TextTable:
         delimiter, columns = _split(path, header)
         if len(columns) > MOST_COLUMNS:
             raise FileError(path, f"has {len(columns)} columns; at most {MOST_COLUMNS} are allowed.", 1)
-        refuse_repeated(path, "column", columns)
+        validate_unique(path, "column", columns)
         return cls(path, delimiter, columns)
 
     def batches(self) -> Iterator["pl.DataFrame"]:

@@ -42,8 +42,8 @@ class LabelTable:
 
     def __post_init__(self) -> None:
         if self.path is not None:
-            refuse_bad_names(self.path, "bag", self.ids)
-            refuse_bad_names(self.path, "class", self.classes)
+            validate_names(self.path, "bag", self.ids)
+            validate_names(self.path, "class", self.classes)
 
     def fault(self, what: str, bag: str | None = None) -> BagwiseError:
         """Something wrong with these labels, naming the file and the line where they came from."""
@@ -164,7 +164,7 @@ class Source:
                 raise FileError(path, f"bag {name} is {_shape(bag)} where the first is {_shape(bags[0])}.")
         codes = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
         together = np.concatenate(bags)
-        refuse_not_numbers(path, together.dtype)
+        validate_numbers(path, together.dtype)
         dtype = np.dtype(np.float32 if together.dtype == np.float32 else np.float64)
         return cls(path, ids, codes, width, dtype, lambda: iter([together]), labels)
 
@@ -175,7 +175,7 @@ class Source:
             raise FileError(self.path, "there are no features in it: every instance needs at least one number.")
         if self.n_features > MOST_COLUMNS:
             raise FileError(self.path, f"it has {self.n_features} features; at most {MOST_COLUMNS} are allowed.")
-        refuse_bad_names(self.path, "bag", self.ids)
+        validate_names(self.path, "bag", self.ids)
 
     def with_features(self, names: Sequence[str]) -> "Source":
         """The same with its features in the order of `names`; without names of its own they are taken as they are."""
@@ -222,7 +222,7 @@ def _shape(array: Array) -> str:
     return " x ".join(map(str, array.shape))
 
 
-def refuse_not_numbers(path: Path, dtype: np.dtype) -> None:
+def validate_numbers(path: Path, dtype: np.dtype) -> None:
     """Features must be numbers."""
     if dtype.kind not in "fiub":
         raise FileError(path, f"its features are of type {dtype}: they must be numbers.")
@@ -251,7 +251,7 @@ def label_matrix(path: Path, ids: Sequence[str], classes: Sequence[str], values:
     values = np.asarray(values)
     if values.shape != (len(ids), len(classes)):
         raise FileError(path, f"its labels are {_shape(values)} for {len(ids)} bags and {len(classes)} classes.")
-    refuse_repeated(path, "class", classes)
+    validate_unique(path, "class", classes)
     if values.dtype.kind not in "fiub":
         raise FileError(path, f"its labels are of type {values.dtype}: they must be 1 (present) or 0 (absent).")
     values = values.astype(float)
@@ -262,9 +262,9 @@ def label_matrix(path: Path, ids: Sequence[str], classes: Sequence[str], values:
     return LabelTable(ids, classes, values, path=path)
 
 
-def refuse_repeated(path: Path, kind: str, names: Sequence[str]) -> None:
+def validate_unique(path: Path, kind: str, names: Sequence[str]) -> None:
     """Names must be unique and not empty."""
-    refuse_bad_names(path, kind, names)
+    validate_names(path, kind, names)
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -272,7 +272,7 @@ def refuse_repeated(path: Path, kind: str, names: Sequence[str]) -> None:
         seen.add(name)
 
 
-def refuse_bad_names(path: Path, kind: str, names: Sequence[str]) -> None:
+def validate_names(path: Path, kind: str, names: Sequence[str]) -> None:
     """Names must be there and hold no control characters: they go into tables, terminals and pages."""
     for name in names:
         if not name.strip():

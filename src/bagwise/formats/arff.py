@@ -11,7 +11,7 @@ import numpy as np
 
 from bagwise.core.errors import FileError
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import MOST_COLUMNS, LabelTable, Source, label_value, refuse_repeated
+from bagwise.formats._types import MOST_COLUMNS, LabelTable, Source, label_value, validate_unique
 from bagwise.kernels import Array
 
 DESCRIPTION = "relational MIML ARFF (.arff)"
@@ -99,7 +99,7 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str
             elif state == "before":
                 before += 1
             elif state == "inside":
-                _refuse_not_numeric(path, number, name, kind)
+                _validate_numeric(path, number, name, kind)
                 inside += 1
             else:
                 after.append(_class(path, number, name, kind))
@@ -116,7 +116,7 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str
         raise FileError(path, what + "and at least one class are needed.")
     if inside > MOST_COLUMNS:
         raise FileError(path, f"it has {inside} features; at most {MOST_COLUMNS} are allowed.")
-    refuse_repeated(path, "class", after)
+    validate_unique(path, "class", after)
     return inside, after
 
 
@@ -125,7 +125,7 @@ def _unquoted(single: str | None, double: str | None, bare: str | None) -> str:
     return re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else (bare or "")
 
 
-def _refuse_not_numeric(path: Path, number: int, name: str, kind: str) -> None:
+def _validate_numeric(path: Path, number: int, name: str, kind: str) -> None:
     if kind not in ("numeric", "real", "integer"):
         raise FileError(path, f"the feature {name} is of type {kind}: only numbers are read.", number)
 

@@ -16,8 +16,8 @@ from bagwise.formats._types import (
     Source,
     label_matrix,
     numbered,
-    refuse_not_numbers,
-    refuse_repeated,
+    validate_numbers,
+    validate_unique,
 )
 from bagwise.kernels import Array
 
@@ -41,7 +41,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     instances = _one_of(path, arrays, "instances", "X")
     if instances.ndim != 2:
         raise FileError(path, f"instances have shape {instances.shape}: they must be (instances x features).")
-    refuse_not_numbers(path, instances.dtype)
+    validate_numbers(path, instances.dtype)
     ids, codes = _bags(path, arrays, len(instances), bag_column)
     dtype = np.dtype(np.float32 if instances.dtype == np.float32 else np.float64)
     labels = _labels(path, arrays, ids)
@@ -160,7 +160,7 @@ def _ids(path: Path, arrays: dict[str, Array], count: int, first: int = 1) -> li
     ids = [_text(path, name) for name in arrays["ids"].ravel().tolist()]
     if len(ids) != count:
         raise FileError(path, f"there are {len(ids)} ids for {count} bags.")
-    refuse_repeated(path, "bag", ids)
+    validate_unique(path, "bag", ids)
     return ids
 
 

@@ -56,7 +56,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     for name in roles.features:
         if not nested and not (schema[name].is_float() or (schema[name].is_integer() and schema[name] not in HUGE)):
             raise FileError(path, f"the column is of type {schema[name]}: features must be numbers.", None, name)
-    _refuse_bomb(path, _values_of(path, nested[0]) if nested else _row_count(path) * len(roles.features))
+    _validate_unpacked_size(path, _values_of(path, nested[0]) if nested else _row_count(path) * len(roles.features))
     place = Place(path)
     ids, labels = BagIds(place), ColumnLabels(place, roles)
     for batch in _batches(path, [roles.bag, *roles.labels]):
@@ -97,7 +97,7 @@ def _whole_or_refused(path: Path) -> Iterator[None]:
         raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
 
 
-def _refuse_bomb(path: Path, values: int) -> None:
+def _validate_unpacked_size(path: Path, values: int) -> None:
     """A few bytes can stand for many equal values; features are never that equal."""
     unpacked = 4 * values
     if unpacked > max(4 * ALWAYS_ALLOWED, 10 * MOST_BYTES_PER_BYTE * path.stat().st_size):
@@ -118,11 +118,11 @@ def _row_count(path: Path) -> int:
 
 
 def _as_text(path: Path, column: pl.Series) -> pl.Series:
-    _refuse_no_text(path, column.name, column.dtype)
+    _validate_text(path, column.name, column.dtype)
     return column.cast(pl.String)
 
 
-def _refuse_no_text(path: Path, name: str, kind: Any) -> None:
+def _validate_text(path: Path, name: str, kind: Any) -> None:
     if kind.is_nested() or kind == pl.Binary:
         raise FileError(path, f"the column is of type {kind}: text or numbers are needed.", None, name)
 
@@ -191,8 +191,8 @@ def read_table(path: Path) -> Table:
     schema = _schema(path)
     columns = list(schema)
     for name, kind in schema.items():
-        _refuse_no_text(path, name, kind)
-    _refuse_bomb(path, _row_count(path) * len(columns))
+        _validate_text(path, name, kind)
+    _validate_unpacked_size(path, _row_count(path) * len(columns))
     batches = list(_batches(path, columns))
     if not batches:
         raise FileError(path, "there are no rows in it.")

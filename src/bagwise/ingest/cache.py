@@ -19,7 +19,7 @@ import numpy as np
 
 from bagwise.ingest import media
 from bagwise.ingest.fingerprints import Seen
-from bagwise.ingest.types import Cut
+from bagwise.ingest.types import Segments
 from bagwise.kernels import Array
 
 INDEX, FEATURES, PLACES = "index.jsonl", "features.bin", "places.bin"
@@ -63,15 +63,18 @@ class Cache:
         """Features of an instance, once there is one."""
         return next((entry.width for entry in self.entries.values()), None)
 
-    def add(self, name: str, suffix: str, seen: Seen, cut: Cut) -> None:
+    def add(self, name: str, suffix: str, seen: Seen, segment: Segments) -> None:
         """Keep a cut; it is there when its line is."""
-        features, places = np.ascontiguousarray(cut.features, np.float32), np.ascontiguousarray(cut.places, np.float64)
+        features, places = (
+            np.ascontiguousarray(segment.features, np.float32),
+            np.ascontiguousarray(segment.places, np.float64),
+        )
         for file, values in ((self._features, features), (self._places, places)):
             file.write(values.data)
             file.flush()
         checksum = zlib.crc32(places.data, zlib.crc32(features.data))
         rows, width = features.shape
-        entry = Entry(name, self._rows, rows, width, checksum, seen, *self._beside(suffix, cut))
+        entry = Entry(name, self._rows, rows, width, checksum, seen, *self._beside(suffix, segment))
         self._index.write(json.dumps(asdict(entry), ensure_ascii=False) + "\n")
         self._index.flush()
         self.entries[name] = entry
@@ -92,13 +95,13 @@ class Cache:
             file.seek(ROW_OF_PLACES * entry.first)
             return np.frombuffer(file.read(ROW_OF_PLACES * entry.rows), np.float64).reshape(entry.rows, media.WIDTH)
 
-    def _beside(self, suffix: str, cut: Cut) -> tuple[str, str]:
-        shown = f"{self._lines}{suffix}" if cut.shown is not None else ""
-        outlines = f"{self._lines}.outlines" if cut.outlines is not None else ""
-        if cut.shown is not None:
-            (self.folder / shown).write_bytes(cut.shown)
-        if cut.outlines is not None:
-            corners = [np.asarray(one).round(1).ravel().tolist() for one in cut.outlines]
+    def _beside(self, suffix: str, segment: Segments) -> tuple[str, str]:
+        shown = f"{self._lines}{suffix}" if segment.shown is not None else ""
+        outlines = f"{self._lines}.outlines" if segment.outlines is not None else ""
+        if segment.shown is not None:
+            (self.folder / shown).write_bytes(segment.shown)
+        if segment.outlines is not None:
+            corners = [np.asarray(one).round(1).ravel().tolist() for one in segment.outlines]
             (self.folder / outlines).write_text(json.dumps(corners, separators=(",", ":")))
         return shown, outlines
 

@@ -16,8 +16,8 @@ from bagwise.ingest.fingerprints import Seen
 from bagwise.ingest.listing import Listing
 from bagwise.ingest.media import WIDTH, Files
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.types import Cut
-from bagwise.ingest.worker_pool import cut_files
+from bagwise.ingest.types import Segments
+from bagwise.ingest.worker_pool import segment_files
 from bagwise.kernels import Array
 
 FOLDER_OF, LOCK = "folder.txt", "lock"
@@ -25,7 +25,7 @@ CHANGED = "changed since it was cut; the project keeps what it was. To add it as
 
 
 @dataclass(frozen=True)
-class CutFolder:
+class SegmentedFolder:
     """What a folder became: the new bags, what is seen of them, and what was skipped for which reason.
 
     `renamed` says of bags of the project what their files are called now.
@@ -58,9 +58,9 @@ class CutFolder:
         return Files(self.listing.folder, paths, {})
 
     @property
-    def places(self) -> "CutPlaces":
+    def places(self) -> "SegmentPlaces":
         """Where the instances lie."""
-        return CutPlaces(self.cache, self.entries)
+        return SegmentPlaces(self.cache, self.entries)
 
     @property
     def outlines(self) -> dict[str, Path]:
@@ -77,7 +77,7 @@ class CutFolder:
 
 
 @dataclass(frozen=True)
-class CutPlaces:
+class SegmentPlaces:
     """Places as the cutting found them; they need no looking at."""
 
     cache: Cache
@@ -137,7 +137,7 @@ def unfinished(place: Path, recipe: Recipe, folder: Path) -> Iterator[tuple[Cach
         except OSError:
             raise BagwiseError(f"Another bagwise is cutting {folder} for the same project: wait for it.") from None
         before = Recipe.read(place)
-        if before is None or not before.like(recipe) or _cut_folder_of(place) != str(folder.resolve()):
+        if before is None or not before.like(recipe) or _segmented_folder(place) != str(folder.resolve()):
             _clear(place)
             (place / FOLDER_OF).write_text(str(folder.resolve()), encoding="utf-8", errors="surrogateescape")
         elif recipe.state is None:
@@ -150,14 +150,14 @@ def unfinished(place: Path, recipe: Recipe, folder: Path) -> Iterator[tuple[Cach
     shutil.rmtree(place)
 
 
-def cut_folder(
+def segment_folder(
     listing: Listing,
     recipe: Recipe,
     cache: Cache,
     before: Before,
     progress: Callable[[int], None],
     processes: int | None = None,
-) -> CutFolder:
+) -> SegmentedFolder:
     """Cut what is neither in the project nor in the cache yet; `progress` hears of every file of the listing."""
     skipped, new, todo = dict(listing.skipped), list[str](), list[str]()
     renamed = before.renamed(listing.files)
@@ -175,19 +175,19 @@ def cut_folder(
         recipe = recipe.fitted([listing.files[name] for name in todo])
     recipe.write(cache.folder)
     names = iter(todo)
-    for path, done in cut_files(recipe, [listing.files[name] for name in todo], processes):
+    for path, done in segment_files(recipe, [listing.files[name] for name in todo], processes):
         name = next(names)
-        why = done.why or _other_width(before.width or cache.width, done.cut)
+        why = done.why or _other_width(before.width or cache.width, done.segment)
         if why:
             skipped[name] = why
-        elif done.cut is not None and done.file is not None:
-            cache.add(name, path.suffix.lower(), done.file, done.cut)
+        elif done.segment is not None and done.file is not None:
+            cache.add(name, path.suffix.lower(), done.file, done.segment)
             new.append(name)
         progress(1)
     order = {name: number for number, name in enumerate(listing.files)}
     entries = [cache.entries[name] for name in sorted(new, key=order.__getitem__)]
     called_now = {bag: name for name, bag in renamed.items()}
-    return CutFolder(listing, recipe, cache, entries, dict(sorted(skipped.items())), called_now)
+    return SegmentedFolder(listing, recipe, cache, entries, dict(sorted(skipped.items())), called_now)
 
 
 def _size(path: Path) -> int:
@@ -197,13 +197,13 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _other_width(width: int | None, cut: Cut | None) -> str:
-    if cut is None or width in (None, cut.features.shape[1]):
+def _other_width(width: int | None, segments: Segments | None) -> str:
+    if segments is None or width in (None, segments.features.shape[1]):
         return ""
-    return f"its instances have {cut.features.shape[1]} features where the first file has {width}."
+    return f"its instances have {segments.features.shape[1]} features where the first file has {width}."
 
 
-def _cut_folder_of(place: Path) -> str:
+def _segmented_folder(place: Path) -> str:
     try:
         return (place / FOLDER_OF).read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:

@@ -13,7 +13,7 @@ from bagwise.core.errors import BagwiseError, FileError
 from bagwise.core.plugins import choose
 from bagwise.ingest.embedders import functions as embedding
 from bagwise.ingest.segmenters._registry import available
-from bagwise.ingest.types import Cutter, State
+from bagwise.ingest.types import Segmenter, State
 
 RECIPE = "recipe.json"
 STATE = "state.npz"
@@ -55,13 +55,13 @@ class Recipe:
         """Having seen these files."""
         return replace(self, state=self._way.fit(paths))
 
-    def cutter(self) -> Cutter:
+    def segmenter(self) -> Segmenter:
         """What cuts one file."""
         if self.embed:
-            return embedding.cutter(self.embed, self._way)
+            return embedding.segmenter(self.embed, self._way)
         if self.state is not None:
-            return _typed(self._way.cutter(self.state))
-        return _typed(self._way.cut)
+            return _typed(self._way.segmenter(self.state))
+        return _typed(self._way.segment)
 
     def features(self, width: int) -> list[str]:
         """The names of the features."""
@@ -111,8 +111,8 @@ class Recipe:
             raise FileError(folder / RECIPE, "is damaged: restore it from a backup.") from None
 
 
-def _typed(cutter: Cutter) -> Cutter:
-    return cutter
+def _typed(segmenter: Segmenter) -> Segmenter:
+    return segmenter
 
 
 def _state(path: Path) -> State | None:

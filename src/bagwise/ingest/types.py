@@ -14,7 +14,7 @@ State = dict[str, Array]
 
 
 @dataclass(frozen=True)
-class Cut:
+class Segments:
     """The instances of one file: `features` (n x d, float32) and `places` (n x media.WIDTH, nan where unknown).
 
     `outlines`, where places are only boxes around what was found: the corners (k x 2) of each. `shown`, where people
@@ -27,7 +27,7 @@ class Cut:
     shown: bytes | None = None
 
 
-Cutter = Callable[[Path], Cut]
+Segmenter = Callable[[Path], Segments]
 
 
 def needs(module: str, extra: str) -> Any:

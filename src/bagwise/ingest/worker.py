@@ -15,14 +15,14 @@ from bagwise.core.errors import BagwiseError
 from bagwise.ingest import media
 from bagwise.ingest.fingerprints import Seen
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.types import Cut, Cutter
+from bagwise.ingest.types import Segmenter, Segments
 
 
 @dataclass(frozen=True)
 class Done:
     """What became of a file: a cut and what the file was when it was made, or why there is none."""
 
-    cut: Cut | None = None
+    segment: Segments | None = None
     file: Seen | None = None
     why: str = ""
 
@@ -33,11 +33,11 @@ def work(pipe: Connection, recipe: Recipe) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     warnings.simplefilter("ignore")
-    cutters: list[Cutter] = []
+    cutters: list[Segmenter] = []
 
-    def cutter() -> Cutter:
+    def segmenter() -> Segmenter:
         if not cutters:
-            cutters.append(recipe.cutter())
+            cutters.append(recipe.segmenter())
         return cutters[0]
 
     while True:
@@ -46,19 +46,19 @@ def work(pipe: Connection, recipe: Recipe) -> None:
         except (EOFError, OSError):
             return
         with threadpool_limits(1):
-            pipe.send(cut_one(path, recipe.medium, cutter))
+            pipe.send(segment_one(path, recipe.medium, segmenter))
 
 
-def cut_one(path: Path, medium: str, cutter: Callable[[], Cutter]) -> Done:
+def segment_one(path: Path, medium: str, segmenter: Callable[[], Segmenter]) -> Done:
     """Cut a file, whatever it is."""
     try:
-        media.type_of(path.suffix.lower()).refuse_other(path)
+        media.type_of(path.suffix.lower()).validate_same(path)
         file = Seen.of(path)
-        cut = cutter()(path)
-        if cut.shown is None:
-            media.refuse_unshowable(path)
-        why = _wrong_with(cut, medium)
-        return Done(why=why) if why else Done(cut, file)
+        segment = segmenter()(path)
+        if segment.shown is None:
+            media.validate_media_file(path)
+        why = _wrong_with(segment, medium)
+        return Done(why=why) if why else Done(segment, file)
     except BagwiseError as error:
         return Done(why=str(error).removeprefix(f"{path}: "))
     except MemoryError:
@@ -69,13 +69,13 @@ def cut_one(path: Path, medium: str, cutter: Callable[[], Cutter]) -> Done:
         return Done(why=f"cannot be read ({type(error).__name__}: {error}).")
 
 
-def _wrong_with(cut: Cut, medium: str) -> str:
-    rows = len(cut.features)
+def _wrong_with(segments: Segments, medium: str) -> str:
+    rows = len(segments.features)
     if rows == 0:
         return "there is nothing in it to learn from."
-    if cut.features.ndim != 2 or cut.places.shape != (rows, media.WIDTH):
-        return f"{rows} instances came with places {cut.places.shape}: each needs {media.WIDTH} numbers."
-    if not np.isfinite(cut.features).all():
+    if segments.features.ndim != 2 or segments.places.shape != (rows, media.WIDTH):
+        return f"{rows} instances came with places {segments.places.shape}: each needs {media.WIDTH} numbers."
+    if not np.isfinite(segments.features).all():
         return "a feature of it is not a finite number."
     module = media.available()[medium]
-    return str(module.RULE) if module.misplaced(cut.places).any() else ""
+    return str(module.RULE) if module.misplaced(segments.places).any() else ""

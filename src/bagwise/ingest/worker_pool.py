@@ -22,7 +22,7 @@ LOOK_EVERY = 1.0
 FREE = -1
 
 
-def cut_files(recipe: Recipe, paths: Sequence[Path], processes: int | None = None) -> Iterator[tuple[Path, Done]]:
+def segment_files(recipe: Recipe, paths: Sequence[Path], processes: int | None = None) -> Iterator[tuple[Path, Done]]:
     """Every file with what became of it, in the order of the paths."""
     count = min(-(-len(paths) // FEW), processes or cores())
     pool = [_Process(recipe) for _ in range(count)]

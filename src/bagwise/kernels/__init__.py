@@ -2,7 +2,7 @@
 
 from bagwise.kernels.arithmetic.blocks import gather
 from bagwise.kernels.arithmetic.compile import Array
-from bagwise.kernels.arithmetic.hashed_random import key_of, keyed_grid, keyed_uniform, mix
+from bagwise.kernels.arithmetic.hashed_random import hash_of, hashed_grid, hashed_uniform, mix
 from bagwise.kernels.cpu.gradient import log_likelihood_and_gradient
 from bagwise.kernels.cpu.gradient_length import absent_gradients, gradient_lengths
 from bagwise.kernels.cpu.instances import Instances
@@ -17,10 +17,10 @@ __all__ = [
     "bag_probabilities",
     "gather",
     "gradient_lengths",
+    "hash_of",
+    "hashed_grid",
+    "hashed_uniform",
     "instance_probabilities",
-    "key_of",
-    "keyed_grid",
-    "keyed_uniform",
     "log_likelihood_and_gradient",
     "mix",
     "sgd_steps",

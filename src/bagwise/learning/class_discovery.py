@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bagwise.data.label_store import Totals
+from bagwise.data.label_store import LabelCounts
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array, Instances
 from bagwise.kernels.arithmetic.clustering import ROWS_AT_A_TIME, k_means, nearness_to
@@ -40,13 +40,13 @@ def sample(instances: Instances, first_row: int = 0, all_rows: int | None = None
 
 
 @dataclass(frozen=True)
-class Landmarks:
+class InstanceClusters:
     """The centres of clusters, (clusters x columns seen)."""
 
     centres: Array
 
     @classmethod
-    def of(cls, sampled: Array, classes: int, seed: int) -> "Landmarks":
+    def of(cls, sampled: Array, classes: int, seed: int) -> "InstanceClusters":
         """Cluster the sample."""
         wanted = min(max(2, CLUSTERS_PER_CLASS * classes), MOST_CLUSTERS)
         count = min(wanted, len(np.unique(sampled, axis=0)))
@@ -67,9 +67,11 @@ class Landmarks:
         return has
 
 
-def unfound(totals: Totals) -> Array:
+def unfound(label_counts: LabelCounts) -> Array:
     """Classes to look for: known in no bag, with something left to ask, and not looked for in vain for long."""
-    return np.asarray((totals.present == 0) & (totals.asked < totals.bags) & (totals.known < MOST_DENIALS))
+    return np.asarray(
+        (label_counts.present == 0) & (label_counts.asked < label_counts.bags) & (label_counts.known < MOST_DENIALS)
+    )
 
 
 def suspicion(clusters: Array, labels: Labels) -> Array:

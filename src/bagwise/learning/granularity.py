@@ -17,9 +17,9 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose
-from bagwise.kernels import Array, keyed_uniform
+from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning.criteria.random import random
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 
 TIES = 0x7165
 FEWEST_QUERIED = 0.5
@@ -55,7 +55,7 @@ class Seconds:
         return self.bag if classes > 1 else self.again if bag == last else self.pair
 
 
-Granularity = Callable[[Pool, Array, int], list[Choice]]
+Granularity = Callable[[ScoredPool, Array, int], list[Choice]]
 
 
 def merged(parts: Iterable[Iterable[Choice]], count: int) -> list[Choice]:
@@ -76,26 +76,26 @@ def _best(scores: Array, allowed: Array, count: int, lot: Callable[[Array], Arra
     return [(int(candidates[i]), (float(values[candidates[i]]), float(lots[i]))) for i in order]
 
 
-def pair(pool: Pool, scores: Array, count: int) -> list[Choice]:
+def pair(pool: ScoredPool, scores: Array, count: int) -> list[Choice]:
     """The `count` best unknown pairs."""
     classes = pool.shape[1]
 
     def lot(candidates: Array) -> Array:
-        return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates // classes], candidates % classes)
+        return hashed_uniform(pool.seed ^ TIES, pool.keys[candidates // classes], candidates % classes)
 
     best = _best(scores.ravel(), pool.askable.ravel(), count, lot)
     return [Choice(p // classes, (p % classes,), rank[0], rank) for p, rank in best]
 
 
-def bag(pool: Pool, scores: Array, count: int) -> list[Choice]:
+def bag(pool: ScoredPool, scores: Array, count: int) -> list[Choice]:
     """The `count` bags with the largest sum over their unknown classes, each asked whole."""
     return whole_bag(pool, np.where(pool.askable, scores, 0).sum(axis=1), count)
 
 
-def random_choice(name: str, pool: Pool, count: int) -> list[Choice]:
+def random_choice(name: str, pool: ScoredPool, count: int) -> list[Choice]:
     """`count` questions of a granularity, each as likely as any other: whole bags, or else pairs."""
     if name == "bag":
-        return whole_bag(pool, keyed_uniform(pool.seed, pool.keys, np.array(pool.shape[1])), count)
+        return whole_bag(pool, hashed_uniform(pool.seed, pool.keys, np.array(pool.shape[1])), count)
     bags, classes = pool.shape
     step = max(1, DRAWN_AT_A_TIME // classes)
     parts = ((first, pool.between(first, min(first + step, bags))) for first in range(0, bags, step))
@@ -103,22 +103,22 @@ def random_choice(name: str, pool: Pool, count: int) -> list[Choice]:
     return merged(best, count)
 
 
-def whole_bag(pool: Pool, values: Array, count: int) -> list[Choice]:
+def whole_bag(pool: ScoredPool, values: Array, count: int) -> list[Choice]:
     """The `count` bags with the largest values, each with all its unknown classes."""
     return [Choice(b, tuple(_open(pool, b)), rank[0], rank) for b, rank in _best_bags(pool, values, count)]
 
 
-def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
+def bag_then_class(pool: ScoredPool, scores: Array, count: int) -> list[Choice]:
     """The `count` bags least like the labelled ones, each with its best class."""
     classes = pool.shape[1]
     predicted = (pool.present > 0.5).sum(axis=1)
     queried = classes - np.count_nonzero(pool.askable, axis=1)
-    surprise = np.abs(predicted - pool.totals.mean_positives) / np.maximum(queried, FEWEST_QUERIED)
+    surprise = np.abs(predicted - pool.label_counts.mean_positives) / np.maximum(queried, FEWEST_QUERIED)
     choices = []
     for b, rank in _best_bags(pool, surprise, count):
 
         def lot(candidates: Array, key: Array = pool.keys[b]) -> Array:
-            return keyed_uniform(pool.seed ^ TIES, key, candidates)
+            return hashed_uniform(pool.seed ^ TIES, key, candidates)
 
         best, (score, _) = _best(scores[b], pool.askable[b], 1, lot)[0]
         choices.append(Choice(b, (best,), score, rank))
@@ -126,7 +126,7 @@ def bag_then_class(pool: Pool, scores: Array, count: int) -> list[Choice]:
 
 
 def best_value(
-    pool: Pool, scores: Array, count: int, seconds: Seconds | None = None, last: int | None = None
+    pool: ScoredPool, scores: Array, count: int, seconds: Seconds | None = None, last: int | None = None
 ) -> list[Choice]:
     """The `count` bags with the best score per second, each asked about its best class or whole; `last` is in mind."""
     times = seconds or Seconds()
@@ -141,13 +141,13 @@ def best_value(
     ]
 
 
-def _open(pool: Pool, bag: int) -> list[int]:
+def _open(pool: ScoredPool, bag: int) -> list[int]:
     return [int(c) for c in np.flatnonzero(pool.askable[bag])]
 
 
-def _best_bags(pool: Pool, values: Array, count: int) -> list[tuple[int, Rank]]:
+def _best_bags(pool: ScoredPool, values: Array, count: int) -> list[tuple[int, Rank]]:
     def lot(candidates: Array) -> Array:
-        return keyed_uniform(pool.seed ^ TIES, pool.keys[candidates], np.array(pool.shape[1]))
+        return hashed_uniform(pool.seed ^ TIES, pool.keys[candidates], np.array(pool.shape[1]))
 
     return _best(values, np.any(pool.askable, axis=1), count, lot)
 

@@ -14,15 +14,15 @@ from sklearn.base import clone
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
-from bagwise.data.label_store import Ledger, Told
+from bagwise.data.label_store import KnownLabels, LabelStore
 from bagwise.data.labels import Labels
-from bagwise.kernels import Array, keyed_uniform
+from bagwise.kernels import Array, hashed_uniform
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning import criteria, granularity
-from bagwise.learning.pool import Here, Holding, Manner, Want
-from bagwise.learning.questions import Answer, Learner, Present, Question, varied
+from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request
+from bagwise.learning.questions import Answer, Learner, Present, Question, diversify
 from bagwise.learning.top_k import Statistics
-from bagwise.model import MIMLClassifier, Pool, solvers
+from bagwise.model import MIMLClassifier, ScoredPool, solvers
 from bagwise.model.solvers import State
 
 AUDIT = 0xA0D1
@@ -39,7 +39,7 @@ class ActiveLearner(Learner):
     """Asks the question that teaches most, learns from the answer, asks the next.
 
     `model` gives the parameters; the learner fits a copy of it to `labels`, so that its state is a function of labels
-    and answers alone. Weights that `model` may have are not used. With `scouting` (None: where no bag of `labels` is
+    and answers alone. Weights that `model` may have are not used. With `cold_start` (None: where no bag of `labels` is
     known completely) a bag of every class is looked for and a few bags are completed before the criterion has the word;
     `update` learns every answer, refitting every `refit_every` answers (None: as it thinks best). `device` ("cpu",
     "cuda", or "auto": a card where there is one) finds the same questions, sooner in large pools. Instead of `bags`, a
@@ -68,17 +68,17 @@ class ActiveLearner(Learner):
         audit: float = 0.1,
         random_state: int = 0,
         refit_every: int | None = None,
-        scouting: bool | None = None,
+        cold_start: bool | None = None,
         seconds: granularity.Seconds | None = None,
         device: str = "cpu",
         memory: Memory | None = None,
-        pool: Holding | None = None,
+        pool: Pool | None = None,
     ) -> None:
-        self._held = _held(bags, pool, device)
-        super().__init__(self._held.bags, classes, labels, random_state)
+        self._pool = _pool(bags, pool, device)
+        super().__init__(self._pool.bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
         self.audit, self.refit_every, self.seconds = audit, refit_every, seconds
-        self.scouting = not self._ledger.totals.complete if scouting is None else scouting
+        self.cold_start = not self._label_store.label_counts.complete if cold_start is None else cold_start
         if model is not None and not isinstance(model, MIMLClassifier):
             raise BagwiseError(f"model={model!r} must be a MIMLClassifier.")
         self._template = MIMLClassifier() if model is None else model
@@ -111,15 +111,15 @@ class ActiveLearner(Learner):
     def take_up(self, withdrawn: Array, told: int) -> None:
         """Go on from a history that is in the labels already: pairs nobody could tell, and how many were told."""
         for bag, label_class in np.argwhere(withdrawn).tolist():
-            self._ledger.withdraw(bag, label_class)
+            self._label_store.withdraw(bag, label_class)
         self._told = told
 
     def revise(self, bag: int, label_class: int, present: Present, flip: float = 0.0) -> None:
         """Correct what was told about a pair. The model learns it now, as something new, and goes on from there."""
         number, answer = self._answer_about(bag, label_class)
         if answer is not None:
-            place = answer.classes.index(label_class)
-            said = (*answer.present[:place], present, *answer.present[place + 1 :])
+            chooser = answer.classes.index(label_class)
+            said = (*answer.present[:chooser], present, *answer.present[chooser + 1 :])
             self._answers[number] = replace(answer, present=said, flip=flip)
         self._change(bag, label_class, present, flip)
 
@@ -141,7 +141,7 @@ class ActiveLearner(Learner):
 
     def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
         """The answer that told about a pair; None where it was known from the start."""
-        if self._ledger.is_open(bag, label_class):
+        if self._label_store.is_open(bag, label_class):
             raise BagwiseError(f"Nothing was told about bag {bag}, class {label_class}.")
         for number, answer in reversed(self._answers.items()):
             if answer.bag == bag and label_class in answer.classes:
@@ -151,15 +151,15 @@ class ActiveLearner(Learner):
     def _change(self, bag: int, label_class: int, present: Present | str, flip: float = 0.0) -> None:
         told = isinstance(present, bool)
         if told:
-            self._ledger.forget(bag, label_class)
-            self._ledger.record(bag, label_class, bool(present), flip)
+            self._label_store.forget(bag, label_class)
+            self._label_store.record(bag, label_class, bool(present), flip)
         elif present is None:
-            self._ledger.withdraw(bag, label_class)
+            self._label_store.withdraw(bag, label_class)
         else:
-            self._ledger.forget(bag, label_class)
+            self._label_store.forget(bag, label_class)
         self._states.clear()
         self._revised = True
-        if self._ledger.totals.n_known == 0:
+        if self._label_store.label_counts.n_known == 0:
             self._state = State(np.zeros_like(self._state.weights))
         elif told or not self.update.endswith("sgd"):
             pairs = np.array([bag] if told else [], int), np.array([label_class] if told else [], int)
@@ -174,7 +174,7 @@ class ActiveLearner(Learner):
             for label_class, present in zip(answer.classes, answer.present, strict=True)
         ]
         states = [self._first_state, self._state, *self._states]
-        told = self._ledger.told()
+        told = self._label_store.told()
         return {
             "answers": np.array(rows, np.int64).reshape(-1, 6),
             "told": told.bags,
@@ -190,7 +190,7 @@ class ActiveLearner(Learner):
 
     def _remember(self, memory: Memory) -> None:
         known = Labels(memory["value"], memory["known"], memory.get("flip"))
-        self._ledger.remember(Told(memory["told"], known, memory["withdrawn"].astype(bool)))
+        self._label_store.remember(KnownLabels(memory["told"], known, memory["withdrawn"].astype(bool)))
         self._told, self._revised = int(memory["counts"][0]), bool(memory["counts"][1])
         moments = iter(memory["moments"])
         states = [
@@ -206,27 +206,27 @@ class ActiveLearner(Learner):
             before = self._answers.get(number)
             classes = (*(before.classes if before else ()), label_class)
             told = (*(before.present if before else ()), said[present])
-            flip = max(self._ledger.flip(bag, label_class), before.flip if before else 0.0)
+            flip = max(self._label_store.flip(bag, label_class), before.flip if before else 0.0)
             self._answers[number] = Answer(bag, classes, told, bool(audit), None if key == NO_KEY else key, flip)
 
     def close(self) -> None:
         """Let go of what is held elsewhere, if anything is."""
-        self._held.close()
+        self._pool.close()
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """P(class is in bag) under the present model."""
         return self.model.predict_proba(bags)
 
-    def pool(self) -> Pool:
+    def pool(self) -> ScoredPool:
         """What the criterion sees now."""
-        if not isinstance(self._held, Here):
+        if not isinstance(self._pool, LocalPool):
             raise BagwiseError("The bags lie elsewhere: what a criterion sees of them is seen there.")
-        return self._held.pool(self.model, self._ledger, self.random_state)
+        return self._pool.pool(self.model, self._label_store, self.random_state)
 
     @property
     def statistics(self) -> Statistics:
         """What finding the questions has cost: how many bags had to be scored, and how often all of them."""
-        return self._held.statistics
+        return self._pool.statistics
 
     @property
     def _state(self) -> State:
@@ -236,13 +236,13 @@ class ActiveLearner(Learner):
     def _state(self, state: State) -> None:
         self.model.set_state(state)
 
-    def _first_ledger(self, labels: Any) -> Ledger:
-        return self._held.ledger(labels, len(self.classes))
+    def _first_label_store(self, labels: Any) -> LabelStore:
+        return self._pool.label_store(labels, len(self.classes))
 
     def _start(self, model: MIMLClassifier, learn: bool) -> MIMLClassifier:
-        self._held.prepare(model, len(self.classes), self.random_state)
-        if self._ledger.totals.n_known and learn:
-            model.learn(self._held.objective(model, self._ledger, np.empty(0, int))[0])
+        self._pool.prepare(model, len(self.classes), self.random_state)
+        if self._label_store.label_counts.n_known and learn:
+            model.learn(self._pool.objective(model, self._label_store, np.empty(0, int))[0])
         return model
 
     def _update(self, answer: Answer, told: list[int]) -> None:
@@ -253,8 +253,8 @@ class ActiveLearner(Learner):
 
     def _updated(self, bags: Array, classes: Array) -> State:
         """The model after these pairs became known."""
-        alone = solvers.looks_at_the_answered_alone(self.update)
-        objective, places = self._held.objective(self.model, self._ledger, bags, alone)
+        alone = solvers.uses_answered_bags_only(self.update)
+        objective, places = self._pool.objective(self.model, self._label_store, bags, alone)
         settings = replace(self.model.settings(), refit_every=self.refit_every)
         return solvers.get(self.update).update(objective, self._state, places, classes, settings)
 
@@ -279,19 +279,19 @@ class ActiveLearner(Learner):
     def _in_turn(self, count: int, spread: bool = False) -> list[Question]:
         with single_threaded_blas():
             turns, partial = self._turns(count, spread)
-            self._held.bring([choice.bag for choice, _ in turns])
+            self._pool.prefetch([choice.bag for choice, _ in turns])
             return [self._question(choice, audit, partial) for choice, audit in turns]
 
     def _turns(self, count: int, spread: bool = False) -> tuple[list[tuple[granularity.Choice, bool]], bool]:
         """Every turn is an audit or not, whatever is chosen in the others; and whether some bags were left out."""
         numbers = np.arange(self._told, self._told + count, dtype=np.uint64)
-        audits = keyed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
+        audits = hashed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
         by_lot, by_score = count if audits.any() else 0, 0 if audits.all() else count + int(audits.sum())
-        wants = Want("random", by_lot), Want(self.criterion, by_score * (SPREAD_OVER if spread else 1))
-        found = self._held.choose(self.model, self._ledger, self._manner(), wants)
+        requests = Request("random", by_lot), Request(self.criterion, by_score * (SPREAD_OVER if spread else 1))
+        found = self._pool.choose(self.model, self._label_store, self._manner(), requests)
         drawn, chosen = found.choices
         if spread:
-            chosen = varied(chosen, (), by_score)[:by_score]
+            chosen = diversify(chosen, (), by_score)[:by_score]
         left = {True: iter(drawn), False: iter(chosen)}
         turns: dict[tuple[int, tuple[int, ...]], tuple[granularity.Choice, bool]] = {}
         for audit in audits.tolist():
@@ -301,12 +301,12 @@ class ActiveLearner(Learner):
                     break
         return list(turns.values()), found.partial
 
-    def _manner(self) -> Manner:
+    def _manner(self) -> QueryOptions:
         last = next(reversed(self._answers.values())).bag if self._answers else None
-        return Manner(self.granularity, self.scouting, self.seconds, last, self.random_state)
+        return QueryOptions(self.granularity, self.cold_start, self.seconds, last, self.random_state)
 
     def _question(self, choice: granularity.Choice, audit: bool, partial: bool) -> Question:
-        scorer = self.model.scorer(self._held.instances(choice.bag))
+        scorer = self.model.scorer(self._pool.instances(choice.bag))
         of_instances = scorer.instance_probabilities()[:, list(choice.classes)].astype(float)
         evidence = tuple(int(instance) for instance in of_instances.argmax(axis=0))
         belief = tuple(float(p) for p in 1 - np.prod(1 - of_instances, axis=0))
@@ -324,12 +324,12 @@ class ActiveLearner(Learner):
             raise BagwiseError(f"refit_every={self.refit_every!r} must be a whole number of answers, at least 1.")
 
 
-def _held(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Holding | None, device: str) -> Holding:
+def _pool(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Pool | None, device: str) -> Pool:
     if (bags is None) == (pool is None):
         raise BagwiseError("Give bags, or a pool whose bags lie elsewhere: one of the two.")
     if pool is None:
         assert bags is not None
-        return Here(Bags.of(bags), device)
+        return LocalPool(Bags.of(bags), device)
     if device != "cpu":
         raise BagwiseError(f"device={device!r} is for bags in this process: a pool elsewhere has devices of its own.")
     return pool

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
-from bagwise.data.label_store import Ledger, SparseLedger, Told
+from bagwise.data.label_store import KnownLabels, LabelStore, SparseLabelStore
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
@@ -81,7 +81,7 @@ class About(Protocol):
 Something = TypeVar("Something", bound=About)
 
 
-def varied(choices: Sequence[Something], out: Sequence[tuple[int, int]], count: int) -> list[Something]:
+def diversify(choices: Sequence[Something], out: Sequence[tuple[int, int]], count: int) -> list[Something]:
     """Best first, but among the first `count` those about a class or a bag that is asked about already come later.
 
     What is asked before the answers to it are learned should not be one question in several disguises. `out` are pairs
@@ -126,27 +126,27 @@ class Learner(ABC):
     ) -> None:
         self.bags = Bags.of(bags)
         self.classes = list(classes) if isinstance(classes, list | tuple | np.ndarray) else []
-        self._refuse_bad_classes()
+        self._validate_classes()
         if not isinstance(random_state, int | np.integer):
             raise BagwiseError(f"random_state={random_state!r} must be a whole number: questions are keyed by it.")
         self.random_state = int(random_state)
-        self._ledger = self._first_ledger(labels)
-        if self._ledger.shape[1] != len(self.classes):
-            raise BagwiseError(f"The labels have {self._ledger.shape[1]} columns for {len(self.classes)} classes.")
+        self._label_store = self._first_label_store(labels)
+        if self._label_store.shape[1] != len(self.classes):
+            raise BagwiseError(f"The labels have {self._label_store.shape[1]} columns for {len(self.classes)} classes.")
         self._answers: dict[int, Answer] = {}
         self._told = 0
 
     @property
     def labels(self) -> Labels:
         """What is known of every pair."""
-        if isinstance(self._ledger, SparseLedger):
+        if isinstance(self._label_store, SparseLabelStore):
             raise BagwiseError("The labels of all bags are not kept here: `told` has those of the bags asked about.")
-        return self._ledger.labels
+        return self._label_store.labels
 
     @property
-    def told(self) -> Told:
+    def told(self) -> KnownLabels:
         """What is known of the bags of which anything is, and what nobody could tell."""
-        return self._ledger.told()
+        return self._label_store.told()
 
     @abstractmethod
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
@@ -187,7 +187,7 @@ class Learner(ABC):
         return self._questions(self._askable(count))
 
     def _askable(self, count: int) -> int:
-        open_pairs = self._ledger.totals.n_open
+        open_pairs = self._label_store.label_counts.n_open
         if open_pairs == 0:
             raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
         return min(count, open_pairs)
@@ -216,21 +216,21 @@ class Learner(ABC):
     @property
     def exhausted(self) -> bool:
         """Whether nothing is left to ask."""
-        return self._ledger.totals.n_open == 0
+        return self._label_store.label_counts.n_open == 0
 
     def _learn(self, answer: Answer) -> None:
         """Take an answer in, or, if anything goes wrong on the way, be as before."""
-        self._refuse_misfit(answer)
-        self._refuse_answered(answer)
+        self._validate_shape(answer)
+        self._validate_open(answer)
         self._answers[self._told] = answer
         self._told += 1
         told = []
         try:
             for label_class, present in zip(answer.classes, answer.present, strict=True):
                 if present is None:
-                    self._ledger.withdraw(answer.bag, label_class)
+                    self._label_store.withdraw(answer.bag, label_class)
                 else:
-                    self._ledger.record(answer.bag, label_class, present, answer.flip)
+                    self._label_store.record(answer.bag, label_class, present, answer.flip)
                     told.append(label_class)
             with single_threaded_blas():
                 self._update(answer, told)
@@ -245,20 +245,20 @@ class Learner(ABC):
 
     def _forget(self, answer: Answer) -> None:
         for label_class in answer.classes:
-            self._ledger.forget(answer.bag, label_class)
+            self._label_store.forget(answer.bag, label_class)
 
-    def _first_ledger(self, labels: Any) -> Ledger:
-        return Ledger.of(labels, len(self.bags), len(self.classes))
+    def _first_label_store(self, labels: Any) -> LabelStore:
+        return LabelStore.of(labels, len(self.bags), len(self.classes))
 
-    def _refuse_bad_classes(self) -> None:
+    def _validate_classes(self) -> None:
         if not self.classes:
             raise BagwiseError("There are no classes: give a list with at least one name.")
         repeated = {str(name) for name in self.classes if self.classes.count(name) > 1}
         if repeated:
             raise BagwiseError(f"The class {min(repeated)} is named more than once.")
 
-    def _refuse_misfit(self, answer: Answer) -> None:
-        bags, classes = self._ledger.shape
+    def _validate_shape(self, answer: Answer) -> None:
+        bags, classes = self._label_store.shape
         if len(answer.present) != len(answer.classes):
             raise BagwiseError(
                 f"The question names {len(answer.classes)} classes but {len(answer.present)} answers came."
@@ -271,9 +271,9 @@ class Learner(ABC):
         if len(set(answer.classes)) < len(answer.classes):
             raise BagwiseError(f"The question names a class twice: {answer.classes}.")
 
-    def _refuse_answered(self, answer: Answer) -> None:
+    def _validate_open(self, answer: Answer) -> None:
         for label_class in answer.classes:
-            if not self._ledger.is_open(answer.bag, label_class):
+            if not self._label_store.is_open(answer.bag, label_class):
                 raise BagwiseError(
                     f"Bag {self.bags.name(answer.bag)}, class {self.classes[label_class]} has been answered already: "
                     "undo it first."

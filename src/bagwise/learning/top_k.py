@@ -30,12 +30,12 @@ from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import ahead
 from bagwise.kernels.arithmetic.product import Linear, padded
 from bagwise.kernels.cpu.bounds import TINY
-from bagwise.kernels.cpu.logit_cache import Change, GramBounds, KeptLogits, best_allowed, radii
+from bagwise.kernels.cpu.logit_cache import Change, GramBounds, LogitCache, best_allowed, radii
 from bagwise.kernels.cpu.logit_update import exponential_off
 from bagwise.learning import criteria, granularity
 from bagwise.learning.granularity import Choice
-from bagwise.model.scored_pool import Pool, Scorer
-from bagwise.model.weight_change import Motion, fresh_slack, longest, unit_of
+from bagwise.model.scored_pool import ScoredPool, Scorer
+from bagwise.model.weight_change import WeightChange, fresh_slack, longest, unit_of
 
 PAIRS_AT_A_TIME = 1 << 20
 MOST_KEPT = 1 << 29
@@ -77,7 +77,7 @@ class _Followed:
     `shares` of the bags were looked at since the logits were computed; more and more, as rounding adds up.
     """
 
-    logits: KeptLogits
+    logits: LogitCache
     radius: Array
     typical: float
     reached: Array
@@ -90,7 +90,7 @@ class _Followed:
         return sum(self.shares) - len(self.shares) * min(self.shares, default=0.0) > WORN
 
 
-class Selection:
+class TopK:
     """Selects from one set of instances, again and again, under weights that change."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Selection:
         self._pause, self._failed, self._reached = 0, 0, 0
         self._one_at_a_time = threading.Lock()
 
-    def best(self, pool: Pool, criterion: str, count: int) -> list[Choice]:
+    def best(self, pool: ScoredPool, criterion: str, count: int) -> list[Choice]:
         """The `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
         with self._one_at_a_time:
             chosen = self._among_candidates(pool, criterion, count) if criteria.rises_with(criterion) else None
@@ -120,32 +120,32 @@ class Selection:
             chosen = scan(pool, criterion, count)
         return chosen
 
-    def _among_candidates(self, pool: Pool, criterion: str, count: int) -> list[Choice] | None:
+    def _among_candidates(self, pool: ScoredPool, criterion: str, count: int) -> list[Choice] | None:
         """The best pairs, or None where everything has to be scored."""
-        ceilings = self._ceilings(pool, criterion)
-        if ceilings is None:
+        upper_bounds = self._upper_bounds(pool, criterion)
+        if upper_bounds is None:
             return None
-        contest = Contest(pool, criterion, count)
-        contest.enter(self._highest(ceilings, max(FIRST_LOOK, count) + self._reached))
-        reaching = self._reaching(ceilings, contest.worst)
-        if len(reaching) > MOST_LOOKED_AT * len(ceilings):
+        finalists = Finalists(pool, criterion, count)
+        finalists.enter(self._highest(upper_bounds, max(FIRST_LOOK, count) + self._reached))
+        reaching = self._reaching(upper_bounds, finalists.worst)
+        if len(reaching) > MOST_LOOKED_AT * len(upper_bounds):
             self._give_up_for_a_while()
             return None
-        contest.enter(reaching)
+        finalists.enter(reaching)
         self._failed, self._reached = 0, len(reaching)
-        self._count_in(contest.size / len(ceilings))
-        return contest.winners()
+        self._count_in(finalists.size / len(upper_bounds))
+        return finalists.winners()
 
-    def _highest(self, ceilings: Any, count: int) -> Array:
+    def _highest(self, upper_bounds: Any, count: int) -> Array:
         """The bags with the `count` highest ceilings."""
-        if count >= len(ceilings):
-            return np.arange(len(ceilings))
-        highest: Array = np.argpartition(ceilings, len(ceilings) - count)[-count:]
+        if count >= len(upper_bounds):
+            return np.arange(len(upper_bounds))
+        highest: Array = np.argpartition(upper_bounds, len(upper_bounds) - count)[-count:]
         return highest
 
-    def _reaching(self, ceilings: Any, score: float) -> Array:
+    def _reaching(self, upper_bounds: Any, score: float) -> Array:
         """The bags whose ceilings reach a score."""
-        return np.flatnonzero(ceilings >= score)
+        return np.flatnonzero(upper_bounds >= score)
 
     def _count_in(self, share: float) -> None:
         assert self._followed is not None
@@ -156,7 +156,7 @@ class Selection:
         self._followed, self._failed = None, self._failed + 1
         self._pause = min(2**self._failed, LONGEST_PAUSE)
 
-    def _ceilings(self, pool: Pool, criterion: str) -> Any:
+    def _upper_bounds(self, pool: ScoredPool, criterion: str) -> Any:
         """What no unknown pair of a bag can exceed, for every bag; None where logits are not worth keeping."""
         scorer, score = pool.scorer, criteria.get(criterion)
         change = self._follow(scorer)
@@ -165,15 +165,15 @@ class Selection:
         of_gradients = criteria.rises_with(criterion) == "gradient_length"
         off = self._off(scorer)
         logits, bias, spread = self._followed.logits, scorer.folded[1], self._spread(scorer, off, of_gradients)
-        askable, ceilings = pool.askable, np.empty(pool.shape[0])
+        askable, upper_bounds = pool.askable, np.empty(pool.shape[0])
 
         def hope(first: int, last: int, **values: Array) -> None:
             hopeful = pool.between(first, last).imagined(**values)
-            best_allowed(score(hopeful), askable[first:last], ceilings[first:last])
-            ceilings[first:last][off[first:last] > MOST_OFF] = np.inf
+            best_allowed(score(hopeful), askable[first:last], upper_bounds[first:last])
+            upper_bounds[first:last][off[first:last] > MOST_OFF] = np.inf
 
         if not of_gradients:
-            logits.nearest_sides(
+            logits.uncertainty_bounds(
                 change, bias, spread, scorer.n_classes, lambda a, b, sides: hope(a, b, present=sides, absent=sides)
             )
         else:
@@ -187,7 +187,7 @@ class Selection:
                 scorer.n_classes,
                 lambda a, b, lengths, absent: hope(a, b, gradient_norm=lengths, absent=absent),
             )
-        return ceilings
+        return upper_bounds
 
     def _follow(self, scorer: Scorer) -> Change:
         """What moves the kept logits to the present weights; nothing is kept where the weights moved too far."""
@@ -200,7 +200,7 @@ class Selection:
             if before is not None and np.array_equal(weights, before):
                 return None
             typical = self._followed.typical
-            motion = Motion.between(self._followed.reached, weights, ENOUGH / typical)
+            motion = WeightChange.between(self._followed.reached, weights, ENOUGH / typical)
             if motion.left * typical <= MOST_LEFT:
                 self._followed.reached = motion.reached
                 self._followed.rounding += motion.rounding
@@ -209,8 +209,8 @@ class Selection:
         elif before is not None and before.shape == weights.shape:
             radius = radii(scorer.instances)
             typical = max(float(np.median(radius)), TINY)
-            if Motion.between(before.astype(float), weights).left * typical <= MOST_LEFT:
-                room = KeptLogits.room(scorer.instances, len(weights))
+            if WeightChange.between(before.astype(float), weights).left * typical <= MOST_LEFT:
+                room = LogitCache.room(scorer.instances, len(weights))
                 self._followed = _Followed(room, radius, typical, weights.astype(float))
                 return self._anew(scorer)
         return None
@@ -243,10 +243,10 @@ class Selection:
         return np.asarray(1.001 * spread, weights.dtype)
 
 
-class Contest:
+class Finalists:
     """Bags scored exactly, and the best pairs among them."""
 
-    def __init__(self, pool: Pool, criterion: str, count: int) -> None:
+    def __init__(self, pool: ScoredPool, criterion: str, count: int) -> None:
         self._pool, self._criterion, self._count = pool, criteria.get(criterion), count
         self._bags, self._entered = np.empty(0, np.int64), np.zeros(pool.shape[0], bool)
         self._scores: list[Array] = []
@@ -277,13 +277,13 @@ class Contest:
         return self._winners
 
 
-def final(pool: Pool, bags: Array, scores: Array, count: int) -> list[Choice]:
+def final(pool: ScoredPool, bags: Array, scores: Array, count: int) -> list[Choice]:
     """The best pairs of these bags, given their scores: how a cluster puts the best of its shards together."""
     chosen = granularity.pair(pool.select(bags), scores, count)
     return [choice._replace(bag=int(bags[choice.bag])) for choice in chosen]
 
 
-def scan(pool: Pool, criterion: str, count: int) -> list[Choice]:
+def scan(pool: ScoredPool, criterion: str, count: int) -> list[Choice]:
     """The best pairs by scoring everything, a part at a time; nothing but the best of each part is kept."""
     score = criteria.get(criterion)
     bags, step = pool.shape[0], max(1, PAIRS_AT_A_TIME // pool.shape[1])

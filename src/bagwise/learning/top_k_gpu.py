@@ -3,7 +3,7 @@
 The card multiplies in another order than the CPU. Its logits are off by up to (d + `OF_PRODUCTS`) u ||w|| ||x|| (d
 features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order, and those of the CPU
 by what `model.motion` says of sums in their order. A product made of three TF32 products lacks at most 3/2^20 of
-itself, even where these cut digits off instead of rounding. What follows from that is bounded as in `selection`: P1
+itself, even where these cut digits off instead of rounding. What follows from that is bounded as in `top_k`: P1
 within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over instances of k_i x_i' with
 ||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, so its length is within
 
@@ -22,18 +22,18 @@ from bagwise.kernels import Array, Instances
 from bagwise.kernels.cpu.logit_cache import radii
 from bagwise.kernels.gpu import Resident, bag_probabilities, gradient_lengths
 from bagwise.learning import criteria
-from bagwise.learning.top_k import MOST_OFF, Selection
-from bagwise.model.scored_pool import Part, Pool, Scorer
+from bagwise.learning.top_k import MOST_OFF, TopK
+from bagwise.model.scored_pool import ScoredPart, ScoredPool, Scorer
 from bagwise.model.weight_change import fresh_slack, longest, unit_of
 
 OF_PRODUCTS = 64
 LEAST = 1e-30
 
 
-class OnDevice(Part):
+class GpuScoredPool(ScoredPart):
     """A pool whose numbers are tensors on a device, and no lower than the exact ones can be."""
 
-    def __init__(self, whole: Pool, resident: Resident, values: dict[str, torch.Tensor]) -> None:
+    def __init__(self, whole: ScoredPool, resident: Resident, values: dict[str, torch.Tensor]) -> None:
         super().__init__(whole, slice(0, whole.shape[0]))
         self._device, self._dtype = resident.device, resident.x.dtype
         self.__dict__.update(values)
@@ -43,8 +43,8 @@ class OnDevice(Part):
         return torch.as_tensor(values, dtype=None if values.dtype == bool else self._dtype, device=self._device)
 
 
-class DeviceSelection(Selection):
-    """Selects as `Selection` does, with ceilings from a device."""
+class GpuTopK(TopK):
+    """Selects as `TopK` does, with ceilings from a device."""
 
     def __init__(self, device: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class DeviceSelection(Selection):
         self._of: Instances | None = None
         self._followed_touches: Sequence[int] | None = None
 
-    def _ceilings(self, pool: Pool, criterion: str) -> torch.Tensor:
+    def _upper_bounds(self, pool: ScoredPool, criterion: str) -> torch.Tensor:
         scorer = pool.scorer
         if self._of is not scorer.instances:
             self._of, self._resident = scorer.instances, Resident.of(scorer.instances, self._device)
@@ -70,18 +70,18 @@ class DeviceSelection(Selection):
             self._sizes = torch.diff(self._resident.offsets).double()
         off = self._off_on_device(scorer)
         at_best = self._at_best(scorer, criteria.rises_with(criterion), self._share(scorer, off))
-        scores: Any = criteria.get(criterion)(OnDevice(pool, self._resident, at_best))
+        scores: Any = criteria.get(criterion)(GpuScoredPool(pool, self._resident, at_best))
         best: torch.Tensor = scores.masked_fill_(self._taken(pool), -torch.inf).amax(1).double()
         best *= 1 + 64 * unit_of(scorer.instances.x.dtype)
         return best.masked_fill_(off > MOST_OFF, torch.inf)
 
-    def _highest(self, ceilings: torch.Tensor, count: int) -> Array:
-        return np.asarray(ceilings.topk(min(count, len(ceilings))).indices.cpu().numpy())
+    def _highest(self, upper_bounds: torch.Tensor, count: int) -> Array:
+        return np.asarray(upper_bounds.topk(min(count, len(upper_bounds))).indices.cpu().numpy())
 
-    def _reaching(self, ceilings: torch.Tensor, score: float) -> Array:
-        return np.asarray((ceilings >= score).nonzero().flatten().cpu().numpy())
+    def _reaching(self, upper_bounds: torch.Tensor, score: float) -> Array:
+        return np.asarray((upper_bounds >= score).nonzero().flatten().cpu().numpy())
 
-    def _taken(self, pool: Pool) -> torch.Tensor:
+    def _taken(self, pool: ScoredPool) -> torch.Tensor:
         """Which pairs may not be asked, on the device: copied whole once, and then what was changed of it."""
         touched = pool.touched
         if touched is None:

@@ -2,7 +2,7 @@
 
 from bagwise.model.classifier import MIMLClassifier
 from bagwise.model.cross_validation import out_of_fold
-from bagwise.model.scored_pool import Pool, Scorer
+from bagwise.model.scored_pool import ScoredPool, Scorer
 from bagwise.model.tuning import Trial, choose_settings
 
-__all__ = ["MIMLClassifier", "Pool", "Scorer", "Trial", "choose_settings", "out_of_fold"]
+__all__ = ["MIMLClassifier", "ScoredPool", "Scorer", "Trial", "choose_settings", "out_of_fold"]

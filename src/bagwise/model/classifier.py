@@ -19,7 +19,7 @@ from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.model import persistence, solvers
 from bagwise.model.features import STANDARDISE, Spread, fit_transformer, instances_of
 from bagwise.model.objective import Counts, Objective
-from bagwise.model.scored_pool import Pool, Scorer
+from bagwise.model.scored_pool import ScoredPool, Scorer
 from bagwise.model.solvers import Settings, State
 
 DEFAULT_PRIOR = 1.0
@@ -217,20 +217,20 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError("Scoring needs every label: some are unknown.")
         return bag_accuracy(labels.value, self.predict(bags))
 
-    def pool(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any = None) -> Pool:
+    def pool(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any = None) -> ScoredPool:
         """What a criterion sees of these bags."""
         bags = Bags.of(bags)
         scorer = self._scorer(bags)
         known = Labels.unknown(len(bags), self.n_classes_) if labels is None else Labels.of(labels, len(bags))
         return self.pool_of(scorer, known, keys=bags.keys, seed=self.random_state or 0)
 
-    def pool_of(self, scorer: Scorer, labels: Labels, **rest: Any) -> Pool:
+    def pool_of(self, scorer: Scorer, labels: Labels, **rest: Any) -> ScoredPool:
         """A pool over an existing scorer, with this model's prior."""
-        pool = Pool(labels=labels, scorer=scorer, **rest)
+        pool = ScoredPool(labels=labels, scorer=scorer, **rest)
         if self.penalty is None:
             pool.prior = DEFAULT_PRIOR if self.prior is None else self.prior
         else:
-            pool.prior = self.penalty * max(pool.totals.n_known, 1)
+            pool.prior = self.penalty * max(pool.label_counts.n_known, 1)
         return pool
 
     def instances(self, bags: Bags) -> Instances:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
-from bagwise.kernels import Array, Instances, keyed_uniform
+from bagwise.kernels import Array, Instances, hashed_uniform
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.model.classifier import MIMLClassifier
 from bagwise.model.scored_pool import Scorer
@@ -23,7 +23,7 @@ ITERATIONS, TOLERANCE = 200, 1e-4
 
 def fold_of(bags: Bags, folds: int = FOLDS) -> Array:
     """The fold of every bag, by its id."""
-    return np.asarray(np.floor(folds * keyed_uniform(FOLD_KEY, bags.keys, np.zeros(1))), np.int64)
+    return np.asarray(np.floor(folds * hashed_uniform(FOLD_KEY, bags.keys, np.zeros(1))), np.int64)
 
 
 def out_of_fold(

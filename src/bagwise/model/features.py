@@ -109,7 +109,7 @@ def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
     x = bags.instances
     if fitted is not None and not isinstance(fitted, StandardScaler):
         x = _dense(fitted.transform(x), x.dtype)
-        _refuse_unusable(x, bags)
+        _validate_usable(x, bags)
         fitted = None
     width, dtype = x.shape[1], np.float32 if x.dtype == np.float16 else x.dtype
     shift = np.zeros(width) if fitted is None or not fitted.with_mean else fitted.mean_
@@ -121,7 +121,7 @@ def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
     return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept)
 
 
-def _refuse_unusable(x: Array, bags: Bags) -> None:
+def _validate_usable(x: Array, bags: Bags) -> None:
     if x.ndim != 2 or len(x) != len(bags.instances):
         raise BagwiseError(f"The transformer made {x.shape} of {len(bags.instances)} instances: it must keep them all.")
     if not np.isfinite(x).all():

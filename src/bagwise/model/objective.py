@@ -113,10 +113,10 @@ class Objective:
         if labels.flip is not None and labels.flip.any():
             raise BagwiseError("The joint objective takes labels as certain: use objective='marginal' with flip rates.")
         positives = labels.value.sum(axis=1)
-        self._refuse_unexplainable(np.diff(instances.offsets), positives, labels)
+        self._validate_explainable(np.diff(instances.offsets), positives, labels)
         return np.asarray(positives <= MOST_POSITIVES_TOGETHER)
 
-    def _refuse_unexplainable(self, sizes: Array, positives: Array, labels: Labels) -> None:
+    def _validate_explainable(self, sizes: Array, positives: Array, labels: Labels) -> None:
         bags = self.counts.labelled if self.counts.named is None else self.counts.named
         crowded = np.flatnonzero(positives > sizes)
         if len(crowded):

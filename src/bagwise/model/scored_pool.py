@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bagwise.data.label_store import Totals
+from bagwise.data.label_store import LabelCounts
 from bagwise.data.labels import Labels
 from bagwise.kernels import (
     Array,
@@ -60,11 +60,11 @@ class Scorer:
         return explicit.reshape(self.n_classes, -1)
 
 
-class Pool:
+class ScoredPool:
     """Probabilities, known labels and gradient norms of all bags under one model.
 
     `askable` excludes what is known and what was withdrawn (answered *unsure*), `touched` are the bags of which it was
-    changed since it was made, where somebody keeps count; `totals` are about all bags there are,
+    changed since it was made, where somebody keeps count; `label_counts` are about all bags there are,
     of which these may be a part. `prior` is the precision of the weights' prior. A pool made from probabilities alone
     serves criteria that need nothing else.
     """
@@ -77,7 +77,7 @@ class Pool:
         withdrawn: Array | None = None,
         askable: Array | None = None,
         touched: Sequence[int] | None = None,
-        totals: Totals | None = None,
+        label_counts: LabelCounts | None = None,
         keys: Array | None = None,
         seed: int = 0,
         prior: float = 1.0,
@@ -97,8 +97,8 @@ class Pool:
         self.touched = touched
         if askable is not None:
             self.askable = askable
-        if totals is not None:
-            self.totals = totals
+        if label_counts is not None:
+            self.label_counts = label_counts
         self.keys = np.arange(self.shape[0], dtype=np.uint64) if keys is None else keys
         self.seed = seed
         self.prior = prior
@@ -149,42 +149,42 @@ class Pool:
         return self.labels.known
 
     @cached_property
-    def totals(self) -> Totals:
+    def label_counts(self) -> LabelCounts:
         """What is known of all bags together."""
-        return Totals.of(self.labels, self.withdrawn)
+        return LabelCounts.of(self.labels, self.withdrawn)
 
     @cached_property
     def askable(self) -> Array:
         """Which pairs may be asked."""
         return np.asarray(~(self.labels.known | self.withdrawn))
 
-    def imagined(self, **values: Array) -> "Pool":
+    def imagined(self, **values: Array) -> "ScoredPool":
         """The same pool with other numbers for some of its properties."""
         other = copy(self)
         other.__dict__.update(values)
         return other
 
-    def select(self, bags: Array) -> "Part":
+    def select(self, bags: Array) -> "ScoredPart":
         """Some of the bags."""
-        return Part(self, bags)
+        return ScoredPart(self, bags)
 
-    def between(self, first: int, last: int) -> "Part":
+    def between(self, first: int, last: int) -> "ScoredPart":
         """Consecutive bags, without a copy of their instances."""
-        return Part(self, slice(first, last))
+        return ScoredPart(self, slice(first, last))
 
 
-class Part(Pool):
+class ScoredPart(ScoredPool):
     """Some bags of a pool, scored as in the whole."""
 
-    def __init__(self, whole: Pool, bags: Array | slice) -> None:
+    def __init__(self, whole: ScoredPool, bags: Array | slice) -> None:
         self._whole, self._bags = whole, bags
         self.keys, self.seed, self.prior = whole.keys[bags], whole.seed, whole.prior
         self.shape = (len(self.keys), whole.shape[1])
 
     @property
-    def totals(self) -> Totals:
+    def label_counts(self) -> LabelCounts:
         """What is known of all bags together."""
-        return self._whole.totals
+        return self._whole.label_counts
 
     @cached_property
     def scorer(self) -> Scorer:

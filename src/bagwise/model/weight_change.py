@@ -32,7 +32,7 @@ RANK = RANKS[-1]
 
 
 @dataclass(frozen=True)
-class Motion:
+class WeightChange:
     """From weights (classes, features) that kept logits stand for to others, as they multiply raw rows.
 
     `reached` are the weights that the moved logits stand for, in double precision: what is left out now is part of the
@@ -46,7 +46,7 @@ class Motion:
     rounding: float
 
     @classmethod
-    def between(cls, before: Array, after: Array, enough: float = 0.0) -> "Motion":
+    def between(cls, before: Array, after: Array, enough: float = 0.0) -> "WeightChange":
         """The best description with up to `RANK` directions, in the precision of `after`; `enough` may be left."""
         classes = _directions(after - before)
         keep = float(after.dtype.type(1 + _shrinkage(after - before, before, classes)))

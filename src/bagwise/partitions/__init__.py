@@ -8,8 +8,8 @@
 The rows of a bag lie together, in one part. A part counts when `parts.json` names it; from then on it never changes.
 """
 
-from bagwise.partitions.bags import PartedBags
-from bagwise.partitions.files import KINDS, Part, write_part
-from bagwise.partitions.folder import Parts
+from bagwise.partitions.bags import PartitionedBags
+from bagwise.partitions.files import KINDS, Partition, write_partition
+from bagwise.partitions.folder import Partitions
 
-__all__ = ["KINDS", "Part", "PartedBags", "Parts", "write_part"]
+__all__ = ["KINDS", "Partition", "PartitionedBags", "Partitions", "write_partition"]

@@ -14,20 +14,20 @@ from bagwise.kernels import Array
 from bagwise.partitions import files
 
 if TYPE_CHECKING:
-    from bagwise.partitions.folder import Parts
+    from bagwise.partitions.folder import Partitions
 
 BLOCKS_KEPT = 64
 VALUES_PER_PORTION = 1 << 22
 
 
-class PartedBags(Bags):
+class PartitionedBags(Bags):
     """Bags over the parts of a folder.
 
     One bag, a selection or a pass through all of it in chunks reads blocks of rows, of which the last few are kept.
     `instances` is everything in memory, for whoever needs that; a single `.npy` part is mapped instead.
     """
 
-    def __init__(self, parts: "Parts", offsets: Array, ids: Array) -> None:
+    def __init__(self, parts: "Partitions", offsets: Array, ids: Array) -> None:
         self.parts, self.offsets, self.ids = parts, offsets, ids
         self._all: Array | None = None
         self._kept: OrderedDict[tuple[int, int], Array] = OrderedDict()
@@ -105,5 +105,5 @@ class PartedBags(Bags):
     def _read(self, number: int, first: int, last: int) -> Array:
         folder, part, dtype = self.parts.folder, self.parts.parts[number], self.parts.dtype
         if part.is_mapped:
-            return files.map_part(folder, part, self.n_features, dtype)
+            return files.map_partition(folder, part, self.n_features, dtype)
         return files.read_rows(folder, part, first, last, self.n_features, dtype)

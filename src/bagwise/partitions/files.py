@@ -29,7 +29,7 @@ RESTORE = "restore it from a backup, or import again."
 
 
 @dataclass(frozen=True)
-class Part:
+class Partition:
     """What `parts.json` says of a part; `checksum` is the CRC-32 of its file, or of its two files end to end."""
 
     file: str
@@ -53,11 +53,11 @@ def block_rows(features: int) -> int:
     return max(1, VALUES_PER_BLOCK // features)
 
 
-def write_part(folder: Path, number: int, bags: Bags, kind: str = "parquet") -> Part:
+def write_partition(folder: Path, number: int, bags: Bags, kind: str = "parquet") -> Partition:
     """Write these bags as one part of a folder; its files are there when they are complete and on the disk."""
     if kind not in KINDS:
         raise BagwiseError(f"There is no kind of part {kind!r}: choose one of {', '.join(KINDS)}.")
-    part = Part(f"part-{number:05}.{kind}", len(bags), bags.n_instances, 0)
+    part = Partition(f"part-{number:05}.{kind}", len(bags), bags.n_instances, 0)
     ids, sizes = [str(name) for name in bags.ids], bags.sizes
     paths = [folder / name for name in part.files]
     if part.is_mapped:
@@ -66,7 +66,7 @@ def write_part(folder: Path, number: int, bags: Bags, kind: str = "parquet") -> 
         write_whole(paths[1], lambda file: table.write_parquet(file))
     else:
         write_whole(paths[0], lambda file: _write_rows(file, ids, sizes, bags.instances))
-    return Part(part.file, part.bags, part.instances, checksum_of(paths))
+    return Partition(part.file, part.bags, part.instances, checksum_of(paths))
 
 
 def _write_rows(file: Any, ids: list[str], sizes: Array, instances: Array) -> None:
@@ -103,23 +103,23 @@ def checksum_of(paths: list[Path]) -> int:
     return found
 
 
-def refuse_changed(folder: Path, part: Part) -> None:
+def validate_unchanged(folder: Path, part: Partition) -> None:
     """Its bytes must be those that were written."""
     if checksum_of([folder / name for name in part.files]) != part.checksum:
         raise FileError(folder / part.file, f"is not what was written, its checksum differs: {RESTORE}")
 
 
-def read_part(folder: Path, part: Part, features: int, dtype: np.dtype) -> Bags:
+def read_partition(folder: Path, part: Partition, features: int, dtype: np.dtype) -> Bags:
     """All of it: an array is mapped, Parquet is read and its checksum verified."""
     if part.is_mapped:
         path = folder / part.files[1]
         with whole_or_refused(path):
             table = pl.read_parquet(path)
         ids, sizes = table["id"], table["size"].to_numpy()
-        instances = map_part(folder, part, features, dtype)
+        instances = map_partition(folder, part, features, dtype)
     else:
         path = folder / part.file
-        refuse_changed(folder, part)
+        validate_unchanged(folder, part)
         with whole_or_refused(path):
             frame = pl.read_parquet(path, glob=False)
             runs = frame["bag"].rle().struct.unnest()
@@ -131,7 +131,7 @@ def read_part(folder: Path, part: Part, features: int, dtype: np.dtype) -> Bags:
     return Bags.trusted(instances, offsets, np.array(ids.to_list(), dtype=str))
 
 
-def read_rows(folder: Path, part: Part, first: int, last: int, features: int, dtype: np.dtype) -> Array:
+def read_rows(folder: Path, part: Partition, first: int, last: int, features: int, dtype: np.dtype) -> Array:
     """Some rows of a Parquet part, without the rest of it."""
     path = folder / part.file
     with whole_or_refused(path):
@@ -139,7 +139,7 @@ def read_rows(folder: Path, part: Part, first: int, last: int, features: int, dt
         return _fitting(path, found["instance"].to_numpy(), last - first, features, dtype)
 
 
-def map_part(folder: Path, part: Part, features: int, dtype: np.dtype) -> Array:
+def map_partition(folder: Path, part: Partition, features: int, dtype: np.dtype) -> Array:
     """The rows of an `.npy` part, not read yet."""
     path = folder / part.file
     with whole_or_refused(path):

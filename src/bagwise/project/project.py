@@ -17,11 +17,11 @@ from bagwise.data.bags import Bags
 from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learning.learner import ActiveLearner, Memory
 from bagwise.model import MIMLClassifier, Trial, choose_settings
-from bagwise.project.access.names import refuse_bad_name
+from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import Doubt, People, doubts, examine, labels_of
-from bagwise.project.answers.answers import Said, SaidOfBag, Saying, or_refused
-from bagwise.project.answers.corrections import Changing, Replaced, replaced
+from bagwise.project.answers.answers import Answers, Said, SaidOfBag, or_refused
+from bagwise.project.answers.corrections import Corrections, Replaced, replaced
 from bagwise.project.answers.current_labels import known_of
 from bagwise.project.answers.events import ANSWER_OF, Event, Pair, Votes
 from bagwise.project.imports import media as kept
@@ -31,29 +31,31 @@ from bagwise.project.imports.removal import set_removed
 from bagwise.project.instances import partitions
 from bagwise.project.instances.partitioning import partition
 from bagwise.project.instances.worker_pool import Each, in_processes
-from bagwise.project.queue.leases import Asked, Asker, Handing
+from bagwise.project.queue.leases import Asked, Asker, Leases
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
-from bagwise.project.state import Record, Teacher
+from bagwise.project.state import MakeTrainer, ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.backup import back_up
 from bagwise.project.storage.creation import DATABASE, database_of, fill, upgraded
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.queries import Contents
-from bagwise.project.training.cluster_pool import refuse_unparted
-from bagwise.project.training.trainer import Teaching
-from bagwise.project.training.trainer_process import Apart
+from bagwise.project.training.cluster_pool import require_partitions
+from bagwise.project.training.trainer import Trainer
+from bagwise.project.training.trainer_process import TrainerProcess
 
 
 class Project:
     """An open project; close it or use it in a `with` statement."""
 
-    def __init__(self, folder: Path, settings: Settings, database: Database, teacher: Teacher = Teaching) -> None:
+    def __init__(
+        self, folder: Path, settings: Settings, database: Database, make_trainer: MakeTrainer = Trainer
+    ) -> None:
         self.folder, self.database = folder, database
-        self._record = Record(folder, settings, database, teacher)
-        self._handing = Handing(self._record)
-        self._saying = Saying(self._record)
-        self._changing = Changing(self._record, self._saying, self._handing)
+        self._state = ProjectState(folder, settings, database, make_trainer)
+        self._leases = Leases(self._state)
+        self._answers_ = Answers(self._state)
+        self._corrections = Corrections(self._state, self._answers_, self._leases)
 
     # Making and opening
 
@@ -115,10 +117,13 @@ class Project:
         try:
             upgraded(place, database)
             project = cls(
-                place, settings, database, Apart.of(place, cluster) if apart else partial(Teaching, cluster=cluster)
+                place,
+                settings,
+                database,
+                TrainerProcess.of(place, cluster) if apart else partial(Trainer, cluster=cluster),
             )
             if cluster:
-                refuse_unparted(project.bags)
+                require_partitions(project.bags)
             return project
         except BaseException:
             database.close()
@@ -126,7 +131,7 @@ class Project:
 
     def close(self) -> None:
         """Keep what was learned for a fast start, and let go of the database."""
-        self._record.teaching.close()
+        self._state.trainer.close()
         self.database.close()
 
     def __enter__(self) -> "Project":
@@ -140,17 +145,17 @@ class Project:
     @property
     def settings(self) -> Settings:
         """As they were when the project was opened, and where the instances lie now."""
-        return self._record.settings
+        return self._state.settings
 
     @property
     def contents(self) -> Contents:
         """What it is made of, besides what people said."""
-        return self._record.contents
+        return self._state.contents
 
     @property
     def bags(self) -> Bags:
         """The instances, memory-mapped, or read from their parts when they are wanted."""
-        return self._record.bags
+        return self._state.bags
 
     @property
     def classes(self) -> list[str]:
@@ -160,12 +165,12 @@ class Project:
     @property
     def votes(self) -> Votes:
         """What was said."""
-        return self._record.votes
+        return self._state.votes
 
     @property
     def events(self) -> list[Event]:
         """Everything ever said, in order."""
-        return self._record.events
+        return self._state.events
 
     @property
     def learner(self) -> ActiveLearner:
@@ -175,28 +180,28 @@ class Project:
     def memory(self) -> Memory:
         """All that the model has become, and the rates of wrong answers it goes by."""
         self.catch_up()
-        return self._record.teaching.memory()
+        return self._state.trainer.memory()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
         """Make the learner now, showing how far the replay is."""
         self.catch_up()
-        return self._record.teaching.learner(progress)
+        return self._state.trainer.learner(progress)
 
-    def study(self, count: int) -> Ranking:
+    def rank(self, count: int) -> Ranking:
         """Learn for a while of what was said, and say what is to be asked next, `count` of it."""
         self.catch_up()
-        return self._record.teaching.study(count)
+        return self._state.trainer.rank(count)
 
     def model(self) -> MIMLClassifier:
         """What the learner has learned from everything said so far."""
         self.catch_up()
-        return self._record.teaching.model()
+        return self._state.trainer.model()
 
     def labels(self) -> LabelTable:
         """What is known of the bags that were not removed: imported, or decided by answers."""
-        with self._record.lock:
+        with self._state.lock:
             self.catch_up()
-            known, unsure = self._record.counted.known()
+            known, unsure = self._state.counted.known()
             values = np.where(known == queries.UNKNOWN, np.nan, known)
             kept_bags = self.contents.kept_bags
             ids = self.contents.ids[kept_bags].tolist()
@@ -221,12 +226,12 @@ class Project:
         if not bags:
             return []
         chosen = self.bags.select(bags)
-        believed = self._record.teaching.newest().predict_instance_proba(chosen)[:, label_class]
+        believed = self._state.trainer.newest().predict_instance_proba(chosen)[:, label_class]
         return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
 
     def beliefs(self, bag: int) -> np.ndarray:
         """P(class in bag) of every class, by the newest model that is ready."""
-        return np.asarray(self._record.teaching.newest().predict_proba(self.bags.select([bag]))[0], float)
+        return np.asarray(self._state.trainer.newest().predict_proba(self.bags.select([bag]))[0], float)
 
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair of the bags that were not removed."""
@@ -238,7 +243,7 @@ class Project:
         With a list for the `trials`, its settings are chosen by held-out labels, and what was tried is put there.
         """
         learning = self.settings.learning
-        told = self._record.told()
+        told = self._state.told()
         people = replay.people_of(told.contents, told.votes, self.bags, learning)
         known = labels_of(told.contents, told.votes, people)
         if known.n_known == 0:
@@ -261,11 +266,11 @@ class Project:
         if self.settings.learning.noise != ESTIMATE:
             return People.before(self.settings.learning.noise)
         self.catch_up()
-        return self._record.teaching.people()
+        return self._state.trainer.people()
 
     def doubts(self) -> list[Doubt]:
         """Every answer with the probability that it is wrong, the most doubtful first."""
-        told, model = self._record.told(), replay.model_of(self.settings.learning)
+        told, model = self._state.told(), replay.model_of(self.settings.learning)
         return doubts(examine(told.contents, told.votes, self.bags, model), told.contents, told.votes)
 
     # Asking and answering
@@ -275,20 +280,20 @@ class Project:
 
         Asking again without answering gives the same questions again. An empty list: nothing is left for this person.
         """
-        return self._handing.ask(annotator, count)
+        return self._leases.ask(annotator, count)
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
-        """What to wait for, one after the other, and how long, before `hand_out`: the model may soon know more."""
-        return self._handing.waits(count, tried)
+        """What to wait for, and how long, before `lease_questions`: the model may soon know more."""
+        return self._leases.waits(count, tried)
 
     def make_ready(self) -> None:
         """Wait until there is something to hand out."""
         for published, seconds in self.waits(1, tried=1):
             wait_for(published, seconds)
 
-    def hand_out(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
+    def lease_questions(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
         """`ask` for several people at once, without waiting; None for whoever has to wait for more questions."""
-        return self._handing.hand_out(asking)
+        return self._leases.lease_questions(asking)
 
     def answer(
         self,
@@ -303,11 +308,11 @@ class Project:
 
         The same answer sent again is the same event. `pair` saves an answer whose question is long forgotten.
         """
-        return or_refused(*self._saying.answer([Said(key, annotator, answer, seconds, shown, pair)]))
+        return or_refused(*self._answers_.answer([Said(key, annotator, answer, seconds, shown, pair)]))
 
     def answers(self, said: Sequence[Said]) -> list[Event | BagwiseError]:
         """`answer` for several people at once: what was saved for each, or why it was refused."""
-        return self._saying.answer(said)
+        return self._answers_.answer(said)
 
     def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
         """Give one answer about several pairs that were not asked, all or none; with the same key, only once.
@@ -315,34 +320,34 @@ class Project:
         None of the pairs may be imported as known or answered by this person before. What the model believes of each
         is kept with it, as for a question; none is an audit, since a person chose them.
         """
-        return self._saying.say(annotator, answer, pairs, key)
+        return self._answers_.say(annotator, answer, pairs, key)
 
     def answer_bag(self, said: SaidOfBag) -> list[Event]:
         """Save what was said about several classes of one bag, all of it or nothing; with the same key, only once."""
-        return self._saying.answer_bag(said)
+        return self._answers_.answer_bag(said)
 
     def undo(self, annotator: str, key: str | None = None) -> Event:
         """Take back the last that this person said and that stands; what was there before it stands again.
 
         With the same key, only once.
         """
-        return self._changing.undo(annotator, key, together=False)[-1]
+        return self._corrections.undo(annotator, key, together=False)[-1]
 
     def undo_together(self, annotator: str, key: str | None = None) -> list[Event]:
         """The same; where the last is part of what was said about a whole bag, all of that which stands."""
-        return self._changing.undo(annotator, key, together=True)
+        return self._corrections.undo(annotator, key, together=True)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
         """Replace the answer with this number; both are kept. Another person's needs the role for it."""
-        return self._changing.correct(number, annotator, answer, key)
+        return self._corrections.correct(number, annotator, answer, key)
 
     def correct_imported(self, pair: Pair, annotator: str, answer: str, key: str | None = None) -> Event:
         """Replace an imported label, or its last correction; all are kept. It needs the role for it."""
-        return self._changing.correct_imported(pair, annotator, answer, key)
+        return self._corrections.correct_imported(pair, annotator, answer, key)
 
     def replaced(self, event: Event) -> Replaced | None:
         """What stood before a correction or an undo; None for an answer."""
-        return replaced(self._record, event)
+        return replaced(self._state, event)
 
     def counts_as(self, pair: Pair) -> str | None:
         """What counts for a pair now: present, absent, unsure, or None where it is open."""
@@ -351,20 +356,20 @@ class Project:
 
     def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
         """Decide a pair alone; only an adjudicator may."""
-        return self._changing.adjudicate(pair, annotator, answer)
+        return self._corrections.adjudicate(pair, annotator, answer)
 
     def set_role(self, annotator: str, role: str) -> None:
         """Make somebody an `annotator` or an `adjudicator`."""
-        refuse_bad_name(annotator)
+        validate_name(annotator)
         if role not in ("annotator", "adjudicator"):
             raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
-        with self._record.lock, self.database.writing() as connection:
+        with self._state.lock, self.database.writing() as connection:
             queries.ensure_annotator(connection, annotator, role)
         self.catch_up()
 
     def catch_up(self) -> None:
         """Count what was said since, also in other processes; it is learned when a question or the model is wanted."""
-        self._record.catch_up()
+        self._state.catch_up()
 
     # Importing and keeping
 
@@ -381,21 +386,21 @@ class Project:
 
         With `keep`, that writes the instances.
         """
-        with self._record.lock:
+        with self._state.lock:
             import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media, keep)
             self.catch_up()
 
     def remove(self, bags: Sequence[str], annotator: str) -> None:
         """Take bags out of everything but the record of the answers: they are not asked about, learned or exported."""
-        set_removed(self._record, bags, annotator, True)
+        set_removed(self._state, bags, annotator, True)
 
     def bring_back(self, bags: Sequence[str], annotator: str) -> None:
         """Undo `remove`: what was said about the bags counts again."""
-        set_removed(self._record, bags, annotator, False)
+        set_removed(self._state, bags, annotator, False)
 
     def rename_file(self, bag: str, file: str | Path) -> None:
         """Show this file for a bag, as after the bag's own was renamed; the bag keeps its name and its answers."""
-        with self._record.lock, alone(self.folder):
+        with self._state.lock, alone(self.folder):
             self.catch_up()
             ids = self.contents.ids.tolist()
             if bag not in ids:
@@ -406,9 +411,9 @@ class Project:
         self, count: int, to: str | Path | None = None, each: Each = in_processes, progress: Progress = quiet
     ) -> Path:
         """Put the instances into so many parts, in the folder `to` or in this one, where they are from then on."""
-        with self._record.lock:
+        with self._state.lock:
             partition(self.folder, self.database, count, to, each, progress)
-            self._record.load_anew()
+            self._state.reload()
             return partitions.place_of(self.folder, self.settings.data)
 
     def backup(self, target: str | Path) -> Path:

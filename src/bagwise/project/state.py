@@ -19,18 +19,20 @@ from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Settings
 from bagwise.project.storage import queries
 from bagwise.project.storage.database import Database, DatabaseError
-from bagwise.project.training.trainer import Teaching
+from bagwise.project.training.trainer import Trainer
 
-Teacher = Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], Teaching]
+MakeTrainer = Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], Trainer]
 
 
-class Record:
+class ProjectState:
     """Whoever reads several things of it that must fit together holds the `lock`."""
 
-    def __init__(self, folder: Path, settings: Settings, database: Database, teacher: Teacher = Teaching) -> None:
+    def __init__(
+        self, folder: Path, settings: Settings, database: Database, make_trainer: MakeTrainer = Trainer
+    ) -> None:
         self.folder, self.settings, self.database = folder, settings, database
         self.lock = threading.RLock()
-        self._teacher = teacher
+        self._make_trainer = make_trainer
         self._load()
 
     def _load(self) -> None:
@@ -48,7 +50,7 @@ class Record:
         self.contents, self.events, self.counted = contents, events, counted
         self.bags = bags
         snapshots = replay.Snapshots(self.folder, contents, self.settings)
-        self.teaching = self._teacher(counted, self.bags, events, snapshots)
+        self.trainer = self._make_trainer(counted, self.bags, events, snapshots)
 
     @property
     def votes(self) -> Votes:
@@ -59,7 +61,7 @@ class Record:
         """How many more people a pair is to be asked of, this one among them."""
         return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
 
-    def refuse_unknown(self, pair: Pair) -> None:
+    def validate_pair(self, pair: Pair) -> None:
         """A pair is a bag and a class that are there."""
         bags, classes = self.contents.given.shape
         if not (0 <= pair[0] < bags and 0 <= pair[1] < classes):
@@ -86,7 +88,7 @@ class Record:
             with self.database.reading() as connection:
                 current = self.catch_up_in(connection)
             if not current:
-                self.load_anew()
+                self.reload()
 
     def catch_up_in(self, connection: Connection) -> bool:
         """The same in a transaction; False where the contents changed and all has to be loaded anew after it."""
@@ -100,9 +102,9 @@ class Record:
             self.count(queries.events_after(connection, len(self.events)))
         return True
 
-    def load_anew(self) -> None:
+    def reload(self) -> None:
         """After an import, or whatever else changed the contents."""
-        before = self.teaching
+        before = self.trainer
         self._load()
         before.close()
 

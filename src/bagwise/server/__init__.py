@@ -1,7 +1,7 @@
 """The labelling page: a thin server over one project."""
 
 from bagwise.server.app import application
-from bagwise.server.run import configuration, refuse_strangers, refuse_taken_port, serve
+from bagwise.server.run import configuration, serve, validate_host, validate_port
 from bagwise.server.security import Site
 
-__all__ = ["Site", "application", "configuration", "refuse_strangers", "refuse_taken_port", "serve"]
+__all__ = ["Site", "application", "configuration", "serve", "validate_host", "validate_port"]

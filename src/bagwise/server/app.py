@@ -13,10 +13,10 @@ from bagwise.core.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, DatabaseError, NotAllowed, NotSignedIn, Project, TrainerStopped
 from bagwise.project.reports.progress import ProgressOf
 from bagwise.server.api import downloads, media, people, progress, quality, questions, review, status
-from bagwise.server.batcher import Desk
+from bagwise.server.batcher import Batcher
 from bagwise.server.dependencies import REFUSED, Replaced, cookie_of
-from bagwise.server.rate_limit import SECONDS, Patience, TooManyTries
-from bagwise.server.security import Guard, Site
+from bagwise.server.rate_limit import SECONDS, RateLimit, TooManyAttempts
+from bagwise.server.security import SecurityMiddleware, Site
 
 STATIC = Path(__file__).parent / "static"
 MODULES = (questions, status, progress, quality, review, downloads, people, media)
@@ -25,7 +25,7 @@ CODES = {
     NotAllowed: 403,
     NotSignedIn: 401,
     Replaced: 412,
-    TooManyTries: 429,
+    TooManyAttempts: 429,
     DatabaseError: 503,
     TrainerStopped: 503,
 }
@@ -37,7 +37,7 @@ RETRY_AFTER = {429: round(SECONDS), 503: 2}
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     app.state.progress.close()
-    app.state.desk.close()
+    app.state.batcher.close()
 
 
 def application(project: Project, annotator: str, site: Site | None = None) -> FastAPI:
@@ -52,9 +52,9 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
         lifespan=_lifespan,
     )
     app.state.project, app.state.annotator = project, annotator
-    app.state.progress, app.state.desk = ProgressOf(project), Desk(project)
-    app.state.site, app.state.patience = site, Patience()
-    app.add_middleware(Guard, site=site)
+    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project)
+    app.state.site, app.state.rate_limit = site, RateLimit()
+    app.add_middleware(SecurityMiddleware, site=site)
     for module in MODULES:
         app.include_router(module.router)
 
@@ -70,7 +70,7 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
         return response
 
     @app.exception_handler(RequestValidationError)
-    def refuse_fields(_: object, error: RequestValidationError) -> JSONResponse:
+    def validate_fields(_: object, error: RequestValidationError) -> JSONResponse:
         # Without `input`, which FastAPI would send back: NaN, infinity and lone surrogates cannot be written as JSON.
         found = [{key: one[key] for key in ("loc", "msg", "type")} for one in error.errors()]
         return JSONResponse({"detail": found}, 422)

@@ -54,26 +54,26 @@ class Together(Generic[Wish, Served]):
         self._thread.shutdown()
 
 
-class Desk:
+class Batcher:
     """Where the people of one project are served."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self.who = Together[Shown, str | None]("who", Invitations(project.database).who)
         self.save = Together[Said, Event]("saving", project.answers)
-        self._hand_out = Together[Asker, list[Asked] | None]("handing", project.hand_out)
+        self._lease_questions = Together[Asker, list[Asked] | None]("handing", project.lease_questions)
 
     async def ask(self, annotator: str, count: int) -> list[Asked]:
         """As `Project.ask`."""
         for tried in range(TRIES):
             for published, seconds in self.project.waits(count, tried):
                 await asyncio.wait([asyncio.wrap_future(published)], timeout=seconds)
-            asked = await self._hand_out(Asker(annotator, count))
+            asked = await self._lease_questions(Asker(annotator, count))
             if asked is not None:
                 return asked
         raise NoQuestion
 
     def close(self) -> None:
         """Serve nobody any more."""
-        for together in (self.who, self.save, self._hand_out):
+        for together in (self.who, self.save, self._lease_questions):
             together.close()

@@ -76,7 +76,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_request and self.scope is request:
             self._received += len(data)
             if in_head and self._in_head and self._received > self.largest_head:
-                self._refuse_head()
+                self._validate_header()
             elif self._received > self.largest_request:
                 self.transport.abort()
 
@@ -113,7 +113,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Say what was wrong with a request that could not be read."""
         if self._too_large:
-            self._refuse_head()
+            self._validate_header()
         else:
             super().send_400_response(msg)
 
@@ -164,7 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    def _refuse_head(self) -> None:
+    def _validate_header(self) -> None:
         sentence = f"The address and the headers of a request have at most {self.largest_head} bytes."
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, sentence)
 

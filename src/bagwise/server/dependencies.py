@@ -14,8 +14,8 @@ from bagwise.core.errors import BagwiseError
 from bagwise.project import NotSignedIn, Project
 from bagwise.project.access.invitations import Shown
 from bagwise.project.reports.progress import ProgressOf
-from bagwise.server.batcher import Desk
-from bagwise.server.rate_limit import Patience
+from bagwise.server.batcher import Batcher
+from bagwise.server.rate_limit import RateLimit
 
 
 class Refusal(BaseModel):
@@ -67,14 +67,14 @@ async def watched(request: Request) -> ProgressOf:
     return found
 
 
-async def desk(request: Request) -> Desk:
+async def batcher(request: Request) -> Batcher:
     """Where people are served."""
-    found: Desk = request.app.state.desk
+    found: Batcher = request.app.state.batcher
     return found
 
 
 Served = Annotated[Project, Depends(served)]
-AtDesk = Annotated[Desk, Depends(desk)]
+AtDesk = Annotated[Batcher, Depends(batcher)]
 Watched = Annotated[ProgressOf, Depends(watched)]
 
 
@@ -85,13 +85,13 @@ def cookie_of(project: Project) -> str:
 
 async def known_by(request: Request, shown: Shown) -> str | None:
     """Who shows this, None where nobody has to; whoever tries too many wrong tokens has to wait."""
-    desk: Desk = request.app.state.desk
+    batcher: Batcher = request.app.state.batcher
     try:
-        return await desk.who(shown)
+        return await batcher.who(shown)
     except NotSignedIn:
         if shown.token is not None:
-            patience: Patience = request.app.state.patience
-            patience.failed(request.client.host if request.client else "", shown.token)
+            rate_limit: RateLimit = request.app.state.rate_limit
+            rate_limit.failed(request.client.host if request.client else "", shown.token)
         raise
 
 

@@ -18,11 +18,11 @@ ADDRESSES = 10_000
 Failure = tuple[float, bytes]
 
 
-class TooManyTries(BagwiseError):
+class TooManyAttempts(BagwiseError):
     """An address has to wait."""
 
 
-class Patience:
+class RateLimit:
     """Counts wrong tokens by address, and how often the same one came from there.
 
     So many different ones, or the same so often, is too many. Whoever repeats one token does not use up the tries of
@@ -42,7 +42,7 @@ class Patience:
             self._failed[address] = recent
             different = {one for _, one in recent} - {mark}
             if len(different) >= WRONG_TOKENS or sum(one == mark for _, one in recent) >= WRONG_TOKENS:
-                raise TooManyTries(f"Too many wrong tokens came from this address: wait {SECONDS:.0f} seconds.")
+                raise TooManyAttempts(f"Too many wrong tokens came from this address: wait {SECONDS:.0f} seconds.")
             recent.append((self._clock(), mark))
             if len(self._failed) > ADDRESSES:
                 del self._failed[next(iter(self._failed))]

@@ -19,7 +19,7 @@ from bagwise.server.security import Site
 SWITCH_SECONDS = 0.0005
 
 
-def refuse_strangers(project: Project, site: Site) -> None:
+def validate_host(project: Project, site: Site) -> None:
     """Other machines are served only where people sign in."""
     if not site.is_loopback and not Invitations(project.database).any_invited():
         raise BagwiseError(
@@ -28,7 +28,7 @@ def refuse_strangers(project: Project, site: Site) -> None:
         )
 
 
-def refuse_taken_port(host: str, port: int) -> None:
+def validate_port(host: str, port: int) -> None:
     """Say so before anything else is done."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -58,7 +58,7 @@ def configuration(
 def serve(project: Project, annotator: str, site: Site | None = None, port: int = 8765) -> None:
     """Until interrupted."""
     site = site or Site()
-    refuse_strangers(project, site)
+    validate_host(project, site)
     sys.setswitchinterval(SWITCH_SECONDS)
     # Holding BLAS to one thread for all of the time spares every question the effort of doing it for a moment.
     with single_threaded_blas(), contextlib.suppress(KeyboardInterrupt):

@@ -85,7 +85,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-class Guard:
+class SecurityMiddleware:
     """Around the application: a page of another site cannot answer questions, nor read them under another name."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:

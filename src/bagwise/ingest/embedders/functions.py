@@ -25,7 +25,7 @@ from bagwise.core.errors import BagwiseError, FileError
 from bagwise.ingest.embedders import onnx as onnx
 from bagwise.ingest.fingerprints import Seen
 from bagwise.ingest.media import WIDTH
-from bagwise.ingest.types import Cut, Cutter
+from bagwise.ingest.types import Segmenter, Segments
 from bagwise.kernels import Array
 
 FILE, OUT = "{file}", "{out}"
@@ -43,10 +43,10 @@ def fingerprint(embed: str) -> str:
         raise FileError(Path(embed), f"cannot be read: {error.strerror}.") from None
 
 
-def cutter(embed: str, way: ModuleType) -> Cutter:
+def segmenter(embed: str, way: ModuleType) -> Segmenter:
     """What makes instances of a file."""
     if embed.endswith(onnx.SUFFIX):
-        return onnx.cutter(Path(embed), way)
+        return onnx.segmenter(Path(embed), way)
     if FILE in embed:
         return lambda path: _cut_of(path, _output_of(embed, path))
     function = _function(embed)
@@ -90,7 +90,7 @@ def _loaded(path: Path, raw: bytes) -> Any:
         raise FileError(path, "the command wrote no .npy or .npz for it.") from None
 
 
-def _cut_of(path: Path, given: Any) -> Cut:
+def _cut_of(path: Path, given: Any) -> Segments:
     if isinstance(given, Mapping):
         if "features" not in given:
             raise FileError(path, f"there is no array features for it, only {', '.join(given) or 'nothing'}.")
@@ -99,7 +99,7 @@ def _cut_of(path: Path, given: Any) -> Cut:
     instances = np.asarray(features, np.float32)
     if instances.ndim != 2:
         raise FileError(path, f"its instances are of shape {instances.shape}: they must be (instances x features).")
-    return Cut(instances, _padded(path, places, len(instances)))
+    return Segments(instances, _padded(path, places, len(instances)))
 
 
 def _padded(path: Path, places: Any, rows: int) -> Array:

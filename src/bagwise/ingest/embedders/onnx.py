@@ -17,7 +17,7 @@ import numpy as np
 from bagwise.core.errors import FileError
 from bagwise.ingest.media import WIDTH
 from bagwise.ingest.pictures.decoding import upright
-from bagwise.ingest.types import Cut, Cutter, needs
+from bagwise.ingest.types import Segmenter, Segments, needs
 from bagwise.kernels import Array
 
 SUFFIX = ".onnx"
@@ -30,7 +30,7 @@ Pieces = Callable[[Path], tuple[Array, Array]]
 """What goes into the model, and where it lies."""
 
 
-def cutter(model: Path, way: ModuleType) -> Cutter:
+def segmenter(model: Path, way: ModuleType) -> Segmenter:
     """What cuts a file and embeds its pieces."""
     session = _session(model)
     taken = session.get_inputs()[0]
@@ -39,7 +39,7 @@ def cutter(model: Path, way: ModuleType) -> Cutter:
     names = [one.name for one in session.get_outputs()]
     output = next((name for name in names if "embed" in name.lower()), names[0])
 
-    def cut(path: Path) -> Cut:
+    def segment(path: Path) -> Segments:
         given, places = pieces(path)
         found = [
             session.run([output], {taken.name: given[first : first + step]})[0]
@@ -47,9 +47,9 @@ def cutter(model: Path, way: ModuleType) -> Cutter:
             for first in range(0, len(given), step)
         ]
         features = np.concatenate(found)
-        return Cut(features.reshape(*features.shape[:2], -1).mean(axis=2), places)
+        return Segments(features.reshape(*features.shape[:2], -1).mean(axis=2), places)
 
-    return cut
+    return segment
 
 
 def _session(model: Path) -> Any:
@@ -76,7 +76,7 @@ def _pieces(model: Path, session: Any, shape: list[Any], way: ModuleType) -> Pie
 
 
 def _regions(path: Path, way: ModuleType, width: int, height: int, first: bool) -> tuple[Array, Array]:
-    places = way.cut(path).places
+    places = way.segment(path).places
     image = upright(path)
     crops = [image.resize((width, height), box=(x, y, x + w, y + h)) for x, y, w, h in places]
     pixels = (np.stack([np.asarray(crop, np.float32) for crop in crops]) / 255 - MEAN) / SPREAD

@@ -11,7 +11,7 @@ A module has
 and may have `refuse(path)`, for what the beginning of a file does not tell. The page has a module of the same name.
 """
 
-from bagwise.ingest.media._files import Files, refuse_unshowable
+from bagwise.ingest.media._files import Files, validate_media_file
 from bagwise.ingest.media._places import WIDTH, Places, Spans
 from bagwise.ingest.media._registry import available, columns_of, medium_of, suffixes, type_of
 from bagwise.ingest.media._types import Type
@@ -25,7 +25,7 @@ __all__ = [
     "available",
     "columns_of",
     "medium_of",
-    "refuse_unshowable",
     "suffixes",
     "type_of",
+    "validate_media_file",
 ]

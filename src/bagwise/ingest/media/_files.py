@@ -42,7 +42,7 @@ class Files:
         if not found:
             raise FileError(self.folder, f"no file in it is called like a bag, as {ids[0]} is, with or without suffix.")
         for path in found.values():
-            refuse_unshowable(path)
+            validate_media_file(path)
         return found
 
     def _called(self, name: str) -> Path | None:
@@ -64,10 +64,10 @@ def _showable(root: Path) -> Iterator[Path]:
                 yield path
 
 
-def refuse_unshowable(path: Path) -> None:
+def validate_media_file(path: Path) -> None:
     """A file that no browser would show."""
     suffix = path.suffix.lower()
-    known.type_of(suffix).refuse_other(path)
+    known.type_of(suffix).validate_same(path)
     module = known.available()[known.medium_of(suffix)]
     if hasattr(module, "refuse"):
         module.refuse(path)

@@ -16,7 +16,7 @@ class Type:
     content: str
     begins: bytes = b""
 
-    def refuse_other(self, path: Path) -> None:
+    def validate_same(self, path: Path) -> None:
         """A file must be what its name says: it is sent to browsers as that."""
         try:
             with path.open("rb") as file:

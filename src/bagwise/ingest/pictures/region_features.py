@@ -10,7 +10,7 @@ x y                 centre; width, height, area, and how much of its box it fill
 import numpy as np
 
 from bagwise.ingest.pictures.decoding import Picture
-from bagwise.ingest.types import Cut, needs
+from bagwise.ingest.types import Segments, needs
 from bagwise.kernels import Array
 
 NEIGHBOURS, RADII, DIRECTIONS = 8, (1, 2), 8
@@ -24,7 +24,7 @@ FEATURES = (
 )
 
 
-def cut_regions(picture: Picture, labels: Array) -> Cut:
+def region_segments(picture: Picture, labels: Array) -> Segments:
     """Describe the regions that `labels` (height x width) numbers from 0 without a gap."""
     count = int(labels.max()) + 1
     boxes = _boxes(labels, count)
@@ -34,7 +34,7 @@ def cut_regions(picture: Picture, labels: Array) -> Cut:
     features = np.hstack([*parts, _shape(labels, boxes, size)])
     across, down = picture.scale
     places = boxes * [across, down, across, down]
-    return Cut(features.astype(np.float32), places)
+    return Segments(features.astype(np.float32), places)
 
 
 def _boxes(labels: Array, count: int) -> Array:

@@ -17,14 +17,14 @@ def available() -> dict[str, ModuleType]:
     return discover("bagwise.ingest.segmenters")
 
 
-def medium_called(name: str) -> str:
+def medium_named(name: str) -> str:
     """The medium that somebody means."""
     medium = ALSO_CALLED.get(name, name)
     choose("medium", medium, media.available())
     return medium
 
 
-def way_for(medium: str, name: str | None) -> str:
+def segmenter_for(medium: str, name: str | None) -> str:
     """The way called `name`, or the usual one of the medium."""
     ways = {one: way for one, way in available().items() if medium == way.MEDIUM}
     name = USUAL[medium] if name is None else name

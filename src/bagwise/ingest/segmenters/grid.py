@@ -6,7 +6,7 @@ import numpy as np
 
 from bagwise.ingest.pictures import region_features as regions
 from bagwise.ingest.pictures.decoding import open_picture
-from bagwise.ingest.types import Cut
+from bagwise.ingest.types import Segments
 from bagwise.kernels import Array
 
 MEDIUM = "picture"
@@ -15,10 +15,10 @@ FEATURES = regions.FEATURES
 ALONG = 8
 
 
-def cut(path: Path) -> Cut:
+def segment(path: Path) -> Segments:
     """The squares of one picture."""
     picture = open_picture(path)
-    return regions.cut_regions(picture, squares(*picture.pixels.shape[:2]))
+    return regions.region_segments(picture, squares(*picture.pixels.shape[:2]))
 
 
 def squares(height: int, width: int) -> Array:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bagwise.ingest.text import passages as passages
 from bagwise.ingest.text import spans as spans
-from bagwise.ingest.types import Cutter, State
+from bagwise.ingest.types import Segmenter, State
 
 MEDIUM = "text"
 DESCRIPTION = "documents into paragraphs, by their words"
@@ -17,6 +17,6 @@ def fit(paths: Sequence[Path]) -> State:
     return passages.fit(paths, spans.paragraphs)
 
 
-def cutter(state: State) -> Cutter:
+def segmenter(state: State) -> Segmenter:
     """Cuts one document."""
-    return passages.cutter(state, spans.paragraphs)
+    return passages.segmenter(state, spans.paragraphs)

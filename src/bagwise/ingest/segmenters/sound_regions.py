@@ -14,7 +14,7 @@ from bagwise.ingest.sound.contrast import contrast
 from bagwise.ingest.sound.recordings import Stretch, stretches
 from bagwise.ingest.sound.segmentation import Region, everything, regions
 from bagwise.ingest.sound.spectrograms import HERTZ, SECONDS, power
-from bagwise.ingest.types import Cut
+from bagwise.ingest.types import Segments
 from bagwise.kernels import Array
 
 MEDIUM = "sound"
@@ -22,7 +22,7 @@ DESCRIPTION = "regions of the spectrogram above the noise (Briggs et al. 2012)"
 FEATURES = (*features.BRIGGS, *features.mel_names(features.BANDS))
 
 
-def cut(path: Path) -> Cut:
+def segment(path: Path) -> Segments:
     """All regions of a recording, earliest first."""
     rows, places = list[Array](), list[tuple[float, ...]]()
     first, end = None, 0.0
@@ -35,7 +35,7 @@ def cut(path: Path) -> Cut:
     if not rows:
         assert first is not None
         rows, places = [_described(everything(first), first)], [(0.0, end, np.nan, np.nan)]
-    return Cut(np.array(rows, np.float32), np.array(places))
+    return Segments(np.array(rows, np.float32), np.array(places))
 
 
 def _described(region: Region, above: Array) -> Array:

@@ -13,7 +13,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.ingest.sound.recordings import STRETCH, Stretch, stretches
 from bagwise.ingest.sound.region_features import mel_names, over_time
 from bagwise.ingest.sound.spectrograms import SECONDS, mel_bands, power
-from bagwise.ingest.types import Cut
+from bagwise.ingest.types import Segments
 from bagwise.kernels import Array
 
 MEDIUM = "sound"
@@ -24,7 +24,7 @@ LENGTH, OVERLAP = 3.0, 0.5
 SHORTEST, SILENCE = 0.1, 1e-10
 
 
-def cut(path: Path, seconds: float = LENGTH, overlap: float = OVERLAP) -> Cut:
+def segment(path: Path, seconds: float = LENGTH, overlap: float = OVERLAP) -> Segments:
     """Windows of so many `seconds`, each of which shares the part `overlap` with the next."""
     if not (SHORTEST <= seconds <= STRETCH and 0 <= overlap < 1):
         raise BagwiseError(f"Windows must last {SHORTEST} to {STRETCH} seconds and overlap by 0 or more, less than 1.")
@@ -35,7 +35,7 @@ def cut(path: Path, seconds: float = LENGTH, overlap: float = OVERLAP) -> Cut:
             inside = bands[:, round(start / SECONDS) : max(round(start / SECONDS) + 1, round(end / SECONDS))]
             rows.append(over_time(inside))
             places.append((stretch.start + start, stretch.start + end, np.nan, np.nan))
-    return Cut(np.array(rows, np.float32), np.array(places))
+    return Segments(np.array(rows, np.float32), np.array(places))
 
 
 def _log_mel(stretch: Stretch) -> Array:

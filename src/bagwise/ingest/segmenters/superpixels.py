@@ -6,7 +6,7 @@ import numpy as np
 
 from bagwise.ingest.pictures import region_features as regions
 from bagwise.ingest.pictures.decoding import Picture, open_picture
-from bagwise.ingest.types import Cut, needs
+from bagwise.ingest.types import Segments, needs
 from bagwise.kernels import Array
 
 MEDIUM = "picture"
@@ -19,12 +19,12 @@ COARSE = 1.0
 """Pixels that an outline may be off."""
 
 
-def cut(path: Path) -> Cut:
+def segment(path: Path) -> Segments:
     """The regions of one picture with their outlines."""
     picture = open_picture(path)
     labels = _grown(picture.pixels)
-    found = regions.cut_regions(picture, labels)
-    return Cut(found.features, found.places, _outlines(picture, labels))
+    found = regions.region_segments(picture, labels)
+    return Segments(found.features, found.places, _outlines(picture, labels))
 
 
 def _grown(pixels: Array) -> Array:

@@ -18,7 +18,7 @@ from sklearn.preprocessing import normalize
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.ingest.media import WIDTH
 from bagwise.ingest.text.documents import open_document
-from bagwise.ingest.types import Cut, Cutter, State
+from bagwise.ingest.types import Segmenter, Segments, State
 from bagwise.kernels import Array
 
 MOST_FITTED, MOST_FILES, MOST_WORDS, MOST_PASSAGES = 50_000, 5_000, 30_000, 20_000
@@ -62,21 +62,21 @@ def names(state: State) -> list[str]:
     return [f"topic {number}" for number in range(1, len(state["components"]) + 1)]
 
 
-def cutter(state: State, spans: Spans) -> Cutter:
+def segmenter(state: State, spans: Spans) -> Segmenter:
     """What cuts a document into passages, with what was fitted before."""
     words = state["words"].tobytes().decode().split("\n")
     counter = CountVectorizer(token_pattern=WORD, vocabulary={word: number for number, word in enumerate(words)})
 
-    def cut(path: Path) -> Cut:
+    def segment(path: Path) -> Segments:
         document = open_document(path)
         found = _spans(path, document.text, spans)
         counts = counter.transform([document.text[first:end] for first, end in found])
         features = normalize(_weighted(counts, state["idf"]) @ state["components"].T)
         places = np.full((len(found), WIDTH), np.nan)
         places[:, :2] = np.array(found) - [0, 1]
-        return Cut(features.astype(np.float32), places, shown=document.converted)
+        return Segments(features.astype(np.float32), places, shown=document.converted)
 
-    return cut
+    return segment
 
 
 def _weighted(counts: Any, idf: Array) -> Any:

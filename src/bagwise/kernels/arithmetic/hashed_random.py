@@ -24,18 +24,18 @@ def mix(keys: Array) -> Array:
     return mixed
 
 
-def key_of(name: object) -> int:
+def hash_of(name: object) -> int:
     """64 bits of a name, the same in every process."""
     return int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest(), "little")
 
 
-def keyed_uniform(seed: int, bag_keys: Array, classes: Array) -> Array:
+def hashed_uniform(seed: int, bag_keys: Array, classes: Array) -> Array:
     """Numbers in [0, 1), one for every pair of the broadcast of `bag_keys` and `classes`."""
     mixed = mix(_of_bags(seed, bag_keys) ^ mix(classes.astype(np.uint64)))
     return (mixed >> np.uint64(11)) * 2.0**-53
 
 
-def keyed_grid(seed: int, bag_keys: Array, classes: int) -> Array:
+def hashed_grid(seed: int, bag_keys: Array, classes: int) -> Array:
     """The same for every bag with each of the first so many classes, (bags x classes)."""
     grid = np.empty((len(bag_keys), classes))
     _fill(_of_bags(seed, bag_keys), mix(np.arange(classes, dtype=np.uint64)), grid)

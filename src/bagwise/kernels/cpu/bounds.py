@@ -49,7 +49,7 @@ def _write_sides(
 _sides = compiled("iiiiiii", False, _write_sides)
 
 
-def sides_room(bags: int, classes: int, columns: int, dtype: npt.DTypeLike) -> Array:
+def bounds_workspace(bags: int, classes: int, columns: int, dtype: npt.DTypeLike) -> Array:
     """Room for the bounds of so many bags, which this thread uses again, and behind it for what pads a row."""
     return scratch("sides", (bags * classes + columns,), dtype)[: bags * classes].reshape(bags, classes)
 
@@ -64,7 +64,7 @@ def bags_together(offsets: Array, first: int) -> int:
 
 
 @bounding_kernel
-def softmax_room(kept: Array, offsets: Array) -> tuple[Array, Array]:
+def softmax_workspace(kept: Array, offsets: Array) -> tuple[Array, Array]:
     """Room for the exponentials of as many bags as go together, and for a number for every row."""
     most = ROWS_TOGETHER
     for b in range(offsets.shape[0] - 1):
@@ -73,7 +73,7 @@ def softmax_room(kept: Array, offsets: Array) -> tuple[Array, Array]:
 
 
 @bounding_kernel
-def nearest_sides(
+def uncertainty_bounds(
     offsets: Array,
     x: Array,
     kept: Array,
@@ -87,22 +87,22 @@ def nearest_sides(
 ) -> None:
     """Move the logits `kept` of some bags (`moving`) and fill in what min(P1, P0) of their pairs is at most.
 
-    A row is written in whole vectors and the next over its end, so behind the last of `sides_room` there is room.
+    A row is written in whole vectors and the next over its end, so behind the last of `bounds_workspace` there is room.
     """
     classes, size, vectors = sides.shape[1], kept.itemsize, kept.shape[1] // LANES
     like, one = kept.dtype.type(0), kept.dtype.type(1)
-    e, totals = softmax_room(kept, offsets)
+    e, label_counts = softmax_workspace(kept, offsets)
     stride, first = e.strides[0], 0
     while first < sides.shape[0]:
         last = bags_together(offsets, first)
         start, stop = offsets[first] - offsets[0], offsets[last] - offsets[0]
         move(x, kept, start, stop, along, by, keep)
-        exponentials(kept, tops, start, stop, bias, e, totals)
+        exponentials(kept, tops, start, stop, bias, e, label_counts)
         for i in range(stop - start):
-            totals[i] = one / totals[i]
+            label_counts[i] = one / label_counts[i]
         for b in range(first, last):
             i, n = offsets[b] - offsets[first], offsets[b + 1] - offsets[b]
-            inverses, of_bag = totals.ctypes.data + i * size, spread.ctypes.data + b * size
+            inverses, of_bag = label_counts.ctypes.data + i * size, spread.ctypes.data + b * size
             out = sides.ctypes.data + b * classes * size
             _sides(e.ctypes.data + i * stride, stride, inverses, n, of_bag, out, vectors, like)
         first = last

@@ -34,7 +34,7 @@ from bagwise.kernels.arithmetic.compile import Array, bounding_kernel
 from bagwise.kernels.arithmetic.product import Linear, padded, product_into
 from bagwise.kernels.arithmetic.softmax import argmax_of, softmax_of
 from bagwise.kernels.arithmetic.vectors import LANES
-from bagwise.kernels.cpu.bounds import TINY, bags_together, nearest_sides, sides_room, softmax_room
+from bagwise.kernels.cpu.bounds import TINY, bags_together, bounds_workspace, softmax_workspace, uncertainty_bounds
 from bagwise.kernels.cpu.instances import Instances
 from bagwise.kernels.cpu.logit_update import LOG2E, RANKS, move
 from bagwise.kernels.cpu.presence import bag_presence
@@ -129,7 +129,7 @@ def _longest(
     room = np.empty((5, columns), dtype)
     absent, present, sums, weighted, roots = room[0], room[1], room[2], room[3], room[4]
     zero, one, tiny, small = dtype.type(0), dtype.type(1), dtype.type(TINY), dtype.type(SMALL)
-    e_room, rest_room = softmax_room(kept, offsets)
+    e_room, rest_room = softmax_workspace(kept, offsets)
     first = 0
     while first < lengths.shape[0]:
         last = bags_together(offsets, first)
@@ -165,7 +165,7 @@ def best_allowed(scores: Array, allowed: Array, best: Array) -> None:
 
 
 @dataclass(frozen=True)
-class KeptLogits:
+class LogitCache:
     """Logits (without bias) of all instances under some weights, and about where the largest of each is."""
 
     instances: Instances
@@ -173,21 +173,21 @@ class KeptLogits:
     tops: Array
 
     @classmethod
-    def room(cls, instances: Instances, columns: int) -> "KeptLogits":
+    def room(cls, instances: Instances, columns: int) -> "LogitCache":
         """Room for them, to be filled by a first change."""
         rows, dtype = len(instances.x), instances.precision
         return cls(instances, np.empty((rows, padded(columns)), dtype), np.zeros(rows, dtype))
 
-    def nearest_sides(
+    def uncertainty_bounds(
         self, change: Change, bias: Array, spread: Array, classes: int, use: Callable[[int, int, Array], None]
     ) -> None:
         """Use(first, last, at most min(P1, P0) of their pairs) for every block of bags, after `change`."""
         padded_bias, offsets = LOG2E * Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
         def block(first: int, last: int, moved: Moved) -> None:
-            sides = sides_room(last - first, classes, self.values.shape[1], self.values.dtype)
+            sides = bounds_workspace(last - first, classes, self.values.shape[1], self.values.dtype)
             bags, tops = slice(first, last), self.tops[offsets[first] : offsets[last]]
-            nearest_sides(*moved, tops, padded_bias, spread[bags], sides)
+            uncertainty_bounds(*moved, tops, padded_bias, spread[bags], sides)
             use(first, last, sides)
 
         self._each(change, block)

@@ -158,7 +158,15 @@ def _exponentials(rows: int) -> Any:
     """An intrinsic: 2^(log2(e) z + bias - top) of so many rows z, and the sum of each."""
 
     def write(
-        vectors: Vectors, kept: Any, stride: Any, bias: Any, tops: Any, out: Any, totals: Any, count: Any, _like: Any
+        vectors: Vectors,
+        kept: Any,
+        stride: Any,
+        bias: Any,
+        tops: Any,
+        out: Any,
+        label_counts: Any,
+        count: Any,
+        _like: Any,
     ) -> None:
         builder, per_bit = vectors.builder, vectors.constant(LOG2E)
         highest = [vectors.number_at(tops, tops.type(row * vectors.size)) for row in range(rows)]
@@ -172,7 +180,7 @@ def _exponentials(rows: int) -> Any:
             for row, e in enumerate(_powers_of_two(vectors, exponents)):
                 vectors.store(e, _row(vectors, out, stride, row), offset)
                 builder.store(builder.fadd(e, builder.load(sums[row])), sums[row])
-        _write(vectors, _across(vectors, [builder.load(total) for total in sums], builder.fadd), rows, totals)
+        _write(vectors, _across(vectors, [builder.load(total) for total in sums], builder.fadd), rows, label_counts)
 
     return compiled("iiiiiii", False, write)
 
@@ -231,11 +239,11 @@ def _again(z: Array, bias: Array, e: Array) -> tuple[float, float]:
 
 
 @bounding_kernel
-def exponentials(kept: Array, tops: Array, first: int, last: int, bias: Array, e: Array, totals: Array) -> None:
+def exponentials(kept: Array, tops: Array, first: int, last: int, bias: Array, e: Array, label_counts: Array) -> None:
     """2^(log2(e) z + bias - top), and the sum, of rows z first to last; tops that have become wrong are put right."""
     vectors, stride, size, like = kept.shape[1] // LANES, kept.strides[0], kept.itemsize, kept.dtype.type(0)
     rows, highest, shift = kept.ctypes.data + first * stride, tops.ctypes.data + first * size, bias.ctypes.data
-    out, sums, count = e.ctypes.data, totals.ctypes.data, last - first
+    out, sums, count = e.ctypes.data, label_counts.ctypes.data, last - first
     whole = count - count % TILE
     for i in range(0, whole, TILE):
         there, here = i * stride, i * size
@@ -245,5 +253,5 @@ def exponentials(kept: Array, tops: Array, first: int, last: int, bias: Array, e
         _exponential_row(rows + there, stride, shift, highest + here, out + there, sums + here, vectors, like)
     least, most = kept.dtype.type(1 / FARTHEST), kept.dtype.type(FARTHEST)
     for i in range(count):
-        if not least < totals[i] < most:
-            tops[first + i], totals[i] = _again(kept[first + i], bias, e[i])
+        if not least < label_counts[i] < most:
+            tops[first + i], label_counts[i] = _again(kept[first + i], bias, e[i])

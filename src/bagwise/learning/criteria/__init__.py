@@ -4,7 +4,7 @@ A criterion scores every pair and selects none: known pairs, ties and the arg-ma
 
 Its file may say `RISES_WITH`: that a score depends on the pair's own bag and on totals of the pool alone, and never
 falls when "nearest_side", min(P1, P0), or "gradient_length", both P0 and ||grad log P0||, rises. Then the best pairs
-are found without scoring all of them (`selection`).
+are found without scoring all of them (`top_k`).
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from functools import cache
 
 from bagwise.core.plugins import choose, discover
 from bagwise.kernels import Array
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 
-Criterion = Callable[[Pool], Array]
+Criterion = Callable[[ScoredPool], Array]
 
 
 @cache

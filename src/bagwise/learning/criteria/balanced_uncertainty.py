@@ -10,19 +10,19 @@ import numpy as np
 
 from bagwise.kernels import Array
 from bagwise.learning.criteria.uncertainty import uncertainty
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 
 RISES_WITH = "nearest_side"
 
 
-def balanced_uncertainty(pool: Pool) -> Array:
+def balanced_uncertainty(pool: ScoredPool) -> Array:
     """Score every pair.
 
     >>> from bagwise.data.labels import Labels
     >>> labels = Labels.from_array([[-1, -1], [1, -1], [0, -1], [0, -1]], missing=-1)
-    >>> balanced_uncertainty(Pool([[0.5, 0.5], [1, 0], [0, 0], [0, 0]], labels=labels))[0]
+    >>> balanced_uncertainty(ScoredPool([[0.5, 0.5], [1, 0], [0, 0], [0, 0]], labels=labels))[0]
     array([0.25, 0.5 ])
     """
     scores = uncertainty(pool)
-    scores /= pool.like(np.sqrt(1 + pool.totals.asked), scores.dtype)
+    scores /= pool.like(np.sqrt(1 + pool.label_counts.asked), scores.dtype)
     return scores

@@ -7,12 +7,12 @@ come from Gram matrices, O(n_b^2 (C + d)) a bag for all classes, without forming
 """
 
 from bagwise.kernels import Array
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 
 RISES_WITH = "gradient_length"
 
 
-def expected_gradient_length(pool: Pool) -> Array:
+def expected_gradient_length(pool: ScoredPool) -> Array:
     """Score every pair.
 
     >>> from bagwise import MIMLClassifier
@@ -22,5 +22,5 @@ def expected_gradient_length(pool: Pool) -> Array:
            [0.071, 0.071]])
     """
     scores = pool.gradient_norm * pool.absent
-    scores *= 2 / (pool.totals.n_known + 1)
+    scores *= 2 / (pool.label_counts.n_known + 1)
     return scores

@@ -12,19 +12,19 @@ from scipy.linalg import cholesky, solve_triangular
 
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 
 LARGEST = 5000
 
 
-def _information_roots(pool: Pool, bag: int) -> Array:
+def _information_roots(pool: ScoredPool, bag: int) -> Array:
     """sqrt(P0/P1) g for every class of a bag, one row each."""
     odds = pool.absent[bag] / np.maximum(pool.present[bag], np.finfo(pool.present.dtype).tiny)
     roots: Array = np.sqrt(odds)[:, None] * pool.gradients(bag)
     return roots.astype(float)
 
 
-def information_gain(pool: Pool) -> Array:
+def information_gain(pool: ScoredPool) -> Array:
     """Score every pair.
 
     >>> from bagwise import MIMLClassifier

@@ -5,14 +5,14 @@
 Keyed by the pair, so the order of questions does not depend on chunks, shards, threads or the order of the bags.
 """
 
-from bagwise.kernels import Array, keyed_grid
-from bagwise.model.scored_pool import Pool
+from bagwise.kernels import Array, hashed_grid
+from bagwise.model.scored_pool import ScoredPool
 
 
-def random(pool: Pool) -> Array:
+def random(pool: ScoredPool) -> Array:
     """Score every pair.
 
-    >>> random(Pool([[0.5, 1.0]], seed=0)).shape
+    >>> random(ScoredPool([[0.5, 1.0]], seed=0)).shape
     (1, 2)
     """
-    return keyed_grid(pool.seed, pool.keys, pool.shape[1])
+    return hashed_grid(pool.seed, pool.keys, pool.shape[1])

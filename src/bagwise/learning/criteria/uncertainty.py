@@ -8,15 +8,15 @@ It is computed as 2 m (1 - m) with m = min(P1, P0), which rises with m in rounde
 """
 
 from bagwise.kernels import Array
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 
 RISES_WITH = "nearest_side"
 
 
-def uncertainty(pool: Pool) -> Array:
+def uncertainty(pool: ScoredPool) -> Array:
     """Score every pair.
 
-    >>> uncertainty(Pool([[0.5, 1.0]]))
+    >>> uncertainty(ScoredPool([[0.5, 1.0]]))
     array([[0.5, 0. ]])
     """
     side = pool.nearest_side

@@ -12,9 +12,9 @@ or 5 sqrt(bags) labels per class are known, every bag counts as drawn: from ther
 
 import numpy as np
 
-from bagwise.kernels import Array, keyed_uniform
+from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning.criteria.balanced_uncertainty import balanced_uncertainty
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 
 LABELS_PER_CLASS = 5
 LOTS = 1 << 42
@@ -22,18 +22,18 @@ LOTS = 1 << 42
 RISES_WITH = "nearest_side"
 
 
-def widening_uncertainty(pool: Pool) -> Array:
+def widening_uncertainty(pool: ScoredPool) -> Array:
     """Score every pair.
 
-    >>> widening_uncertainty(Pool([[0.5, 0.9], [0.5, 0.9]])).argmax(axis=1)
+    >>> widening_uncertainty(ScoredPool([[0.5, 0.9], [0.5, 0.9]])).argmax(axis=1)
     array([0, 0])
     """
     scores = balanced_uncertainty(pool)
-    if pool.totals.complete:
+    if pool.label_counts.complete:
         return scores
-    bags, classes = pool.totals.bags, pool.shape[1]
-    drawn = (pool.totals.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
-    lots = keyed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.totals.n_known))
+    bags, classes = pool.label_counts.bags, pool.shape[1]
+    drawn = (pool.label_counts.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
+    lots = hashed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.label_counts.n_known))
     rest, lots = pool.like(lots >= drawn), pool.like(lots)
     scores[rest] = (1 - lots[rest, None] + scores[rest] / 1000) / 1e6
     return scores

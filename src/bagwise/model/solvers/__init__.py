@@ -43,13 +43,13 @@ class State:
         return replace(self, weights=weights, steps=self.steps + steps)
 
 
-Record = Callable[[Array, float | None], None]
+OnEpoch = Callable[[Array, float | None], None]
 
 
 class Solver(Protocol):
     """The two functions of a solver's file."""
 
-    def fit(self, objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
+    def fit(self, objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> State:
         """Learn everything known, from `weights`."""
         ...
 
@@ -64,9 +64,9 @@ def available() -> dict[str, ModuleType]:
     return discover(__name__)
 
 
-def looks_at_the_answered_alone(name: str) -> bool:
+def uses_answered_bags_only(name: str) -> bool:
     """Whether an update needs no bags but those that were answered."""
-    return bool(getattr(available().get(name), "ANSWERED_ALONE", False))
+    return bool(getattr(available().get(name), "ANSWERED_BAGS_ONLY", False))
 
 
 def get(name: str) -> Solver:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bagwise.kernels import Array, sgd_steps
 from bagwise.model.objective import Objective
-from bagwise.model.solvers import Record, Settings, State
+from bagwise.model.solvers import OnEpoch, Settings, State
 
 EPOCHS = 100
 
@@ -36,7 +36,7 @@ def epochs(
     objective: Objective,
     weights: Array,
     settings: Settings,
-    record: Record,
+    on_epoch: OnEpoch,
     targets_of: Callable[[Objective], Targets],
 ) -> State:
     """Visit every target once an epoch, each epoch in another random order."""
@@ -46,5 +46,5 @@ def epochs(
     for _ in range(settings.max_iter or EPOCHS):
         order = rng.permutation(len(bags))
         state = take(objective, state, (bags[order], classes[order]), settings)
-        record(state.weights, None)
+        on_epoch(state.weights, None)
     return state

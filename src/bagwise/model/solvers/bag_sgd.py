@@ -4,10 +4,10 @@ import numpy as np
 
 from bagwise.kernels import EVERY_KNOWN_CLASS, Array
 from bagwise.model.objective import Objective
-from bagwise.model.solvers import Record, Settings, State
+from bagwise.model.solvers import OnEpoch, Settings, State
 from bagwise.model.solvers._stochastic import Targets, epochs, take
 
-ANSWERED_ALONE = True
+ANSWERED_BAGS_ONLY = True
 
 
 def _whole(bags: Array) -> Targets:
@@ -18,9 +18,9 @@ def _labelled_bags(objective: Objective) -> Targets:
     return _whole(objective.counts.labelled)
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
+def fit(objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> State:
     """Epochs over the labelled bags."""
-    return epochs(objective, weights, settings, record, _labelled_bags)
+    return epochs(objective, weights, settings, on_epoch, _labelled_bags)
 
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:

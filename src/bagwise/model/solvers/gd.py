@@ -9,7 +9,7 @@ import numpy as np
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.sums import inner
 from bagwise.model.objective import Objective
-from bagwise.model.solvers import Record, Settings, State
+from bagwise.model.solvers import OnEpoch, Settings, State
 
 EPOCHS = 1500
 EPOCHS_AFTER_AN_ANSWER = 10
@@ -17,7 +17,7 @@ SUFFICIENT = 1e-4
 SMALLEST_STEP = 1e-12
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
+def fit(objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> State:
     """Descend until the gradient is below the tolerance, no step helps, or the epochs are used up."""
     value, gradient = objective(weights)
     step = 1.0
@@ -35,7 +35,7 @@ def fit(objective: Objective, weights: Array, settings: Settings, record: Record
         else:
             break
         weights, value, gradient = candidate, candidate_value, candidate_gradient
-        record(weights, value)
+        on_epoch(weights, value)
     return State(weights)
 
 

@@ -10,27 +10,27 @@ from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.minimise import minimise as _minimise_function
 from bagwise.kernels.arithmetic.sums import inner
 from bagwise.model.objective import Objective
-from bagwise.model.solvers import Record, Settings, State
+from bagwise.model.solvers import OnEpoch, Settings, State
 
 ITERATIONS = 1000
 ITERATIONS_AFTER_AN_ANSWER, ITERATIONS_AFTER_SEVERAL = 10, 30
 FIRST_PENALTY, FIRST_TOLERANCE = 10.0, 1e-4
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
+def fit(objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> State:
     """Minimise F until the largest entry of the gradient is below the tolerance."""
     first = objective.strengthened(FIRST_PENALTY)
     extra = (first.penalty - objective.penalty) / 2
 
     def record_first(point: Array, value: float | None) -> None:
-        record(point, None if value is None else value - extra * inner(point, point))
+        on_epoch(point, None if value is None else value - extra * inner(point, point))
 
     iterations = settings.max_iter or ITERATIONS
     used = 0
     if iterations > 1:
         rough = replace(settings, max_iter=iterations // 2, tolerance=max(FIRST_TOLERANCE, settings.tolerance))
         weights, used = _minimise(first, weights, rough, record_first)
-    return State(_minimise(objective, weights, replace(settings, max_iter=iterations - used), record)[0])
+    return State(_minimise(objective, weights, replace(settings, max_iter=iterations - used), on_epoch)[0])
 
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
@@ -47,7 +47,7 @@ def minimise(objective: Objective, weights: Array, settings: Settings) -> Array:
     return _minimise(objective, weights, settings, lambda *_: None)[0]
 
 
-def _minimise(objective: Objective, weights: Array, settings: Settings, record: Record) -> tuple[Array, int]:
+def _minimise(objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> tuple[Array, int]:
     """The minimiser near `weights` and the number of iterations it took."""
 
     def flat(point: Array) -> tuple[float, Array]:
@@ -55,7 +55,7 @@ def _minimise(objective: Objective, weights: Array, settings: Settings, record: 
         return value, gradient.ravel()
 
     def record_shaped(point: Array, value: float) -> None:
-        record(point.reshape(weights.shape), value)
+        on_epoch(point.reshape(weights.shape), value)
 
     iterations = settings.max_iter or ITERATIONS
     found, used = _minimise_function(flat, weights.ravel(), iterations, settings.tolerance, record_shaped)

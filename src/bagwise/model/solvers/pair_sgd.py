@@ -4,10 +4,10 @@ import numpy as np
 
 from bagwise.kernels import Array
 from bagwise.model.objective import Objective
-from bagwise.model.solvers import Record, Settings, State
+from bagwise.model.solvers import OnEpoch, Settings, State
 from bagwise.model.solvers._stochastic import Targets, epochs, take
 
-ANSWERED_ALONE = True
+ANSWERED_BAGS_ONLY = True
 
 
 def _known_pairs(objective: Objective) -> Targets:
@@ -15,9 +15,9 @@ def _known_pairs(objective: Objective) -> Targets:
     return bags, classes
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
+def fit(objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> State:
     """Epochs over the known pairs."""
-    return epochs(objective, weights, settings, record, _known_pairs)
+    return epochs(objective, weights, settings, on_epoch, _known_pairs)
 
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:

@@ -15,16 +15,16 @@ import numpy as np
 
 from bagwise.kernels import Array
 from bagwise.model.objective import Objective
-from bagwise.model.solvers import Record, Settings, State, lbfgs
+from bagwise.model.solvers import OnEpoch, Settings, State, lbfgs
 
 REPLAYED = 16
 REFIT_EVERY = 25
 STEP, FIRST_DECAY, SECOND_DECAY, TINY = 0.02, 0.9, 0.99, 1e-8
 
 
-def fit(objective: Objective, weights: Array, settings: Settings, record: Record) -> State:
+def fit(objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> State:
     """As `lbfgs`."""
-    return lbfgs.fit(objective, weights, settings, record)
+    return lbfgs.fit(objective, weights, settings, on_epoch)
 
 
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:

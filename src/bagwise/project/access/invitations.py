@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from bagwise.core.errors import BagwiseError
-from bagwise.project.access.names import refuse_bad_name
+from bagwise.project.access.names import validate_name
 from bagwise.project.storage import queries, schema
 from bagwise.project.storage.database import Database
 
@@ -52,7 +52,7 @@ class Invitations:
 
     def invite(self, name: str, days: int = DEFAULT_DAYS, adjudicator: bool = False) -> str:
         """The token with which this person signs in; one they had before is good for nothing from now on."""
-        refuse_bad_name(name)
+        validate_name(name)
         if not 1 <= days <= MOST_DAYS:
             raise BagwiseError(f"An invitation is good for 1 to {MOST_DAYS} days, not {days}.")
         token = secrets.token_urlsafe(32)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.answers.events import Event
-from bagwise.project.state import Record
+from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 
 APPOINT = "`bagwise annotator DIR NAME --adjudicator`"
@@ -32,9 +32,9 @@ def owner_of(folder: Path) -> str:
         return str(number)
 
 
-def refuse_replacing(record: Record, standing: Event, annotator: str) -> None:
+def validate_may_replace(state: ProjectState, standing: Event, annotator: str) -> None:
     """What stands is replaced by the person who said it, or by one with the role for it."""
-    adjudicators = record.contents.adjudicators
+    adjudicators = state.contents.adjudicators
     if annotator == standing.annotator or annotator in adjudicators:
         return
     whose = f"number {standing.number} is an answer of {standing.annotator}"
@@ -42,17 +42,17 @@ def refuse_replacing(record: Record, standing: Event, annotator: str) -> None:
         raise NotAllowed(
             f"{annotator} cannot replace it: {whose}, an adjudicator. Another adjudicator can ({APPOINT})."
         )
-    owner = owner_of(record.folder)
+    owner = owner_of(state.folder)
     if annotator != owner:
         raise NotAllowed(
             f"{annotator} cannot replace it: {whose}. An adjudicator can ({APPOINT}), or {owner}, the project's owner."
         )
 
 
-def refuse_replacing_imported(record: Record, connection: Connection, annotator: str) -> None:
+def validate_may_replace_imported(state: ProjectState, connection: Connection, annotator: str) -> None:
     """An imported label is replaced by an adjudicator, by the owner, or by the only person that the project has."""
-    owner = owner_of(record.folder)
-    if annotator in record.contents.adjudicators or annotator == owner:
+    owner = owner_of(state.folder)
+    if annotator in state.contents.adjudicators or annotator == owner:
         return
     if set(queries.annotators(connection)) - {annotator}:
         raise NotAllowed(

@@ -10,10 +10,10 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError
-from bagwise.project.access.names import refuse_bad_name
-from bagwise.project.access.roles import refuse_replacing
+from bagwise.project.access.names import validate_name
+from bagwise.project.access.roles import validate_may_replace
 from bagwise.project.answers.events import ANSWERS, Chain, Event, Pair
-from bagwise.project.state import Record
+from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 
 WHOLE = "whole bag"
@@ -58,11 +58,11 @@ class SaidOfBag:
         return [*found, (self.key, (self.bag, leased), its_answer)]
 
 
-class Saying:
+class Answers:
     """Adds events to the record."""
 
-    def __init__(self, record: Record) -> None:
-        self.record = record
+    def __init__(self, state: ProjectState) -> None:
+        self.state = state
 
     def answer(self, said: Sequence[Said]) -> list[Event | BagwiseError]:
         """Save each of these, or say why not. The same answer sent again is the same event."""
@@ -91,8 +91,8 @@ class Saying:
         return new, found
 
     def _event(self, said: Said, lease: queries.Lease | None, new: Sequence[Event]) -> Event:
-        refuse_bad_answer(said.answer)
-        refuse_bad_name(said.annotator)
+        validate_answer(said.answer)
+        validate_name(said.annotator)
         if lease is not None and lease.annotator != said.annotator:
             raise BagwiseError(f"This question was put to {lease.annotator}, not to {said.annotator}.")
         about = lease.pair if lease is not None else said.pair
@@ -100,7 +100,7 @@ class Saying:
             raise BagwiseError("This question is not known, or was asked too long ago: ask again.")
         if said.pair not in (None, about):
             raise BagwiseError("This question was about another pair: ask again.")
-        self.record.refuse_unknown(about)
+        self.state.validate_pair(about)
         return self._answer(about, said, lease, new)
 
     def _answer(
@@ -134,10 +134,10 @@ class Saying:
     def answer_bag(self, said: SaidOfBag) -> list[Event]:
         """Save all of it, or nothing; with the same key, only once."""
         for _, answer in said.answers:
-            refuse_bad_answer(answer)
-        refuse_bad_name(said.annotator)
-        with self.record.lock:
-            self.record.catch_up()
+            validate_answer(answer)
+        validate_name(said.annotator)
+        with self.state.lock:
+            self.state.catch_up()
             beliefs = self._beliefs([(said.bag, label_class) for label_class, _ in said.answers])
             of_class = {label_class: belief for (label_class, _), belief in zip(said.answers, beliefs, strict=True)}
             return self.saving(lambda connection: self._of_bag(connection, said, of_class))
@@ -151,7 +151,7 @@ class Saying:
         if lease is not None and lease.annotator != said.annotator:
             raise BagwiseError(f"This question was put to {lease.annotator}, not to {said.annotator}.")
         done = saved.get(said.key)
-        asked_after, new, found = len(self.record.events), list[Event](), list[Event]()
+        asked_after, new, found = len(self.state.events), list[Event](), list[Event]()
         for key, pair, answer in keyed:
             event = saved.get(key)
             if event is None and done is None:
@@ -170,10 +170,10 @@ class Saying:
 
     def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
         """One answer about several pairs that were not asked, all or none; with the same key, only once."""
-        refuse_bad_answer(answer)
-        refuse_bad_name(annotator)
-        with self.record.lock:
-            self.record.catch_up()
+        validate_answer(answer)
+        validate_name(annotator)
+        with self.state.lock:
+            self.state.catch_up()
             beliefs = self._beliefs(pairs)
             return self.saving(lambda connection: self._said(connection, annotator, answer, pairs, key, beliefs))
 
@@ -190,9 +190,9 @@ class Saying:
         saved = queries.events_with(connection, keys)
         if saved:
             return [], _same_again([saved[one] for one in keys if one in saved], annotator, answer, pairs)
-        asked_after, new = len(self.record.events), list[Event]()
+        asked_after, new = len(self.state.events), list[Event]()
         for one, pair, belief in zip(keys, pairs, beliefs, strict=True):
-            self._refuse_given(pair)
+            self._validate_not_imported(pair)
             said = Said(one, annotator, answer, shown="list")
             new.append(self._answer(pair, said, None, new, belief, asked_after))
         queries.end_leases_of(connection, annotator, pairs)
@@ -200,45 +200,45 @@ class Saying:
 
     def _beliefs(self, pairs: Sequence[Pair]) -> list[float]:
         for pair in pairs:
-            self.record.refuse_unknown(pair)
+            self.state.validate_pair(pair)
         if len(set(pairs)) != len(pairs) or not pairs:
             raise BagwiseError("Name each pair once, and at least one.")
-        of_bags = self.record.teaching.newest().predict_proba(self.record.bags.select([bag for bag, _ in pairs]))
+        of_bags = self.state.trainer.newest().predict_proba(self.state.bags.select([bag for bag, _ in pairs]))
         return [float(row[label_class]) for row, (_, label_class) in zip(of_bags, pairs, strict=True)]
 
     def saving(self, work: Callable[[Connection], tuple[list[Event], Result]]) -> Result:
         """Let `work` make events that know everything said before, save them, and count them once they are durable."""
-        record = self.record
-        with record.lock:
+        state = self.state
+        with state.lock:
             while True:
-                with record.database.writing() as connection:
-                    current = record.catch_up_in(connection)
+                with state.database.writing() as connection:
+                    current = state.catch_up_in(connection)
                     if current:
                         new, result = work(connection)
                         if new:
                             queries.ensure_annotators(connection, {event.annotator for event in new})
                             queries.add_events(connection, new)
                 if current:
-                    record.count(new)
+                    state.count(new)
                     return result
-                record.load_anew()
+                state.reload()
 
     def number(self, new: Sequence[Event] = ()) -> int:
         """What comes after everything saved and these."""
-        return len(self.record.events) + len(new) + 1
+        return len(self.state.events) + len(new) + 1
 
     def _skipped_before(self, pair: Pair, annotator: str, new: Sequence[Event]) -> Chain | None:
         """What this person skipped, if anything; whoever answered already does not answer again."""
         now = any(event.pair == pair and event.annotator == annotator for event in new)
-        if now or self.record.votes.has_spoken(pair, annotator):
+        if now or self.state.votes.has_spoken(pair, annotator):
             raise AlreadyAnswered(f"{annotator} has answered this before: correct that answer instead.")
-        skipped = self.record.votes.chains_of(pair, annotator)
+        skipped = self.state.votes.chains_of(pair, annotator)
         if skipped and (standing := skipped[-1].stands) is not None:
-            refuse_replacing(self.record, standing, annotator)
+            validate_may_replace(self.state, standing, annotator)
         return skipped[-1] if skipped else None
 
-    def _refuse_given(self, pair: Pair) -> None:
-        contents = self.record.contents
+    def _validate_not_imported(self, pair: Pair) -> None:
+        contents = self.state.contents
         if contents.is_given(pair):
             bag, name = contents.ids[pair[0]], contents.classes[pair[1]]
             raise BagwiseError(f"{name} in {bag} was imported as known: correct that label instead.")
@@ -256,12 +256,12 @@ def is_part_of(key: str, event: Event) -> bool:
     return event.key == key or event.key.startswith(f"{key}-")
 
 
-def said_together(record: Record, last: Event) -> list[Event]:
+def said_together(state: ProjectState, last: Event) -> list[Event]:
     """All that stands of what this person said about a whole bag in one go with `last`, by number."""
     leased = last.key.rpartition("-")[0] or last.key
-    if not any(event.key == leased and event.shown == WHOLE for event in reversed(record.events)):
+    if not any(event.key == leased and event.shown == WHOLE for event in reversed(state.events)):
         return [last]
-    standing = record.votes.all_effective()
+    standing = state.votes.all_effective()
     return [one for one in standing if one.annotator == last.annotator and is_part_of(leased, one)]
 
 
@@ -272,7 +272,7 @@ def or_refused(found: Event | BagwiseError) -> Event:
     return found
 
 
-def refuse_bad_answer(answer: str) -> None:
+def validate_answer(answer: str) -> None:
     """An answer is one of four."""
     if answer not in ANSWERS:
         raise BagwiseError(f"{answer!r} is no answer: say one of {', '.join(ANSWERS)}.")

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError
-from bagwise.project.access.names import refuse_bad_name
-from bagwise.project.access.roles import APPOINT, NotAllowed, refuse_replacing, refuse_replacing_imported
+from bagwise.project.access.names import validate_name
+from bagwise.project.access.roles import APPOINT, NotAllowed, validate_may_replace, validate_may_replace_imported
 from bagwise.project.answers.answers import (
     AlreadyAnswered,
+    Answers,
     Said,
-    Saying,
     is_part_of,
     or_refused,
-    refuse_bad_answer,
     said_together,
+    validate_answer,
 )
 from bagwise.project.answers.events import ANSWER_OF, Chain, Event, Pair
-from bagwise.project.queue.leases import Handing
-from bagwise.project.state import Record
+from bagwise.project.queue.leases import Leases
+from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.database import DatabaseError
 
@@ -36,32 +36,32 @@ class Replaced:
     annotator: str | None = None
 
 
-def replaced(record: Record, event: Event) -> Replaced | None:
+def replaced(state: ProjectState, event: Event) -> Replaced | None:
     """What stood before a correction or an undo; None for an answer."""
     if event.kind == "answer":
         return None
-    before = record.votes.replaced_by(event.number)
+    before = state.votes.replaced_by(event.number)
     if before is None:
-        return Replaced(_imported_answer(record, event.pair))
+        return Replaced(_imported_answer(state, event.pair))
     return Replaced(before.answer, before.number, before.annotator)
 
 
-class Changing:
+class Corrections:
     """Adds events that replace others."""
 
-    def __init__(self, record: Record, saying: Saying, handing: Handing) -> None:
-        self.record, self._saying, self._handing = record, saying, handing
+    def __init__(self, state: ProjectState, saying: Answers, leases_: Leases) -> None:
+        self.state, self._answers_, self._leases = state, saying, leases_
 
     def undo(self, annotator: str, key: str | None, together: bool) -> list[Event]:
         """Take back the last that this person said and that stands, or all that was said together with it."""
-        refuse_bad_name(annotator)
+        validate_name(annotator)
         used = key or uuid.uuid4().hex
-        with self.record.lock:
-            before = len(self.record.events)
-            events = self._saying.saving(lambda connection: self._undoing(connection, annotator, used, together))
-            now_open = [one for one in events if one.number > before and self.record.wants(one.pair, annotator)]
+        with self.state.lock:
+            before = len(self.state.events)
+            events = self._answers_.saving(lambda connection: self._undoing(connection, annotator, used, together))
+            now_open = [one for one in events if one.number > before and self.state.wants(one.pair, annotator)]
             with contextlib.suppress(DatabaseError):
-                self._handing.ask_again(now_open)
+                self._leases.ask_again(now_open)
             return events
 
     def _undoing(
@@ -69,91 +69,91 @@ class Changing:
     ) -> tuple[list[Event], list[Event]]:
         done = queries.events_with(connection, [key]).get(key)
         if done is not None:
-            _refuse_foreign(done, annotator)
+            _validate_own(done, annotator)
             if done.kind not in UNDOS:
                 raise AlreadyAnswered(f"This was saved before as something else, number {done.number}.")
-            return [], [one for one in self.record.events if one.kind in UNDOS and is_part_of(key, one)]
-        last = self.record.votes.last_of(annotator)
+            return [], [one for one in self.state.events if one.kind in UNDOS and is_part_of(key, one)]
+        last = self.state.votes.last_of(annotator)
         if last is None:
             raise BagwiseError(f"{annotator} has said nothing that could be taken back.")
-        several = said_together(self.record, last) if together else [last]
+        several = said_together(self.state, last) if together else [last]
         keys = [*(f"{key}-{number}" for number in range(len(several) - 1, 0, -1)), key]
         new: list[Event] = []
         for one, its_key in zip(reversed(several), keys, strict=True):
-            new.append(self._undone(one, its_key, self._saying.number(new)))
+            new.append(self._undone(one, its_key, self._answers_.number(new)))
         return new, new
 
     def _undone(self, event: Event, key: str, number: int) -> Event:
-        chain = self.record.votes.chain_with(event.number)
+        chain = self.state.votes.chain_with(event.number)
         assert chain is not None
         stands_again = chain.under
         if stands_again is not None:
             return _replacing(stands_again, chain, number, key, "restoration", event.annotator, stands_again.answer)
         if chain.voter is None:
-            answer = _imported_answer(self.record, event.pair)
+            answer = _imported_answer(self.state, event.pair)
             return _replacing(event, chain, number, key, "restoration", event.annotator, answer)
         return _replacing(event, chain, number, key, "retraction", event.annotator, event.answer)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
         """Replace the answer with this number; both are kept."""
-        refuse_bad_name(annotator)
-        refuse_bad_answer(answer)
+        validate_name(annotator)
+        validate_answer(answer)
         used = key or uuid.uuid4().hex
-        return self._saying.saving(lambda connection: self._correcting(connection, number, annotator, answer, used))
+        return self._answers_.saving(lambda connection: self._correcting(connection, number, annotator, answer, used))
 
     def _correcting(
         self, connection: Connection, number: int, annotator: str, answer: str, key: str
     ) -> tuple[list[Event], Event]:
         saved = queries.events_with(connection, [key]).get(key)
-        votes = self.record.votes
+        votes = self.state.votes
         if saved is not None:
             before = votes.replaced_by(saved.number)
             same = saved.kind == "correction" and before is not None and before.number == number
             return [], _same_again(saved, annotator, answer, same)
         chain = votes.chain_with(number)
-        if chain is None or self.record.events[number - 1].kind in UNDOS:
+        if chain is None or self.state.events[number - 1].kind in UNDOS:
             raise BagwiseError(f"There is no answer number {number} to replace.")
         old = chain.stands
         if old is None:
             raise AlreadyAnswered(f"Answer {number} was taken back by number {chain.newest} before.")
         if old.number != number:
             raise AlreadyAnswered(f"Answer {number} was replaced by number {old.number} before: replace that one.")
-        refuse_replacing(self.record, old, annotator)
+        validate_may_replace(self.state, old, annotator)
         if chain.voter is None:
-            _refuse_skipping(answer)
+            _validate_not_skipped(answer)
         elif any(one is not chain and one.counts for one in votes.chains_of(old.pair, chain.voter)):
             raise AlreadyAnswered(f"{chain.voter} has answered this again since: correct that answer instead.")
-        event = _replacing(old, chain, self._saying.number(), key, "correction", annotator, answer)
+        event = _replacing(old, chain, self._answers_.number(), key, "correction", annotator, answer)
         return [event], event
 
     def correct_imported(self, pair: Pair, annotator: str, answer: str, key: str | None = None) -> Event:
         """Replace an imported label, or its last correction; all are kept."""
-        refuse_bad_name(annotator)
-        refuse_bad_answer(answer)
-        _refuse_skipping(answer)
+        validate_name(annotator)
+        validate_answer(answer)
+        _validate_not_skipped(answer)
         used = key or uuid.uuid4().hex
-        return self._saying.saving(
+        return self._answers_.saving(
             lambda connection: self._correcting_import(connection, pair, annotator, answer, used)
         )
 
     def _correcting_import(
         self, connection: Connection, pair: Pair, annotator: str, answer: str, key: str
     ) -> tuple[list[Event], Event]:
-        record = self.record
-        record.refuse_unknown(pair)
+        state = self.state
+        state.validate_pair(pair)
         saved = queries.events_with(connection, [key]).get(key)
-        chain = record.votes.imported(pair)
+        chain = state.votes.imported(pair)
         if saved is not None:
-            same = saved.kind == "correction" and record.votes.chain_with(saved.number) is chain
+            same = saved.kind == "correction" and state.votes.chain_with(saved.number) is chain
             return [], _same_again(saved, annotator, answer, same)
-        if not record.contents.is_given(pair):
-            bag, name = record.contents.ids[pair[0]], record.contents.classes[pair[1]]
+        if not state.contents.is_given(pair):
+            bag, name = state.contents.ids[pair[0]], state.contents.classes[pair[1]]
             raise BagwiseError(f"{name} in {bag} was not imported: correct an answer to it, by its number.")
         if chain.stands is not None:
-            refuse_replacing(record, chain.stands, annotator)
-        refuse_replacing_imported(record, connection, annotator)
+            validate_may_replace(state, chain.stands, annotator)
+        validate_may_replace_imported(state, connection, annotator)
         event = Event(
-            self._saying.number(),
+            self._answers_.number(),
             key,
             "correction",
             annotator,
@@ -166,22 +166,22 @@ class Changing:
 
     def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
         """Decide a pair alone; only an adjudicator may."""
-        record = self.record
+        state = self.state
         if answer == "skipped":
             raise BagwiseError("An adjudicator decides: say present, absent or unsure.")
-        refuse_bad_answer(answer)
-        with record.lock:
-            record.catch_up()
-            if record.contents.is_given(pair):
+        validate_answer(answer)
+        with state.lock:
+            state.catch_up()
+            if state.contents.is_given(pair):
                 raise BagwiseError(
                     "This was imported as known: correct it with `bagwise correct DIR BAG CLASS ANSWER`."
                 )
-            if annotator not in record.contents.adjudicators:
+            if annotator not in state.contents.adjudicators:
                 raise BagwiseError(f"{annotator} is no adjudicator: make one with {APPOINT}.")
-            before = [event for event in record.votes.said_about(pair) if event.annotator == annotator]
+            before = [event for event in state.votes.said_about(pair) if event.annotator == annotator]
             if before:
                 return self.correct(before[-1].number, annotator, answer)
-            return or_refused(*self._saying.answer([Said(uuid.uuid4().hex, annotator, answer, pair=pair)]))
+            return or_refused(*self._answers_.answer([Said(uuid.uuid4().hex, annotator, answer, pair=pair)]))
 
 
 def _replacing(like: Event, chain: Chain, number: int, key: str, kind: str, annotator: str, answer: str) -> Event:
@@ -202,22 +202,22 @@ def _replacing(like: Event, chain: Chain, number: int, key: str, kind: str, anno
     )
 
 
-def _imported_answer(record: Record, pair: Pair) -> str:
-    return ANSWER_OF[bool(record.contents.imported[pair])]
+def _imported_answer(state: ProjectState, pair: Pair) -> str:
+    return ANSWER_OF[bool(state.contents.imported[pair])]
 
 
 def _same_again(saved: Event, annotator: str, answer: str, same: bool) -> Event:
-    _refuse_foreign(saved, annotator)
+    _validate_own(saved, annotator)
     if not same or saved.answer != answer:
         raise AlreadyAnswered(f"This was saved before as something else, number {saved.number}.")
     return saved
 
 
-def _refuse_foreign(saved: Event, annotator: str) -> None:
+def _validate_own(saved: Event, annotator: str) -> None:
     if saved.annotator != annotator:
         raise NotAllowed(f"This key belongs to what {saved.annotator} sent: use another.")
 
 
-def _refuse_skipping(answer: str) -> None:
+def _validate_not_skipped(answer: str) -> None:
     if answer == "skipped":
         raise BagwiseError("An imported label is not skipped: say present, absent or unsure.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bagwise.kernels import key_of, keyed_uniform
+from bagwise.kernels import hash_of, hashed_uniform
 from bagwise.learning.questions import Present
 
 ANSWERS = ("present", "absent", "unsure", "skipped")
@@ -219,8 +219,8 @@ class Votes:
         """How many people are asked about it: several about a share of the pairs, drawn by their place."""
         if self.people == 1 or self.share >= 1:
             return self.people
-        bag, label_class = np.array([key_of(pair[0])], np.uint64), np.array([ASKED_OF_SEVERAL + pair[1]])
-        return self.people if keyed_uniform(self.seed, bag, label_class)[0] < self.share else 1
+        bag, label_class = np.array([hash_of(pair[0])], np.uint64), np.array([ASKED_OF_SEVERAL + pair[1]])
+        return self.people if hashed_uniform(self.seed, bag, label_class)[0] < self.share else 1
 
     def wants(self, pair: Pair, annotator: str) -> int:
         """How many more people a pair is to be asked of; none of whom answered or skipped it."""

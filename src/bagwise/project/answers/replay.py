@@ -26,7 +26,7 @@ from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.learning.learner import ActiveLearner, Memory
-from bagwise.learning.pool import Holding
+from bagwise.learning.pool import Pool
 from bagwise.learning.questions import Answer
 from bagwise.model import MIMLClassifier
 from bagwise.model.features import CURVED, STANDARDISE
@@ -57,7 +57,7 @@ class Replay:
     """Votes and, where bags are given, the learner that was taught them; `applied` events are in."""
 
     def __init__(
-        self, contents: Contents, settings: Settings, bags: Bags | None = None, pool: Holding | None = None
+        self, contents: Contents, settings: Settings, bags: Bags | None = None, pool: Pool | None = None
     ) -> None:
         self.contents, self.settings, self.bags, self.pool = contents, settings, bags, pool
         self.votes = fresh_votes(contents, settings)
@@ -153,7 +153,7 @@ def learner_of(
     learning: Learning,
     memory: Memory | None,
     from_nothing: bool,
-    pool: Holding | None = None,
+    pool: Pool | None = None,
 ) -> ActiveLearner:
     """A learner with the project's settings."""
     return ActiveLearner(
@@ -161,7 +161,7 @@ def learner_of(
         list(classes),
         labels,
         model_of(learning),
-        scouting=from_nothing,
+        cold_start=from_nothing,
         criterion=learning.criterion,
         update=learning.update,
         audit=learning.audit,
@@ -200,7 +200,7 @@ def full(
     events: Sequence[Event],
     snapshots: "Snapshots | None" = None,
     progress: Callable[[int], None] = lambda _: None,
-    pool: Holding | None = None,
+    pool: Pool | None = None,
 ) -> Replay:
     """Everything, from the newest snapshot that fits, or from the last turning point."""
     start = turning_point(contents, len(events))

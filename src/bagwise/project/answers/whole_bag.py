@@ -15,7 +15,7 @@ import numpy as np
 from bagwise.core.errors import BagwiseError
 from bagwise.learning.criteria.uncertainty import uncertainty
 from bagwise.learning.granularity import Seconds
-from bagwise.model import Pool
+from bagwise.model import ScoredPool
 from bagwise.project.answers.answers import WHOLE, SaidOfBag
 from bagwise.project.answers.events import Event
 from bagwise.project.project import Project
@@ -61,7 +61,7 @@ def _is_open(project: Project, bag: int, label_class: int, annotator: str) -> bo
 
 def _pays(project: Project, belief: np.ndarray) -> bool:
     """Whether the classes together are more uncertain per second than the first, which was chosen, alone."""
-    scores, seconds = uncertainty(Pool(belief[None]))[0], seconds_of(project)
+    scores, seconds = uncertainty(ScoredPool(belief[None]))[0], seconds_of(project)
     return bool(scores.sum() / seconds.bag > scores[0] / seconds.pair)
 
 

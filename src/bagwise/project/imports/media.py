@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.ingest import CutFolder, CutPlaces, media
+from bagwise.ingest import SegmentedFolder, SegmentPlaces, media
 from bagwise.ingest.media import Files, Places, Spans
 from bagwise.kernels import Array
 from bagwise.project.imports import segmentation
@@ -33,11 +33,11 @@ class Media:
     """What an import brings: files, places, or both; and how they were cut, where they were."""
 
     files: Files | None = None
-    places: Places | Spans | CutPlaces | None = None
-    cut: CutFolder | None = None
+    places: Places | Spans | SegmentPlaces | None = None
+    cut: SegmentedFolder | None = None
 
     @classmethod
-    def of(cls, cut: CutFolder) -> "Media":
+    def of(cls, cut: SegmentedFolder) -> "Media":
         """What is seen of a folder of raw files."""
         return cls(cut.files, cut.places, cut)
 
@@ -83,7 +83,7 @@ def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
     before, suffix = _kept(folder).get(bag), path.suffix.lower()
     if suffix not in SUFFIXES:
         raise FileError(path, f"cannot be shown: known are {', '.join(SUFFIXES)}.")
-    media.refuse_unshowable(path)
+    media.validate_media_file(path)
     if before is not None and media.medium_of(before) != media.medium_of(suffix):
         raise FileError(path, f"is not a {media.medium_of(before)}, as the file of {name} is.")
     cut = segmentation.seen_files(folder).get(name)
@@ -165,7 +165,7 @@ def _put(place: Path, bag: int, path: Path) -> None:
     _link(path, place / f"{bag}{path.suffix.lower()}")
 
 
-def _put_outlines(place: Path, cut: CutFolder, ids: Sequence[str]) -> None:
+def _put_outlines(place: Path, cut: SegmentedFolder, ids: Sequence[str]) -> None:
     position = {name: number for number, name in enumerate(ids)}
     for name, path in cut.outlines.items():
         _link(path, place / f"{position[name]}{OUTLINES}")

@@ -7,28 +7,28 @@ stays among the answers and counts again once the bag is back.
 from collections.abc import Sequence
 
 from bagwise.core.errors import BagwiseError
-from bagwise.project.access.names import refuse_bad_name
-from bagwise.project.state import Record
+from bagwise.project.access.names import validate_name
+from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 
 
-def set_removed(record: Record, names: Sequence[str], annotator: str, removed: bool) -> None:
+def set_removed(state: ProjectState, names: Sequence[str], annotator: str, removed: bool) -> None:
     """Remove these bags, or bring them back; all or none. The model is fitted again to what is left."""
-    refuse_bad_name(annotator)
+    validate_name(annotator)
     if not names:
         raise BagwiseError("Name at least one bag.")
-    with record.lock, record.database.writing() as connection:
+    with state.lock, state.database.writing() as connection:
         contents = queries.contents(connection)
         bags = _positions(contents, names)
         for bag in bags:
             if (bag in contents.removed) == removed:
-                state = "was removed before" if removed else "was not removed"
-                raise BagwiseError(f"The bag {contents.ids[bag]} {state}.")
+                reason = "was removed before" if removed else "was not removed"
+                raise BagwiseError(f"The bag {contents.ids[bag]} {reason}.")
         if removed and len(contents.removed) + len(bags) == len(contents.ids):
             raise BagwiseError("This would remove every bag, and a project needs at least one.")
         queries.ensure_annotator(connection, annotator)
         queries.add_removals(connection, bags, annotator, removed)
-    record.catch_up()
+    state.catch_up()
 
 
 def _positions(contents: queries.Contents, names: Sequence[str]) -> list[int]:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bagwise.formats import marked
-from bagwise.ingest import CutFolder, Recipe, Seen
+from bagwise.ingest import Recipe, Seen, SegmentedFolder
 
 FOLDER, FILES, SKIPPED = "cutting", "files.jsonl", "skipped.csv"
 
@@ -37,7 +37,7 @@ def seen_files(folder: Path) -> dict[str, Seen]:
     return found
 
 
-def keep(folder: Path, cut: CutFolder) -> None:
+def keep(folder: Path, cut: SegmentedFolder) -> None:
     """What the next cutting must know."""
     place = folder / FOLDER
     cut.recipe.write(place)

@@ -18,7 +18,7 @@ from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.bags import Bags
 from bagwise.formats import Source
 from bagwise.kernels import Array
-from bagwise.partitions import Part, Parts, write_part
+from bagwise.partitions import Partition, Partitions, write_partition
 from bagwise.project.imports.tables import TableFile, joined
 from bagwise.project.instances.instance_file import reserve, scatter
 
@@ -27,7 +27,7 @@ from bagwise.project.instances.instance_file import reserve, scatter
 class Made:
     """A part, and the checksum of its rows alone, as they were read back."""
 
-    part: Part
+    part: Partition
     rows_checksum: int
     n_bytes: int
 
@@ -87,18 +87,18 @@ class FromTables:
         yield from pieces_of(source, self.dtype, self.count, self.folder)
 
 
-def make_parts(job: Job) -> list[Made]:
+def make_partitions(job: Job) -> list[Made]:
     """The parts of a job."""
     if not job.folder.is_dir():
         what = "the project and its parts must lie on storage that all machines of the cluster share."
         raise BagwiseError(f"{job.folder} cannot be seen from {platform.node()}: {what}")
-    return [make_part(job.folder, number, bags) for number, bags in enumerate(job.pieces(), start=job.first)]
+    return [make_partition(job.folder, number, bags) for number, bags in enumerate(job.pieces(), start=job.first)]
 
 
-def make_part(folder: Path, number: int, bags: Bags) -> Made:
+def make_partition(folder: Path, number: int, bags: Bags) -> Made:
     """One part, written and read back."""
-    part = write_part(folder, number, bags)
-    back = Parts(folder, bags.n_features, bags.instances.dtype, (part,)).read(0)
+    part = write_partition(folder, number, bags)
+    back = Partitions(folder, bags.n_features, bags.instances.dtype, (part,)).read(0)
     checksum = zlib.crc32(np.ascontiguousarray(back.instances).data)
     same = np.array_equal(back.ids, bags.ids) and np.array_equal(back.offsets, bags.offsets)
     if not same or checksum != zlib.crc32(np.ascontiguousarray(bags.instances).data):

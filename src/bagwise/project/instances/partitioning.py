@@ -17,10 +17,10 @@ from sqlalchemy import select
 from bagwise.core import checksums
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.kernels import Array
-from bagwise.partitions import Parts
+from bagwise.partitions import Partitions
 from bagwise.project.imports.importing import Progress, alone
 from bagwise.project.instances import instance_file, partitions
-from bagwise.project.instances.partition_writer import FromRows, Job, Made, edges, make_parts
+from bagwise.project.instances.partition_writer import FromRows, Job, Made, edges, make_partitions
 from bagwise.project.instances.worker_pool import Each
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Settings
@@ -34,20 +34,20 @@ def partition(
     """From one file in the project's folder to `count` parts in the folder `to`, and the project uses these."""
     with alone(folder):
         settings = Settings.read(folder)
-        _refuse_again(folder, settings)
+        _validate_not_partitioned(folder, settings)
         with database.reading() as connection:
             contents = queries.contents(connection)
             rows = select(schema.imports.c.checksum, schema.imports.c.instances).order_by(schema.imports.c.number)
             imported = connection.execute(rows).all()
         place = Path(to if to is not None else folder / partitions.FOLDER).resolve()
-        _refuse_others(place, contents.project)
+        _validate_only_own_files(place, contents.project)
         features, dtype = contents.shape[0], np.dtype(contents.shape[1])
         with partitions.unfinished(place.parent, f"{place.name}.{contents.project}") as unfinished:
             made = make(_jobs(folder.resolve() / instance_file.FILE, contents, count, unfinished), each, progress)
             width = features * dtype.itemsize
             if partitions.checksum_of(made) != checksums.together((crc, number * width) for crc, number in imported):
                 raise FileError(folder / instance_file.FILE, "is not what was imported: see `bagwise check`.")
-            Parts(unfinished, features, dtype, tuple(one.part for one in made), contents.project).save()
+            Partitions(unfinished, features, dtype, tuple(one.part for one in made), contents.project).save()
             _put(unfinished, place)
         _use(folder, settings, place)
 
@@ -55,13 +55,13 @@ def partition(
 def make(jobs: Sequence[Job], each: Each, progress: Progress) -> list[Made]:
     """All parts of some jobs, in their order."""
     found: dict[int, list[Made]] = {}
-    for number, made in each(make_parts, jobs):
+    for number, made in each(make_partitions, jobs):
         found[number] = made
         progress(sum(one.part.instances for one in made))
     return [one for number in range(len(jobs)) for one in found[number]]
 
 
-def _refuse_again(folder: Path, settings: Settings) -> None:
+def _validate_not_partitioned(folder: Path, settings: Settings) -> None:
     if settings.data.parts:
         # Whoever partitioned it may have been interrupted at the very end.
         (folder / instance_file.FILE).unlink(missing_ok=True)
@@ -69,11 +69,11 @@ def _refuse_again(folder: Path, settings: Settings) -> None:
         raise BagwiseError(f"{folder} is in parts already, in {place}: further bags become further parts.")
 
 
-def _refuse_others(place: Path, project: str) -> None:
+def _validate_only_own_files(place: Path, project: str) -> None:
     """The folder must be new, or what an interrupted run of this project left."""
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
         return
-    if not (place / partitions.LIST).is_file() or Parts.open(place).owner != project:
+    if not (place / partitions.LIST).is_file() or Partitions.open(place).owner != project:
         raise BagwiseError(f"{place} is there already: choose another folder with --to.")
 
 

@@ -18,8 +18,8 @@ from bagwise.core import checksums
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import Source
 from bagwise.kernels import Array
-from bagwise.partitions import PartedBags, Parts
-from bagwise.project.instances.partition_writer import Made, make_part, pieces_of
+from bagwise.partitions import PartitionedBags, Partitions
+from bagwise.project.instances.partition_writer import Made, make_partition, pieces_of
 from bagwise.project.settings import Data
 from bagwise.project.storage.queries import Contents
 
@@ -33,17 +33,17 @@ def place_of(folder: Path, data: Data) -> Path:
     return folder.resolve() / data.parts
 
 
-def open_bags(folder: Path, data: Data, contents: Contents) -> PartedBags:
+def open_bags(folder: Path, data: Data, contents: Contents) -> PartitionedBags:
     """The bags of the project, none of their instances read yet."""
     place = place_of(folder, data)
-    parts = Parts.open(place)
+    parts = Partitions.open(place)
     if parts.owner not in ("", contents.project):
         raise FileError(place / LIST, "holds the instances of another project: correct parts in bagwise.toml.")
     if (parts.n_features, parts.dtype.name) != contents.shape:
         what = f"has {parts.n_features} features of {parts.dtype} where the project has {contents.shape}."
         raise FileError(place / LIST, f"{what} Correct parts in bagwise.toml.")
     bags = parts.bags(contents.ids, contents.offsets)
-    bags.parts.refuse_missing()
+    bags.parts.validate_present()
     return bags
 
 
@@ -57,7 +57,7 @@ def append(
     with unfinished(there.folder) as place:
         made = []
         for number, bags in enumerate(pieces_of(source, there.dtype, count, place), start=len(there.parts)):
-            made.append(make_part(place, number, bags))
+            made.append(make_partition(place, number, bags))
             progress(bags.n_instances)
         add(there, place, made)
     return np.bincount(source.codes, minlength=len(source.ids)), checksum_of(made)
@@ -66,7 +66,7 @@ def append(
 def discard(folder: Path, data: Data, contents: Contents) -> None:
     """Remove the parts that lie behind those that count."""
     counted = open_bags(folder, data, contents).parts
-    if Parts.open(counted.folder).parts != counted.parts:
+    if Partitions.open(counted.folder).parts != counted.parts:
         counted.save()
     for path in counted.folder.iterdir():
         number = NUMBERED.fullmatch(path.name)
@@ -74,7 +74,7 @@ def discard(folder: Path, data: Data, contents: Contents) -> None:
             path.unlink()
 
 
-def add(there: Parts, place: Path, made: Sequence[Made]) -> Parts:
+def add(there: Partitions, place: Path, made: Sequence[Made]) -> Partitions:
     """Put what was made in the folder `place` behind the parts that count."""
     try:
         for one in made:
@@ -123,14 +123,14 @@ def copy(folder: Path, data: Data, target: Path) -> str:
 
     Parts never change, so on the same disk another name for the same file is a copy that takes no room.
     """
-    there, place = Parts.open(place_of(folder, data)), target / FOLDER
+    there, place = Partitions.open(place_of(folder, data)), target / FOLDER
     place.mkdir()
     for name in (name for part in there.parts for name in part.files):
         try:
             os.link(there.folder / name, place / name)
         except OSError:
             shutil.copyfile(there.folder / name, place / name)
-    Parts(place, there.n_features, there.dtype, there.parts, there.owner).save()
+    Partitions(place, there.n_features, there.dtype, there.parts, there.owner).save()
     return FOLDER
 
 
@@ -140,5 +140,5 @@ def bytes_elsewhere(folder: Path, data: Data) -> dict[str, int]:
     if not data.parts or place.is_relative_to(folder.resolve()):
         return {}
     with suppress(BagwiseError):
-        return {str(place): Parts.open(place).n_bytes}
+        return {str(place): Partitions.open(place).n_bytes}
     return {}

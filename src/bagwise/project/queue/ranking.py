@@ -80,7 +80,7 @@ class Ranking:
         return self.complete or len(self.turns) >= count
 
 
-class Rankings:
+class RankingPublisher:
     """The newest ranking of a learner; `begin`, called with a lock held, sets it going after it came to rest."""
 
     def __init__(self, begin: Callable[[], None]) -> None:

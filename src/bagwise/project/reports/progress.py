@@ -11,7 +11,7 @@ from bagwise.evaluation.forecast import Forecast, forecast
 from bagwise.evaluation.stopping import Verdict
 from bagwise.project.project import Project
 from bagwise.project.reports.quality import Report
-from bagwise.project.reports.quality_process import Estimating
+from bagwise.project.reports.quality_process import QualityProcess
 from bagwise.project.reports.status import Status, status_of
 from bagwise.project.reports.truth import TrueQuality
 from bagwise.project.storage.creation import TRUTH
@@ -62,7 +62,7 @@ class ProgressOf:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.estimating = Estimating(project)
+        self.estimating = QualityProcess(project)
         self._truth = TrueQuality(project) if (project.folder / TRUTH).exists() else None
 
     def now(self, target: float | None = None) -> Progress:

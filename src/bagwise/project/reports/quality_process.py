@@ -21,7 +21,7 @@ SHARE = 2.0
 NICE = 10
 
 
-class Estimating:
+class QualityProcess:
     """The newest estimate of one open project."""
 
     def __init__(self, project: Project) -> None:

@@ -139,19 +139,19 @@ class Database:
                 if not self.is_sqlite and not durable:
                     connection.execute(text("SET LOCAL synchronous_commit TO OFF"))
                 yield connection
-                self._refuse_replaced()
+                self._validate_same_file()
             # What was committed to a file that is gone by now must not be acknowledged.
-            self._refuse_replaced()
+            self._validate_same_file()
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
         with self._sentences():
-            self._refuse_replaced()
+            self._validate_same_file()
             with self.engine.connect() as connection:
-                self._refuse_replaced()
+                self._validate_same_file()
                 yield connection
 
-    def _refuse_replaced(self) -> None:
+    def _validate_same_file(self) -> None:
         trouble = self._file.trouble() if self._file is not None else ""
         if trouble:
             raise DatabaseError(f"The database {self.where} {trouble}.")

@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from bagwise.core.errors import FileError
 from bagwise.data.bags import VALUES_PER_CHUNK, Bags
-from bagwise.partitions import PartedBags
+from bagwise.partitions import PartitionedBags
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import ANSWERS, KINDS
 from bagwise.project.imports import media
@@ -86,7 +86,7 @@ def _features(project: Project) -> str:
     if total != project.bags.n_instances:
         return f"{total} instances were imported, {project.bags.n_instances} are there"
     bags = project.bags
-    if isinstance(bags, PartedBags) and (wrong := _parts(bags)):
+    if isinstance(bags, PartitionedBags) and (wrong := _parts(bags)):
         return wrong
     first = 0
     for row in made:
@@ -99,7 +99,7 @@ def _features(project: Project) -> str:
     return ""
 
 
-def _parts(bags: PartedBags) -> str:
+def _parts(bags: PartitionedBags) -> str:
     """What is wrong with the parts: their bytes, or the bags in them."""
     first_bags = bags.parts.first_bags
     try:

@@ -23,7 +23,7 @@ class SQLiteFile:
         self.is_read_only = self.path.exists() and not (self._folder_is_writable and os.access(self.path, os.W_OK))
         self._opened: Identity | None = None
 
-    def connect(self, dialect: Any, _record: object, _arguments: object, options: dict[str, Any]) -> Any:
+    def connect(self, dialect: Any, _state: object, _arguments: object, options: dict[str, Any]) -> Any:
         """A connection of SQLAlchemy's dialect (its event `do_connect`)."""
         while True:
             before = self._identity() or self._create()

@@ -2,22 +2,22 @@
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
-from bagwise.learning.pool import Holding
-from bagwise.partitions import PartedBags
+from bagwise.learning.pool import Pool
+from bagwise.partitions import PartitionedBags
 
 
-def pool_on(cluster: str, bags: Bags) -> Holding:
+def pool_on(cluster: str, bags: Bags) -> Pool:
     """The bags of a project as a pool on the cluster at this address."""
-    refuse_unparted(bags)
-    assert isinstance(bags, PartedBags)
-    from bagwise.cluster import ClusterPool
+    require_partitions(bags)
+    assert isinstance(bags, PartitionedBags)
+    from bagwise.cluster import RayPool
 
-    return ClusterPool.open(bags.parts, cluster)
+    return RayPool.open(bags.parts, cluster)
 
 
-def refuse_unparted(bags: Bags) -> None:
+def require_partitions(bags: Bags) -> None:
     """Shards read parts."""
-    if not isinstance(bags, PartedBags):
+    if not isinstance(bags, PartitionedBags):
         raise BagwiseError(
             "The instances of this project lie in one file: run `bagwise import DIR --partition N` first."
         )

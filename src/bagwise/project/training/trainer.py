@@ -13,20 +13,20 @@ from concurrent.futures import ThreadPoolExecutor
 from bagwise.data.bags import Bags
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning.learner import ActiveLearner, Memory
-from bagwise.learning.pool import Holding
+from bagwise.learning.pool import Pool
 from bagwise.learning.questions import NothingToAsk
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import People
 from bagwise.project.answers.events import Event
 from bagwise.project.imports.importing import Progress, quiet
-from bagwise.project.queue.ranking import Ranking, Rankings, Turn
+from bagwise.project.queue.ranking import Ranking, RankingPublisher, Turn
 from bagwise.project.training.cluster_pool import pool_on
 
 PUBLISH_EVERY = 0.5
 
 
-class Teaching:
+class Trainer:
     """Keeps a learner up to `events`, a list that only grows."""
 
     def __init__(
@@ -40,12 +40,12 @@ class Teaching:
         self._start = (counted.contents, bags, counted.settings)
         self._events, self._snapshots = events, snapshots
         self._cluster = cluster
-        self._pool: Holding | None = None
+        self._pool: Pool | None = None
         self.replay: replay.Replay | None = None
         self._saved = -1
         self._learning = threading.RLock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-teaching")
-        self.rankings = Rankings(self._begin)
+        self.rankings = RankingPublisher(self._begin)
 
     # What was learned
 
@@ -89,13 +89,13 @@ class Teaching:
     def _catch_up(self) -> None:
         try:
             while True:
-                ranking = self.study(self.rankings.wanted)
+                ranking = self.rank(self.rankings.wanted)
                 if self.rankings.publish(ranking, done=ranking.applied >= len(self._events)):
                     return
         except BaseException as error:
             self.rankings.fail(error)
 
-    def study(self, count: int) -> Ranking:
+    def rank(self, count: int) -> Ranking:
         """Learn for a while, and rank."""
         with self._learning, single_threaded_blas():
             self._learn(quiet, time.monotonic() + PUBLISH_EVERY)

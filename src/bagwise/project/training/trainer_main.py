@@ -1,4 +1,4 @@
-"""The process that learns for `Apart`: told how many questions are wanted, it learns and ranks until it knows all.
+"""The training process: it receives how many questions are needed, trains on all events, and sends rankings.
 
 It hears numbers and says rankings, each with whether it is the last for now. It ends when it hears None, and at once
 when nobody is there to hear it.
@@ -20,13 +20,13 @@ from bagwise.project.training.warm_up import warm
 NICE = 5
 
 
-def study(project: Project, heard: "queue.SimpleQueue[int | None]", out: BinaryIO) -> None:
+def rank(project: Project, heard: "queue.SimpleQueue[int | None]", out: BinaryIO) -> None:
     """Until None is heard."""
     while (wanted := heard.get()) is not None:
         done = False
         while not done and heard.empty():
             try:
-                ranking = project.study(wanted)
+                ranking = project.rank(wanted)
                 done = ranking.applied >= len(project.events)
                 _say(out, (ranking, done))
             except Exception as error:
@@ -61,7 +61,7 @@ def main(folder: str, cluster: str = "") -> None:
     threading.Thread(target=_listen, args=(sys.stdin.buffer, heard), daemon=True).start()
     with Project.open(Path(folder), cluster=cluster) as project:
         warm(project)
-        study(project, heard, out)
+        rank(project, heard, out)
 
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import People
 from bagwise.project.answers.events import Event
 from bagwise.project.queue.ranking import Ranking, TrainerStopped, wait_for
-from bagwise.project.training.trainer import Teaching
+from bagwise.project.training.trainer import Trainer
 
 CLOSING_SECONDS = 10.0
 REST_AFTER_A_CRASH = 2.0
 
 
-class Apart(Teaching):
-    """As `Teaching`; the learner itself is made here only for whoever wants all of it."""
+class TrainerProcess(Trainer):
+    """As `Trainer`; the learner itself is made here only for whoever wants all of it."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Apart(Teaching):
     @classmethod
     def of(
         cls, folder: Path, cluster: str = ""
-    ) -> Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], "Apart"]:
+    ) -> Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], "TrainerProcess"]:
         """A teacher for the project in this folder."""
         return partial(cls, folder, cluster)
 

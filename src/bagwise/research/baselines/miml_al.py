@@ -18,7 +18,7 @@ from bagwise.data.bags import Bags
 from bagwise.kernels import Array
 from bagwise.learning import granularity
 from bagwise.learning.questions import Answer, Learner, Question
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 from bagwise.research.baselines._mimlfast_kernel import NO_KEY
 from bagwise.research.baselines.mimlfast import MIMLfast, as_predictions
 
@@ -56,10 +56,10 @@ class MIMLAL(Learner):
 
     def _questions(self, count: int) -> list[Question]:
         margin = self.model.decision_function(self.bags)
-        pool = Pool(
+        pool = ScoredPool(
             as_predictions(margin, force_top=False),
             labels=self.labels,
-            withdrawn=self._ledger.withdrawn,
+            withdrawn=self._label_store.withdrawn,
             keys=self.bags.keys,
             seed=self.random_state,
         )

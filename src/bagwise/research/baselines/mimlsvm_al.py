@@ -19,7 +19,7 @@ from bagwise.kernels import Array
 from bagwise.learning import granularity
 from bagwise.learning.criteria.random import random
 from bagwise.learning.questions import Answer, Learner, Question
-from bagwise.model.scored_pool import Pool
+from bagwise.model.scored_pool import ScoredPool
 from bagwise.research.baselines.mimlsvm import MIMLSVM
 
 
@@ -75,15 +75,15 @@ class MIMLSVMAL(Learner):
 
     def _questions(self, count: int) -> list[Question]:
         decision = self.model.decide(self.model.representation_)
-        pool = Pool(
+        pool = ScoredPool(
             np.full(decision.shape, 0.5),
             labels=self.labels,
-            withdrawn=self._ledger.withdrawn,
+            withdrawn=self._label_store.withdrawn,
             keys=self.bags.keys,
             seed=self.random_state,
         )
         varying = decision[:, ~self.model.constant_]
-        scores = self._score(varying, pool.totals.mean_positives) if varying.shape[1] else random(pool)[:, 0]
+        scores = self._score(varying, pool.label_counts.mean_positives) if varying.shape[1] else random(pool)[:, 0]
         choices = granularity.whole_bag(pool, scores, count)
         return [Question(c.bag, c.classes, (0,) * len(c.classes), c.score) for c in choices]
 

@@ -39,7 +39,7 @@ QUICK = Size(PoolSize(50_000, instances=8, features=128, classes=64), rounds=5)
 
 def measure(size: Size, say: Say) -> Report:
     """Products, eager criteria, and ours."""
-    _refuse_without(size.device)
+    _validate_device(size.device)
     say(f"{size.rounds} rounds side by side")
     jobs = _jobs(size)
     for job in jobs.values():
@@ -60,7 +60,7 @@ def _goal(name: str) -> dict[str, str]:
     return {"goal on an H200": f"{1000 * GOALS[name]:g} ms"} if name in GOALS else {}
 
 
-def _refuse_without(device: str) -> None:
+def _validate_device(device: str) -> None:
     there = find_spec("torch") is not None
     if there and device == "cuda":
         import torch

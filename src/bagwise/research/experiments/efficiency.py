@@ -20,12 +20,12 @@ PAPERS_SETS = ("carroll", "frost", "hja")
 SETS = (*PAPERS_SETS, "hja_full", "birds", "digits", "rare", "crowded")
 STARTS = {"labelled": 0.05, "nothing": 0.0}
 
-DEFAULTS: dict[str, Any] = {"criterion": "widening_uncertainty", "update": "replay", "scouting": True}
+DEFAULTS: dict[str, Any] = {"criterion": "widening_uncertainty", "update": "replay", "cold_start": True}
 OF_THE_PAPER: dict[str, Any] = {"background": False, "penalty": 1e-4, "update": "bag_sgd", "audit": 0.0}
 ARMS: dict[str, dict[str, Any]] = {
     OURS: DEFAULTS,
     RANDOM: {"criterion": "random", "update": "replay", "audit": 0.0},
-    "without scouting": {**DEFAULTS, "scouting": False},
+    "without scouting": {**DEFAULTS, "cold_start": False},
     "uncertainty": {**DEFAULTS, "criterion": "uncertainty"},
     "EGL": {**DEFAULTS, "criterion": "expected_gradient_length"},
     PAPER[0]: {**OF_THE_PAPER, "criterion": "expected_gradient_length"},

@@ -60,7 +60,7 @@ class CarefulLearner(ActiveLearner):
         if self.estimates:
             self.rate = found.rates[0].rate
             for pair in pairs:
-                self._ledger.record(*pair, *self._counts(pair))
+                self._label_store.record(*pair, *self._counts(pair))
             # It is no answer: the rhythm of steps and refits stays that of a learner which takes answers for the truth.
             self._state = replace(self._updated(np.empty(0, int), np.empty(0, int)), steps=self._state.steps)
 

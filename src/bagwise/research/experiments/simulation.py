@@ -13,7 +13,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.data.labels import Labels
 from bagwise.data.metrics import THRESHOLD, average_precision, bag_accuracy, hamming_loss, one_error
 from bagwise.datasets import Dataset
-from bagwise.kernels import Array, keyed_uniform
+from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning import criteria, granularity
 from bagwise.learning.questions import Learner, Question
 from bagwise.model import solvers
@@ -27,7 +27,7 @@ CAME_LATER = {
     "noise": 0.0,
     "again": False,
     "refit_every": None,
-    "scouting": False,
+    "cold_start": False,
     "detailed": False,
     "title": "",
 }
@@ -61,7 +61,7 @@ class Simulation:
     noise: float | str = 0.0
     again: bool = False
     refit_every: int | None = None
-    scouting: bool = False
+    cold_start: bool = False
     detailed: bool = False
     title: str = ""
     cluster: str = ""
@@ -171,7 +171,7 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
         simulation.noise,
         simulation.again,
         simulation.refit_every,
-        simulation.scouting,
+        simulation.cold_start,
         simulation.cluster,
     )
     learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
@@ -207,7 +207,7 @@ class _Person:
         times = self._asked[bag, label_class]
         self._asked[bag, label_class] += 1
         place = np.array([WRONG_ANSWERS + times * self.data.labels.n_classes + label_class])
-        mistaken = keyed_uniform(self.seed, self.data.bags.keys[[bag]], place)[0] < self.wrong
+        mistaken = hashed_uniform(self.seed, self.data.bags.keys[[bag]], place)[0] < self.wrong
         return bool(self.data.labels.value[bag, label_class]) != bool(mistaken)
 
 

@@ -50,7 +50,7 @@ class Strategy:
     noise: float | str = 0.0
     again: bool = False
     refit_every: int | None = None
-    scouting: bool = False
+    cold_start: bool = False
     cluster: str = ""
 
 
@@ -68,11 +68,11 @@ def _of_the_paper(data: Dataset, labels: Labels, model: Any, how: Strategy, seed
     given = (data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed)
     if how.noise:
         return CarefulLearner(*given, noise=how.noise, again=how.again)
-    options: Parameters = {"refit_every": how.refit_every, "scouting": None if how.scouting else False}
+    options: Parameters = {"refit_every": how.refit_every, "cold_start": None if how.cold_start else False}
     if how.cluster:
-        from bagwise.cluster import ClusterPool
+        from bagwise.cluster import RayPool
 
-        return ActiveLearner(None, *given[1:], pool=ClusterPool.of(data.bags, address=how.cluster), **options)
+        return ActiveLearner(None, *given[1:], pool=RayPool.of(data.bags, address=how.cluster), **options)
     return ActiveLearner(*given, **options)
 
 

@@ -135,23 +135,25 @@ class UndoOut(EventOut):
 
 @router.get("/questions/next")
 async def next_questions(
-    desk: AtDesk, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
+    batcher: AtDesk, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
 ) -> list[QuestionOut]:
     """Up to `count` questions; asking again without answering gives the same."""
-    asked = await desk.ask(person, count)
+    asked = await batcher.ask(person, count)
     return await run_in_threadpool(
-        lambda: [question_out(desk.project, one) for one in whole_bags(desk.project, asked, person)]
+        lambda: [question_out(batcher.project, one) for one in whole_bags(batcher.project, asked, person)]
     )
 
 
 @router.post("/answers")
-async def save_answer(desk: AtDesk, person: Person, said: AnswerIn) -> EventOut:
+async def save_answer(batcher: AtDesk, person: Person, said: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
     shown = "highlighted" if said.highlighted else "not highlighted"
     pair = None
     if said.bag is not None and said.class_name is not None:
-        pair = await run_in_threadpool(_pair_of, desk.project, said.bag, said.class_name)
-    return event_out(desk.project, await desk.save(Said(said.key, person, said.answer, said.seconds, shown, pair)))
+        pair = await run_in_threadpool(_pair_of, batcher.project, said.bag, said.class_name)
+    return event_out(
+        batcher.project, await batcher.save(Said(said.key, person, said.answer, said.seconds, shown, pair))
+    )
 
 
 def _pair_of(project: Project, bag: str, class_name: str) -> Pair:

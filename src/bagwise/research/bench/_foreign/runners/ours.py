@@ -42,7 +42,7 @@ def default(task: Task) -> Ours:
 def paper(task: Task) -> Ours:
     """Expected gradient length and bag steps; its fit to the labels at the start is the common start of the others."""
     model = MIMLClassifier(penalty=float(task.penalty), background=False)
-    how = {"criterion": "expected_gradient_length", "update": "bag_sgd", "audit": 0.0, "scouting": False}
+    how = {"criterion": "expected_gradient_length", "update": "bag_sgd", "audit": 0.0, "cold_start": False}
     return Ours(task, model, **how)
 
 
