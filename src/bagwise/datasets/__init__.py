@@ -20,7 +20,7 @@ __all__ = ["Dataset", "available", "load"]
 @cache
 def available() -> dict[str, ModuleType]:
     """Every data set by name, whether its source is installed or not."""
-    return discover(__name__)
+    return discover(__name__, "bagwise.datasets")
 
 
 def load(name: str, random_state: int = 0, **options: Any) -> Dataset:

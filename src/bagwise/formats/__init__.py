@@ -45,7 +45,7 @@ READ = {"read": "instances", "read_labels": "labels", "read_table": "a table"}
 def available() -> dict[str, ModuleType]:
     """Every format by name."""
     require("tables", "Files of instances and labels")
-    return discover(__name__)
+    return discover(__name__, "bagwise.formats")
 
 
 def able_to(verb: str) -> dict[str, ModuleType]:

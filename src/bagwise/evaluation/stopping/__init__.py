@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from bagwise.core.errors import BagwiseError
-from bagwise.core.plugins import discover
+from bagwise.core.plugins import discover, member_function
 from bagwise.evaluation.forecast import Curves, Point, curves_through
 
 METRICS = ("bag_accuracy", "hamming_loss")
@@ -72,7 +72,7 @@ Rule = Callable[[Evidence, Goal], Verdict | None]
 @cache
 def available() -> dict[str, Rule]:
     """Every rule by name."""
-    return {name: getattr(module, name) for name, module in discover(__name__).items()}
+    return {name: member_function(name, one) for name, one in discover(__name__, "bagwise.stopping_rules").items()}
 
 
 def decide(evidence: Evidence, goal: Goal) -> Verdict:

@@ -11,7 +11,7 @@ from bagwise.ingest.media._types import Type
 @cache
 def available() -> dict[str, ModuleType]:
     """Every medium by name."""
-    return discover("bagwise.ingest.media")
+    return discover("bagwise.ingest.media", "bagwise.media")
 
 
 @cache

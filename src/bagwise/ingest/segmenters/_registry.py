@@ -14,7 +14,7 @@ ALSO_CALLED = {"audio": "sound", "image": "picture"}
 @cache
 def available() -> dict[str, ModuleType]:
     """Every way of cutting by name."""
-    return discover("bagwise.ingest.segmenters")
+    return discover("bagwise.ingest.segmenters", "bagwise.segmenters")
 
 
 def medium_named(name: str) -> str:

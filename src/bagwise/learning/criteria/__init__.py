@@ -10,23 +10,24 @@ are found without scoring all of them (`top_k`).
 from collections.abc import Callable
 from functools import cache
 
-from bagwise.core.plugins import choose, discover
+from bagwise.core.plugins import choose, discover, member_function
 from bagwise.kernels import Array
 from bagwise.model.scored_pool import ScoredPool
 
+GROUP = "bagwise.criteria"
 Criterion = Callable[[ScoredPool], Array]
 
 
 @cache
 def available() -> dict[str, Criterion]:
     """Every criterion by name."""
-    return {name: getattr(module, name) for name, module in discover(__name__).items()}
+    return {name: member_function(name, one) for name, one in discover(__name__, GROUP).items()}
 
 
 @cache
 def rises_with(name: str) -> str | None:
     """What a criterion says about itself, see above."""
-    said: str | None = getattr(discover(__name__).get(name), "RISES_WITH", None)
+    said: str | None = getattr(discover(__name__, GROUP).get(name), "RISES_WITH", None)
     return said
 
 

@@ -61,7 +61,7 @@ class Solver(Protocol):
 @cache
 def available() -> dict[str, ModuleType]:
     """Every solver by name."""
-    return discover(__name__)
+    return discover(__name__, "bagwise.solvers")
 
 
 def uses_answered_bags_only(name: str) -> bool:

@@ -30,7 +30,7 @@ class Suite(Protocol):
 @cache
 def available() -> dict[str, Suite]:
     """Every suite by name."""
-    return cast(dict[str, Suite], discover(__name__))
+    return cast(dict[str, Suite], discover(__name__, "bagwise.bench_suites"))
 
 
 def get(name: str) -> Suite:
