@@ -141,14 +141,16 @@ def traffic(steps):
     for bags in (1_000, 10_000, 50_000):
         _, there, pool = learners(a_pool(PoolSize(bags, 10, 128, 50)), 2)
         timed(there, 1)
-        before = pool.wire.bytes_out, pool.wire.bytes_in, pool.wire.messages
+        before = pool.messages.bytes_out, pool.messages.bytes_in, pool.messages.messages
         for _ in range(steps):
             step(there)
         out, back, messages = (
             after - first
-            for after, first in zip((pool.wire.bytes_out, pool.wire.bytes_in, pool.wire.messages), before, strict=True)
+            for after, first in zip(
+                (pool.messages.bytes_out, pool.messages.bytes_in, pool.messages.messages), before, strict=True
+            )
         )
-        resident = max(pool.wire.everywhere("rss").values())
+        resident = max(pool.messages.everywhere("rss").values())
         rows.append(
             {
                 "bags": bags,
@@ -168,7 +170,7 @@ def delays(steps):
     _, there, pool = learners(a_pool(PoolSize(2_000, 10, 128, 50)), 2)
     rows = []
     for delay in (0.0, 1.0, 20.0):
-        pool.wire.each("be_away", dict.fromkeys(range(2), (delay / 1000.0,)))
+        pool.messages.each("be_away", dict.fromkeys(range(2), (delay / 1000.0,)))
         took = timed(there, steps)
         rows.append({"delay each way (ms)": delay, "question and answer (ms)": took})
     for row in rows:

@@ -61,9 +61,9 @@ class BanditLearner(ActiveLearner):
         self._usual = MEMORY * self._usual + (1 - MEMORY) * error
         self._audits += 1
 
-    def _turns(self, count, spread=False):
+    def _rank(self, count, spread=False, granularity=None):
         self._pool.score = list(ARMS.values())[self.arm]
-        return super()._turns(count, spread)
+        return super()._rank(count, spread, granularity)
 
 
 class _ByScore(LocalPool):

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from bagwise.data.bags import Bags
     from bagwise.data.labels import Labels
     from bagwise.learning import criteria
+    from bagwise.learning.base import NothingToAsk
     from bagwise.learning.learner import ActiveLearner
-    from bagwise.learning.questions import Answer, NothingToAsk, Question
+    from bagwise.learning.questions import Answer, Question
     from bagwise.model import MIMLClassifier, ScoredPool
 
 __all__ = [
@@ -39,7 +40,7 @@ _MODULE_OF = {
     "BagwiseError": "core.errors",
     "Labels": "data.labels",
     "MIMLClassifier": "model",
-    "NothingToAsk": "learning.questions",
+    "NothingToAsk": "learning.base",
     "ScoredPool": "model",
     "Question": "learning.questions",
 }

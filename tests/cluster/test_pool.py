@@ -122,7 +122,7 @@ def test_undone_revised_withdrawn_and_asked_in_batches(pools, data):
                 learner.revise(batch[0].bag, batch[0].classes[0], False)
             if number % 5 == 2:
                 learner.retract(batch[0].bag, batch[0].classes[0])
-    assert here.ranked(30) == there.ranked(30)
+    assert here.rank(30) == there.rank(30)
 
 
 def test_what_a_learner_has_become_can_be_taken_up(pools, data):

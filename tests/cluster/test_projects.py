@@ -27,8 +27,12 @@ def test_the_same_questions_as_in_one_process_and_what_was_learned_is_taken_up(p
     with Project.open(other.folder, cluster="auto") as shared:
         for _ in range(25):
             asked, also = plain.ask("ann")[0], shared.ask("ann")[0]
-            assert (asked.bag, asked.label_class, asked.evidence) == (also.bag, also.label_class, also.evidence)
-            assert asked.belief == pytest.approx(also.belief, rel=1e-6)
+            assert (asked.bag, asked.label_class, asked.question.evidence[0]) == (
+                also.bag,
+                also.label_class,
+                also.question.evidence[0],
+            )
+            assert asked.question.belief[0] == pytest.approx(also.question.belief[0], rel=1e-6)
             plain.answer(asked.key, "ann", say(asked))
             shared.answer(also.key, "ann", say(also))
         here, there = plain.memory(), shared.memory()

@@ -46,7 +46,7 @@ def answered(project, say, count):
     found = []
     for _ in range(count):
         (asked,) = project.ask("ann")
-        found.append((asked.bag, asked.label_class, asked.evidence))
+        found.append((asked.bag, asked.label_class, asked.question.evidence[0]))
         event = project.answer(asked.key, "ann", say(asked))
         found[-1] += (event.score, event.belief)
     return found

@@ -129,7 +129,7 @@ def test_a_corrected_import_is_learned_and_replayed_bit_for_bit(make_project, sy
 
 def test_what_was_skipped_never_counts_beside_the_answer(project):
     project.answer("skip", "ann", "skipped", pair=(0, 0))
-    event = project.say("ann", "present", [(0, 0)], "bulk")[0]
+    event = project.answer_listed("ann", "present", [(0, 0)], "bulk")[0]
     assert (event.kind, event.replaces) == ("correction", 1)
     assert [one.number for one in project.votes.all_effective()] == [2]
     assert project.undo("ann").answer == "skipped"

@@ -143,24 +143,24 @@ def test_without_a_truth_there_is_none(project, say):
 
 def test_a_class_hardly_ever_present_is_rare(make_project):
     project = make_project()
-    project.say("ann", "absent", [(bag, 0) for bag in range(10)], "a")
-    project.say("ann", "present", [(bag, 1) for bag in range(10)], "b")
+    project.answer_listed("ann", "absent", [(bag, 0) for bag in range(10)], "a")
+    project.answer_listed("ann", "present", [(bag, 1) for bag in range(10)], "b")
     assert rare_of(status_of(project)) == [project.classes[0]]
 
 
 def test_many_are_said_at_once_and_saved_once(project):
     asked = project.ask("ann", 3)
     pairs = [(one.bag, one.label_class) for one in asked[:2]] + [(7, 0)]
-    said = project.say("ann", "present", pairs, "key")
+    said = project.answer_listed("ann", "present", pairs, "key")
     assert [event.pair for event in said] == pairs
     assert not any(event.audit for event in said)
     assert all(0 < event.belief < 1 and event.shown == "list" for event in said)
-    assert project.say("ann", "present", pairs, "key") == said
+    assert project.answer_listed("ann", "present", pairs, "key") == said
     assert len(project.events) == 3
     assert asked[2].key in {one.key for one in project.ask("ann", 3)}
     assert not {one.key for one in asked[:2]} & {one.key for one in project.ask("ann", 3)}
     with pytest.raises(AlreadyAnswered):
-        project.say("ann", "absent", pairs, "key")
+        project.answer_listed("ann", "absent", pairs, "key")
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_many_are_said_at_once_and_saved_once(project):
     ],
 )
 def test_many_are_said_all_or_none(project, pairs, sentence):
-    project.say("ann", "present", [(0, 0)], "first")
+    project.answer_listed("ann", "present", [(0, 0)], "first")
     with pytest.raises(BagwiseError, match=sentence):
-        project.say("ann", "present", pairs, "second")
+        project.answer_listed("ann", "present", pairs, "second")
     assert len(project.events) == 1
-    project.say("bob", "present", [(0, 0)], "third")
+    project.answer_listed("bob", "present", [(0, 0)], "third")
     assert len(project.events) == 2, "another person may"
 
 
@@ -186,15 +186,15 @@ def test_what_was_imported_is_not_said_again(make_project, synthetic):
     known[0, 0] = 1
     project = make_project(labels=LabelTable([f"bag {i}" for i in range(60)], synthetic.classes, known))
     with pytest.raises(BagwiseError, match="imported as known"):
-        project.say("ann", "absent", [(1, 0), (0, 0)], "key")
+        project.answer_listed("ann", "absent", [(1, 0), (0, 0)], "key")
     assert project.events == []
 
 
 def test_history_filters(make_project):
     project = make_project(asking=Asking(people=2))
     first, second = project.classes[:2]
-    project.say("ann", "present", [(0, 0), (1, 0)], "a")
-    project.say("bob", "absent", [(0, 0), (2, 1)], "b")
+    project.answer_listed("ann", "present", [(0, 0), (1, 0)], "a")
+    project.answer_listed("bob", "absent", [(0, 0), (2, 1)], "b")
     project.correct(2, "ann", "unsure")
 
     def numbers(**wanted):
@@ -258,7 +258,7 @@ def test_examples_are_found_while_others_answer(project):
 
     def answer():
         for number in range(60):
-            project.say("ann", "present", [(number, 0)], f"key {number}")
+            project.answer_listed("ann", "present", [(number, 0)], f"key {number}")
         done.set()
 
     with ThreadPoolExecutor(1) as other:

@@ -44,7 +44,7 @@ def test_an_event_says_everything(project, say):
     (asked,) = project.ask("ann")
     event = project.answer(asked.key, "ann", say(asked), seconds=2.5, shown="with highlight")
     assert (event.annotator, event.bag, event.label_class) == ("ann", asked.bag, asked.label_class)
-    assert (event.seconds, event.score, event.belief) == (2.5, asked.score, asked.belief)
+    assert (event.seconds, event.score, event.belief) == (2.5, asked.question.score, asked.question.belief[0])
     assert (event.asked_after, event.kind, event.replaces, event.shown) == (0, "answer", None, "with highlight")
     assert event.at.endswith("+00:00")
 
@@ -179,7 +179,7 @@ def test_a_leased_question_is_nobody_elses_until_it_runs_out(make_project, monke
     assert (cecils.bag, cecils.label_class) == (anns.bag, anns.label_class)
     project.answer(anns.key, "ann", "present")
     assert len(project.events) == 1, "an answer that comes late is not lost"
-    with pytest.raises(BagwiseError, match="was put to cecil"):
+    with pytest.raises(BagwiseError, match="was leased to cecil"):
         project.answer(cecils.key, "ann", "present")
 
 
@@ -196,7 +196,7 @@ def test_redundancy_asks_several_and_counts_the_majority(make_project):
     assert project.labels().values[pair] == 1
     assert project.votes.disagreements() == [pair]
     project.set_role("eva", "adjudicator")
-    with pytest.raises(BagwiseError, match="no adjudicator"):
+    with pytest.raises(BagwiseError, match="not an adjudicator"):
         project.adjudicate(pair, "ann", "absent")
     project.adjudicate(pair, "eva", "absent")
     assert project.labels().values[pair] == 0
@@ -338,15 +338,15 @@ def test_people_have_printable_names(project, name):
 
 def test_nonsense_is_refused(project):
     (asked,) = project.ask("ann")
-    with pytest.raises(BagwiseError, match="no answer"):
+    with pytest.raises(BagwiseError, match="not an answer"):
         project.answer(asked.key, "ann", "maybe")
-    with pytest.raises(BagwiseError, match="not known, or was asked too long ago"):
+    with pytest.raises(BagwiseError, match="does not exist, or expired too long ago"):
         project.answer("no such key", "ann", "present")
     with pytest.raises(BagwiseError, match="no pair"):
         project.answer("late", "ann", "present", pair=(99, 0))
     with pytest.raises(BagwiseError, match="no answer number 7"):
         project.correct(7, "ann", "present")
-    with pytest.raises(BagwiseError, match="nothing that could be taken back"):
+    with pytest.raises(BagwiseError, match="no answer to undo"):
         project.undo("ann")
     assert project.events == []
 
@@ -400,7 +400,7 @@ def test_a_bad_word_is_never_saved(make_project):
     project.set_role("judge", "adjudicator")
     project.adjudicate((0, 0), "judge", "present")
     for word in ("banana", "skipped"):
-        with pytest.raises(BagwiseError, match=r"no answer|decides"):
+        with pytest.raises(BagwiseError, match=r"not an answer|decides"):
             project.adjudicate((0, 0), "judge", word)
     assert len(project.events) == 1
 

@@ -109,7 +109,7 @@ def test_an_estimate_that_knows_everything_is_not_made_again(project, say, monke
     monkeypatch.setattr(
         quality_process.subprocess, "Popen", lambda *given, **said: started.append(given) or begin(*given, **said)
     )
-    beside = quality_process.Estimating(project)
+    beside = quality_process.QualityProcess(project)
     first = beside.now()
     assert beside.now() == first
     assert len(started) == 1

@@ -54,7 +54,7 @@ def test_a_removed_bag_is_in_nothing_but_the_record(project, say):
     with Project.open(project.folder) as again:
         assert np.array_equal(again.learner.model.weights_, weights)
         all_is_well(again)
-        turns = again.study(10_000).turns
+        turns = again.rank(10_000).questions
         assert len(turns) == 59 * 6 - (20 - about), "everything else may still be asked"
         assert all(turn.bag != bag for turn in turns)
         answer_some(again, say, 5)
@@ -93,13 +93,13 @@ def test_what_is_said_of_a_removed_bag_is_kept_and_can_be_taken_back(project, sa
     """Somebody had the question on the screen when the bag was removed."""
     answer_some(project, say, 3)
     (asked,) = project.ask("ann")
-    project.remove([asked.bag_id], "owner")
+    project.remove([project.contents.ids[asked.bag]], "owner")
     event = project.answer(asked.key, "ann", "present")
     assert project.ask("ann")[0].bag != asked.bag
-    assert asked.bag_id not in project.labels().ids
+    assert project.contents.ids[asked.bag] not in project.labels().ids
     assert project.undo("ann").replaces == event.number
     again = project.answer("late", "ann", "present", pair=(asked.bag, asked.label_class))
-    project.bring_back([asked.bag_id], "owner")
+    project.bring_back([project.contents.ids[asked.bag]], "owner")
     assert project.labels().values[asked.bag, asked.label_class] == 1
     assert project.events[-1] == again
     all_is_well(project)
@@ -128,7 +128,7 @@ def test_other_processes_notice_a_removal(project, say):
         _, name = first_answered(project)
         project.remove([name], "owner")
         assert name not in other.labels().ids
-        assert all(one.bag_id != name for one in other.ask("bob", 20))
+        assert all(project.contents.ids[one.bag] != name for one in other.ask("bob", 20))
 
 
 def test_what_makes_no_removal_says_so(project, synthetic):

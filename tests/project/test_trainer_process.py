@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from bagwise.project import AlreadyAnswered, Asker, Asking, Project, Said
+from bagwise.project import AlreadyAnswered, Asking, LeaseRequest, Project, Submission
 from bagwise.project.answers import replay
 from bagwise.project.queue import ranking
 from bagwise.project.training import trainer, trainer_process
@@ -46,8 +46,8 @@ def test_nobody_waits_for_learning(project, say, monkeypatch):
     """The learner hangs; twelve people go on as if nothing were wrong."""
     answer_some(project, say, 3)
     goes_on = threading.Event()
-    study = trainer.Teaching.study
-    monkeypatch.setattr(trainer.Teaching, "study", lambda self, count: goes_on.wait(600) and study(self, count))
+    rank = trainer.Trainer.rank
+    monkeypatch.setattr(trainer.Trainer, "rank", lambda self, count: goes_on.wait(600) and rank(self, count))
     monkeypatch.setattr(ranking, "PATIENCE", 0.01)
     handed = []
     try:
@@ -89,7 +89,7 @@ def test_what_was_missed_up_to_a_turning_point_need_not_be_learned_one_by_one(pr
 def test_a_killed_learner_is_begun_again(beside, say, monkeypatch):
     monkeypatch.setattr(trainer_process, "REST_AFTER_A_CRASH", 0.0)
     answer_some(beside, say, 5)
-    beside._record.teaching._process.kill()
+    beside._state.trainer._process.kill()
     for _ in range(300):
         (asked,) = beside.ask("ann")
         beside.answer(asked.key, "ann", say(asked))
@@ -109,8 +109,8 @@ def test_an_import_in_between_is_noticed(beside, in_a_file, synthetic, say):
 
 def test_everybody_who_asks_at_once_gets_questions_of_their_own(project):
     project.ask("zoe")
-    people = [Asker(f"person {i}", 1 + i % 3) for i in range(10)]
-    found = project.lease_questions([*people, people[0]])
+    people = [LeaseRequest(f"person {i}", 1 + i % 3) for i in range(10)]
+    found = project.lease([*people, people[0]])
     assert [len(one) for one in found[:10]] == [one.count for one in people]
     pairs = [(one.bag, one.label_class) for asked in found[:10] for one in asked]
     assert len(set(pairs)) == len(pairs)
@@ -121,29 +121,30 @@ def test_of_answers_saved_at_once_each_is_refused_or_saved_for_itself(make_proje
     project = make_project(asking=Asking(people=2))
     (anns,), (bobs,) = project.ask("ann"), project.ask("bob")
     assert (anns.bag, anns.label_class) == (bobs.bag, bobs.label_class)
-    found = project.answers(
+    found = project.submit_all(
         [
-            Said(anns.key, "ann", "present", 1.0),
-            Said(anns.key, "ann", "present", 2.0),
-            Said(anns.key, "ann", "absent"),
-            Said("nothing", "ann", "present"),
-            Said("\0", "ann", "present"),
-            Said(bobs.key, "ann", "present"),
-            Said("again", "ann", "present", pair=(anns.bag, anns.label_class)),
-            Said(bobs.key, "bob", "absent"),
-            Said("k", "bob", "perhaps", pair=(0, 0)),
+            Submission(anns.key, "ann", ("present",), seconds=1.0),
+            Submission(anns.key, "ann", ("present",), seconds=2.0),
+            Submission(anns.key, "ann", ("absent",)),
+            Submission("nothing", "ann", ("present",)),
+            Submission("\0", "ann", ("present",)),
+            Submission(bobs.key, "ann", ("present",)),
+            Submission("again", "ann", ("present",), (anns.label_class,), anns.bag),
+            Submission(bobs.key, "bob", ("absent",)),
+            Submission("k", "bob", ("perhaps",), (0,), 0),
         ]
     )
     first, again, other, unknown, odd, foreign, second, last, bad = found
+    (first,), (again,), (last,) = first, again, last
     assert first.number == 1
     assert again is first
     assert isinstance(other, AlreadyAnswered)
     assert isinstance(second, AlreadyAnswered)
-    assert "not known" in str(unknown)
-    assert "not known" in str(odd)
-    assert "put to bob" in str(foreign)
+    assert "does not exist" in str(unknown)
+    assert "does not exist" in str(odd)
+    assert "leased to bob" in str(foreign)
     assert last.number == 2
-    assert "no answer" in str(bad)
+    assert "not an answer" in str(bad)
     assert project.events == [first, last]
     with Project.open(project.folder) as after:
         assert after.events == [first, last]

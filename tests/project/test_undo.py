@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from bagwise import BagwiseError
 from bagwise.formats import LabelTable
-from bagwise.project import Asking, Learning, Project, answer_whole, check, undo_whole
+from bagwise.project import Asking, Learning, Project, Submission, check, whole_bag_answers
 from bagwise.project.access.roles import owner_of
 from bagwise.project.answers import replay as replaying
 from tests.conftest import source_of
@@ -109,7 +109,7 @@ class Both:
                 self.rules.actions, self.rules.numbers, self.rules.goes = before
                 raise
 
-        return by_rules, lambda: self.project.say(who, answer, pairs, next(self.keys))
+        return by_rules, lambda: self.project.answer_listed(who, answer, pairs, next(self.keys))
 
     def _whole(self, who, bag, said):
         skip = said[0] == "skipped"
@@ -119,8 +119,14 @@ class Both:
         order = sorted(range(1, CLASSES), key=lambda c: ANSWERS.index(words[c]))
         return (
             lambda: self.rules.answer(who, {(bag, c): words[c] for c in [*order, 0]}),
-            lambda: answer_whole(
-                self.project, next(self.keys), who, range(CLASSES), chosen["present"], chosen["unsure"], skip, bag=bag
+            lambda: self.project.submit(
+                Submission(
+                    next(self.keys),
+                    who,
+                    whole_bag_answers(range(CLASSES), chosen["present"], chosen["unsure"], skip),
+                    tuple(range(CLASSES)),
+                    bag,
+                )
             ),
         )
 
@@ -152,7 +158,7 @@ class Both:
         )
 
     def _undo(self, who):
-        return lambda: self.rules.undo(who), lambda: undo_whole(self.project, who, next(self.keys))
+        return lambda: self.rules.undo(who), lambda: self.project.undo_together(who, next(self.keys))
 
     def compare(self):
         project, rules = self.project, self.rules

@@ -1,13 +1,15 @@
 """Whole-bag questions: several classes in one go, saved once however often sent, taken back in one go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bagwise import BagwiseError, datasets
 from bagwise.formats import Source
-from bagwise.project import Asking, Project, answer_whole, check, seconds_of, undo_whole, whole_bags
+from bagwise.project import Asking, Project, Submission, answering_seconds, check, whole_bag_answers
 from bagwise.project.answers.replay import Replay
-from bagwise.project.answers.whole_bag import FEWEST_TIMED
+from bagwise.project.queue.answering_time import FEWEST_TIMED
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
 
@@ -26,24 +28,35 @@ def whole(tmp_path):
 
 
 def ask(project, count=1):
-    return whole_bags(project, project.ask("ann", count), "ann")
+    return project.ask("ann", count)
+
+
+def answer(project, lease, present=(), unsure=(), skip=False, seconds=None, classes=None):
+    """Answer a leased question as the page and the terminal do."""
+    classes = lease.question.classes if classes is None else classes
+    answers = whole_bag_answers(classes, present, unsure, skip)
+    return project.submit(Submission(lease.key, "ann", answers, tuple(classes), seconds=seconds))
+
+
+def seconds_of(project):
+    return answering_seconds(project.events, project.settings.asking)
 
 
 def test_a_whole_bag_is_asked_answered_and_learned(whole):
     project = whole(granularity="bag")
     (question,) = ask(project)
-    bag = question.asked.bag
-    assert sorted(question.classes) == list(range(10))
-    present = [c for c in question.classes if whole.truth[bag, c]]
-    events = answer_whole(project, question.asked.key, "ann", question.classes, present, seconds=12.0)
+    bag = question.bag
+    assert sorted(question.question.classes) == list(range(10))
+    present = [c for c in question.question.classes if whole.truth[bag, c]]
+    events = answer(project, question, present, seconds=12.0)
     assert {event.label_class: event.answer == "present" for event in events} == dict(enumerate(whole.truth[bag]))
-    again = answer_whole(project, question.asked.key, "ann", question.classes, present, seconds=12.0)
+    again = answer(project, question, present, seconds=12.0)
     assert again == events
     assert len(project.events) == 10
     assert project.learner.labels.known[bag].all()
     assert [event.seconds for event in project.events if event.seconds] == [12.0]
     (following,) = ask(project)
-    assert following.asked.bag != bag
+    assert following.bag != bag
     assert not any(found.wrong for found in check(project))
     project.close()
 
@@ -51,7 +64,7 @@ def test_a_whole_bag_is_asked_answered_and_learned(whole):
 def test_a_bag_that_was_answered_completely_does_not_end_the_opening(whole):
     project = whole(granularity="bag")
     (question,) = ask(project)
-    answer_whole(project, question.asked.key, "ann", question.classes, [])
+    answer(project, question)
     anew = Replay(project.contents, project.settings, project.bags)
     anew.count(project.events)
     anew.begin()
@@ -63,44 +76,48 @@ def test_a_bag_that_was_answered_completely_does_not_end_the_opening(whole):
 def test_all_of_it_is_taken_back_in_one_go(whole):
     project = whole(granularity="bag")
     (first,) = ask(project)
-    answer_whole(project, first.asked.key, "ann", first.classes, [])
+    answer(project, first)
     (second,) = ask(project)
-    answer_whole(project, second.asked.key, "ann", second.classes, second.classes[:2], unsure=second.classes[2:3])
-    taken = undo_whole(project, "ann", "taking-back")
-    assert {event.bag for event in taken} == {second.asked.bag}
-    assert undo_whole(project, "ann", "taking-back") == taken, "the same request takes back nothing more"
-    assert set(project.votes.decisions) == {(first.asked.bag, c) for c in range(10)}
-    (again,) = ask(project, 3)
-    assert again.asked.bag == second.asked.bag
-    assert sorted(again.classes) == list(range(10))
+    asked = second.question.classes
+    answer(project, second, asked[:2], unsure=asked[2:3])
+    taken = project.undo_together("ann", "taking-back")
+    assert {event.bag for event in taken} == {second.bag}
+    assert project.undo_together("ann", "taking-back") == taken, "the same request takes back nothing more"
+    assert set(project.votes.decisions) == {(first.bag, c) for c in range(10)}
+    again, *others = ask(project, 3)
+    assert {one.bag for one in others}.isdisjoint([again.bag])
+    assert again.bag == second.bag
+    assert sorted(again.question.classes) == list(range(10))
     project.close()
 
 
 def test_a_skipped_bag_does_not_come_back_to_the_same_person(whole):
     project = whole(granularity="bag")
     (question,) = ask(project)
-    answer_whole(project, question.asked.key, "ann", question.classes, [], skip=True)
+    answer(project, question, skip=True)
     assert not project.votes.decisions
-    assert question.asked.bag not in {one.asked.bag for one in ask(project, 20)}
+    assert question.bag not in {one.bag for one in ask(project, 20)}
     project.close()
 
 
 def test_questions_ahead_are_about_different_bags(whole):
     project = whole(granularity="bag")
-    assert len({one.asked.bag for one in ask(project, 5)}) == 5
+    assert len({one.bag for one in ask(project, 5)}) == 5
     project.close()
 
 
 def test_what_was_not_asked_is_refused(whole):
     project = whole(granularity="bag")
     (question,) = ask(project)
-    key, classes = question.asked.key, question.classes
-    with pytest.raises(BagwiseError, match="of no other"):
-        answer_whole(project, key, "ann", classes[:3], [classes[4]])
-    with pytest.raises(BagwiseError, match="not known"):
-        answer_whole(project, key, "ann", classes[::-1], [])
-    with pytest.raises(BagwiseError, match="not known"):
-        answer_whole(project, "stranger", "ann", classes, [])
+    classes = question.question.classes
+    with pytest.raises(BagwiseError, match="Only a class that was asked"):
+        answer(project, question, [classes[4]], classes=classes[:3])
+    with pytest.raises(BagwiseError, match="about another question"):
+        answer(project, question, classes=classes[::-1])
+    with pytest.raises(BagwiseError, match="does not exist"):
+        answer(project, replace(question, key="stranger"))
+    with pytest.raises(BagwiseError, match="2 answers for 10 classes"):
+        project.submit(Submission(question.key, "ann", ("absent",) * 2, classes))
     assert project.events == []
     project.close()
 
@@ -109,7 +126,7 @@ def test_what_was_not_asked_is_refused(whole):
 def test_the_best_value_decides_between_pair_and_bag(whole, bag_seconds, classes):
     project = whole(granularity="best_value", pair_seconds=4.0, bag_seconds=bag_seconds)
     (question,) = ask(project)
-    assert len(question.classes) == classes
+    assert len(question.question.classes) == classes
     project.close()
 
 
@@ -118,8 +135,8 @@ def test_seconds_are_measured_once_there_are_enough(whole):
     assert seconds_of(project).pair == 4.0
     for _ in range(2 * FEWEST_TIMED):
         (question,) = ask(project)
-        assert question.classes == (question.asked.label_class,)
-        project.answer(question.asked.key, "ann", "absent", 7.0)
+        assert question.question.classes == (question.label_class,)
+        project.answer(question.key, "ann", "absent", 7.0)
     assert max(seconds_of(project).pair, seconds_of(project).again) == 7.0
     assert seconds_of(project).bag == 10.0, "none was asked yet"
     project.close()

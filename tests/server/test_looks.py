@@ -67,7 +67,7 @@ def test_no_serious_fault_at_the_sign_in(page, running, scheme):
 def test_no_serious_fault_when_there_is_nothing_to_ask(page, tmp_path, synthetic, scheme):
     few = synthetic.select(np.arange(1))
     with Project.create(tmp_path / "few", source_of(few), classes=synthetic.classes) as project:
-        project.say("ann", "absent", [(0, c) for c in range(len(project.classes))], "all")
+        project.answer_listed("ann", "absent", [(0, c) for c in range(len(project.classes))], "all")
     server = Running(tmp_path / "few")
     try:
         page.emulate_media(color_scheme=scheme)

@@ -50,7 +50,7 @@ def places_of(server, page):
     with server.project.database.reading() as connection:
         key = page.locator("body").get_attribute("data-shown")
         lease = queries.leases_with(connection, [key])[key]
-    return server.project.medium(lease.bag).places, lease.evidence
+    return server.project.medium(lease.bag).places, lease.question.evidence[0]
 
 
 def answer_until(page, truth, selector):

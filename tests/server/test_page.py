@@ -232,8 +232,9 @@ def test_audit_questions_say_so_and_why(open_page, running, truth):
         if open_page.locator("#audit").is_visible():
             break
         answer_by_key(open_page, truth)
-    (asked,) = [one for one in running.project.ask("ann", 4) if one.bag_id == shown(open_page)[0]][:1]
-    assert asked.audit
+    ids = running.project.contents.ids
+    asked = next(one for one in running.project.ask("ann", 4) if ids[one.bag] == shown(open_page)[0])
+    assert asked.question.audit
     why = open_page.get_by_role("tooltip")
     assert not why.is_visible()
     open_page.locator("#audit button").hover()

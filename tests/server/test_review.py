@@ -21,7 +21,8 @@ def answered(running, truth):
     """Thirty questions have their answers."""
     for _ in range(30):
         (asked,) = running.project.ask("ann")
-        said = "present" if truth(asked.bag_id, asked.class_name) else "absent"
+        bag, name = running.project.contents.ids[asked.bag], running.project.classes[asked.label_class]
+        said = "present" if truth(bag, name) else "absent"
         running.project.answer(asked.key, "ann", said, seconds=1.0)
     return running
 

@@ -13,16 +13,15 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise import project as projects
 from bagwise import server
 from bagwise.cli._app import app, console, say
 from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught, saved_in_words, undone_in_words
-from bagwise.cli._whole_bag import checked, show_whole, with_keys
+from bagwise.cli._whole_bag import checked, classes_with_keys, show_whole
 from bagwise.core.errors import BagwiseError
-from bagwise.project import AlreadyAnswered, Invitations, Project, WholeBag, answer_whole, undo_whole, whole_bags
+from bagwise.project import AlreadyAnswered, Event, Invitations, Lease, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
 
 KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
@@ -41,12 +40,12 @@ def answer(
         say(f"You are {escape(me)}. \\[y]es  \\[n]o  \\[u]nsure  \\[s]kip  \\[z] undo  \\[q]uit")
         given = 0
         while count is None or given < count:
-            questions = whole_bags(project, project.ask(me), me)
-            if not questions:
+            leases = project.ask(me)
+            if not leases:
                 console.print("Nothing is left to ask you.")
                 break
             try:
-                events = _answered(project, with_keys(questions[0]), me, pressed)
+                events = _answered(project, leases[0], me, pressed)
             except AlreadyAnswered as error:
                 say(f"  {escape(str(error))}")
                 continue
@@ -56,30 +55,26 @@ def answer(
         say(f"{given} answers given; the project has {len(project.events)} events.")
 
 
-def _answered(project: Project, question: WholeBag, me: str, pressed: Iterator[str]) -> list[projects.Event] | None:
-    """Show a question and save the answer; nothing where an answer was taken back, None to quit."""
-    start, asked = time.monotonic(), question.asked
-    if len(question.classes) > 1:
-        show_whole(project, question)
-        key, present = checked(question, pressed)
+def _answered(project: Project, lease: Lease, me: str, pressed: Iterator[str]) -> list[Event] | None:
+    """Show a question and save the answer; nothing where an answer was undone, None to quit."""
+    start, classes = time.monotonic(), classes_with_keys(lease.question)
+    if len(classes) > 1:
+        show_whole(project, lease.bag, classes)
+        key, present = checked(classes, pressed)
     else:
-        _show(project, asked)
+        _show(project, lease)
         key = next((key for key in pressed if key in KEYS or key in "zq"), "q")
     if key == "q":
         return None
     if key == "z":
         _undo(project, me)
         return []
+    answers = whole_bag_answers(classes, present, skip=key == "s") if len(classes) > 1 else (KEYS[key],)
     seconds = time.monotonic() - start
-    if len(question.classes) > 1:
-        skip = key == "s"
-        events = answer_whole(
-            project, asked.key, me, question.classes, present, skip=skip, seconds=seconds, bag=asked.bag
-        )
+    events = project.submit(Submission(lease.key, me, answers, classes, lease.bag, seconds))
+    if len(events) > 1:
         say(f"  {len(events)} answers, saved up to number {events[-1].number}")
     else:
-        pair = (asked.bag, asked.label_class)
-        events = [project.answer(asked.key, me, KEYS[key], seconds, pair=pair)]
         say(f"  {events[0].answer}, saved as number {events[0].number}")
     return events
 
@@ -134,17 +129,18 @@ def demo_page(folder: Path, port: int, browser: bool) -> None:
         _serve(project, me_or(None), server.Site(), port, browser)
 
 
-def _show(project: Project, question: projects.Asked) -> None:
-    instances = project.bags[question.bag]
-    values = ", ".join(f"{value:.3g}" for value in instances[question.evidence][:SHOWN_FEATURES])
+def _show(project: Project, lease: Lease) -> None:
+    instances, evidence = project.bags[lease.bag], lease.question.evidence[0]
+    class_name, bag_id = project.classes[lease.label_class], str(project.contents.ids[lease.bag])
+    values = ", ".join(f"{value:.3g}" for value in instances[evidence][:SHOWN_FEATURES])
     more = ", ..." if instances.shape[1] > SHOWN_FEATURES else ""
-    say(f"Is [bold]{escape(question.class_name)}[/] in bag [bold]{escape(question.bag_id)}[/]?", end="  ")
-    say(f"[dim]instance {question.evidence} (of {len(instances)}, from 0): {values}{more}[/]")
+    say(f"Is [bold]{escape(class_name)}[/] in bag [bold]{escape(bag_id)}[/]?", end="  ")
+    say(f"[dim]instance {evidence} (of {len(instances)}, from 0): {values}{more}[/]")
 
 
 def _undo(project: Project, me: str) -> None:
     try:
-        events = undo_whole(project, me, uuid.uuid4().hex)
+        events = project.undo_together(me, uuid.uuid4().hex)
     except BagwiseError as error:
         say(f"  {escape(str(error))}")
     else:

@@ -21,8 +21,8 @@ from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import use_threads
 from bagwise.learning import class_discovery
 from bagwise.learning.class_discovery import InstanceClusters
-from bagwise.learning.granularity import Choice
 from bagwise.learning.pool import QueryOptions, QuestionChooser, Request, top_k_on
+from bagwise.learning.questions import Question
 from bagwise.model import MIMLClassifier, ScoredPool
 from bagwise.model.features import largest_of, sums_of
 from bagwise.model.objective import Counts
@@ -165,7 +165,7 @@ class ShardRequest:
 class ShardReply:
     """The best questions of a shard for every want, and the instances of the first few bags of these."""
 
-    choices: list[list[Choice]]
+    choices: list[list[Question]]
     rows: dict[int, Array]
 
 
@@ -272,7 +272,7 @@ class Shard:
             self._chooser.choose(pool, request, options, partial(self._discover, asked.is_class))
             for request in asked.requests
         ]
-        choices = [[choice._replace(bag=choice.bag + self._first) for choice in some] for some in found]
+        choices = [[replace(choice, bag=choice.bag + self._first) for choice in some] for some in found]
         return ShardReply(choices, self._first_rows(choices))
 
     def _here(self, bag: int | None) -> int | None:
@@ -286,7 +286,7 @@ class Shard:
         clusters = self._chooser.clusters(self._setting.instance_clusters)
         return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.label_counts))
 
-    def _first_rows(self, choices: list[list[Choice]]) -> dict[int, Array]:
+    def _first_rows(self, choices: list[list[Question]]) -> dict[int, Array]:
         rows: dict[int, Array] = {}
         left = MOST_ROWS_SENT
         in_turn = zip_longest(*choices)

@@ -10,8 +10,7 @@ Exact ties are broken at random, keyed by seed, bag and class.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,23 +18,12 @@ from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning.criteria.random import random
+from bagwise.learning.questions import Question, Rank
 from bagwise.model.scored_pool import ScoredPool
 
 TIES = 0x7165
 FEWEST_QUERIED = 0.5
 DRAWN_AT_A_TIME = 1 << 20
-
-
-Rank = tuple[float, float]
-
-
-class Choice(NamedTuple):
-    """A bag, the classes asked about it, and their score; `rank` is by what it won, and then by which lot."""
-
-    bag: int
-    classes: tuple[int, ...]
-    score: float
-    rank: Rank = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -55,12 +43,12 @@ class Seconds:
         return self.bag if classes > 1 else self.again if bag == last else self.pair
 
 
-Granularity = Callable[[ScoredPool, Array, int], list[Choice]]
+Granularity = Callable[[ScoredPool, Array, int], list[Question]]
 
 
-def merged(parts: Iterable[Iterable[Choice]], count: int) -> list[Choice]:
+def merged(parts: Iterable[Iterable[Question]], count: int) -> list[Question]:
     """The best of several parts of a pool, from the best of each."""
-    return sorted((choice for part in parts for choice in part), key=lambda choice: choice.rank, reverse=True)[:count]
+    return sorted((one for part in parts for one in part), key=lambda question: question.rank, reverse=True)[:count]
 
 
 def _best(scores: Array, allowed: Array, count: int, lot: Callable[[Array], Array]) -> list[tuple[int, Rank]]:
@@ -76,7 +64,7 @@ def _best(scores: Array, allowed: Array, count: int, lot: Callable[[Array], Arra
     return [(int(candidates[i]), (float(values[candidates[i]]), float(lots[i]))) for i in order]
 
 
-def pair(pool: ScoredPool, scores: Array, count: int) -> list[Choice]:
+def pair(pool: ScoredPool, scores: Array, count: int) -> list[Question]:
     """The `count` best unknown pairs."""
     classes = pool.shape[1]
 
@@ -84,50 +72,50 @@ def pair(pool: ScoredPool, scores: Array, count: int) -> list[Choice]:
         return hashed_uniform(pool.seed ^ TIES, pool.keys[candidates // classes], candidates % classes)
 
     best = _best(scores.ravel(), pool.askable.ravel(), count, lot)
-    return [Choice(p // classes, (p % classes,), rank[0], rank) for p, rank in best]
+    return [_ranked(p // classes, (p % classes,), rank[0], rank) for p, rank in best]
 
 
-def bag(pool: ScoredPool, scores: Array, count: int) -> list[Choice]:
+def bag(pool: ScoredPool, scores: Array, count: int) -> list[Question]:
     """The `count` bags with the largest sum over their unknown classes, each asked whole."""
     return whole_bag(pool, np.where(pool.askable, scores, 0).sum(axis=1), count)
 
 
-def random_choice(name: str, pool: ScoredPool, count: int) -> list[Choice]:
+def random_choice(name: str, pool: ScoredPool, count: int) -> list[Question]:
     """`count` questions of a granularity, each as likely as any other: whole bags, or else pairs."""
     if name == "bag":
         return whole_bag(pool, hashed_uniform(pool.seed, pool.keys, np.array(pool.shape[1])), count)
     bags, classes = pool.shape
     step = max(1, DRAWN_AT_A_TIME // classes)
     parts = ((first, pool.between(first, min(first + step, bags))) for first in range(0, bags, step))
-    best = ([one._replace(bag=first + one.bag) for one in pair(part, random(part), count)] for first, part in parts)
+    best = ([replace(one, bag=first + one.bag) for one in pair(part, random(part), count)] for first, part in parts)
     return merged(best, count)
 
 
-def whole_bag(pool: ScoredPool, values: Array, count: int) -> list[Choice]:
+def whole_bag(pool: ScoredPool, values: Array, count: int) -> list[Question]:
     """The `count` bags with the largest values, each with all its unknown classes."""
-    return [Choice(b, tuple(_open(pool, b)), rank[0], rank) for b, rank in _best_bags(pool, values, count)]
+    return [_ranked(b, tuple(_open(pool, b)), rank[0], rank) for b, rank in _best_bags(pool, values, count)]
 
 
-def bag_then_class(pool: ScoredPool, scores: Array, count: int) -> list[Choice]:
+def bag_then_class(pool: ScoredPool, scores: Array, count: int) -> list[Question]:
     """The `count` bags least like the labelled ones, each with its best class."""
     classes = pool.shape[1]
     predicted = (pool.present > 0.5).sum(axis=1)
     queried = classes - np.count_nonzero(pool.askable, axis=1)
     surprise = np.abs(predicted - pool.label_counts.mean_positives) / np.maximum(queried, FEWEST_QUERIED)
-    choices = []
+    questions = []
     for b, rank in _best_bags(pool, surprise, count):
 
         def lot(candidates: Array, key: Array = pool.keys[b]) -> Array:
             return hashed_uniform(pool.seed ^ TIES, key, candidates)
 
         best, (score, _) = _best(scores[b], pool.askable[b], 1, lot)[0]
-        choices.append(Choice(b, (best,), score, rank))
-    return choices
+        questions.append(_ranked(b, (best,), score, rank))
+    return questions
 
 
 def best_value(
     pool: ScoredPool, scores: Array, count: int, seconds: Seconds | None = None, last: int | None = None
-) -> list[Choice]:
+) -> list[Question]:
     """The `count` bags with the best score per second, each asked about its best class or whole; `last` is in mind."""
     times = seconds or Seconds()
     allowed = np.where(pool.askable, scores, -np.inf)
@@ -136,9 +124,13 @@ def best_value(
     several = (np.count_nonzero(pool.askable, axis=1) > 1) & (of_bag > of_pair)
     values = np.where(several, of_bag, of_pair)
     return [
-        Choice(b, tuple(_open(pool, b)) if several[b] else (int(allowed[b].argmax()),), rank[0], rank)
+        _ranked(b, tuple(_open(pool, b)) if several[b] else (int(allowed[b].argmax()),), rank[0], rank)
         for b, rank in _best_bags(pool, values, count)
     ]
+
+
+def _ranked(bag: int, classes: tuple[int, ...], score: float, rank: Rank) -> Question:
+    return Question(bag, classes, score=score, rank=rank)
 
 
 def _open(pool: ScoredPool, bag: int) -> list[int]:

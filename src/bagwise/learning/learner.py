@@ -16,21 +16,25 @@ from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.label_store import KnownLabels, LabelStore
 from bagwise.data.labels import Labels
-from bagwise.kernels import Array, hashed_uniform
+from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning import criteria, granularity
+from bagwise.learning.audits import audit_turns
+from bagwise.learning.base import Learner
+from bagwise.learning.evidence import explain
 from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request
-from bagwise.learning.questions import Answer, Learner, Present, Question, diversify
+from bagwise.learning.questions import Answer, Present, Question, diversify
 from bagwise.learning.top_k import Statistics
 from bagwise.model import MIMLClassifier, ScoredPool, solvers
 from bagwise.model.solvers import State
 
-AUDIT = 0xA0D1
 UNDO_AT_ONCE = 64
 SPREAD_OVER = 10
 NO_KEY = -1
 SAID: dict[Present, int] = {True: 1, False: 0, None: -1}
 OPEN = "open"
+COVERING = ("pair", "bag")
+"""Granularities whose ranking of all questions contains every open pair."""
 
 Memory = dict[str, Array]
 
@@ -74,7 +78,7 @@ class ActiveLearner(Learner):
         memory: Memory | None = None,
         pool: Pool | None = None,
     ) -> None:
-        self._pool = _pool(bags, pool, device)
+        self._pool = _pool_of(bags, pool, device)
         super().__init__(self._pool.bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
         self.audit, self.refit_every, self.seconds = audit, refit_every, seconds
@@ -118,8 +122,8 @@ class ActiveLearner(Learner):
         """Correct what was told about a pair. The model learns it now, as something new, and goes on from there."""
         number, answer = self._answer_about(bag, label_class)
         if answer is not None:
-            chooser = answer.classes.index(label_class)
-            said = (*answer.present[:chooser], present, *answer.present[chooser + 1 :])
+            place = answer.classes.index(label_class)
+            said = (*answer.present[:place], present, *answer.present[place + 1 :])
             self._answers[number] = replace(answer, present=said, flip=flip)
         self._change(bag, label_class, present, flip)
 
@@ -267,50 +271,51 @@ class ActiveLearner(Learner):
         self.replay(answers)
 
     def _questions(self, count: int) -> list[Question]:
-        return self._in_turn(count)
+        with single_threaded_blas():
+            return self._covering(count)
+
+    def _covering(self, count: int) -> list[Question]:
+        """Questions of the granularity, then pairs that are in none of them: no open pair is left out for ever."""
+        ranking, _ = self._rank(count)
+        if len(ranking) < count and self.granularity not in COVERING:
+            covered = {pair for question in ranking for pair in question.pairs}
+            pairs, _ = self._rank(count + len(covered), granularity="pair")
+            ranking += [question for question in pairs if question.pairs[0] not in covered]
+        return ranking[:count]
 
     def _batch(self, count: int) -> list[Question]:
-        return self._questions(count) if count == 1 else self._in_turn(count, spread=True)
-
-    def turns(self, count: int) -> list[tuple[granularity.Choice, bool]]:
-        """What `ranked` asks, each with whether it is an audit, without working out evidence and belief."""
-        return self._turns(self._askable(count))[0]
-
-    def _in_turn(self, count: int, spread: bool = False) -> list[Question]:
         with single_threaded_blas():
-            turns, partial = self._turns(count, spread)
-            self._pool.prefetch([choice.bag for choice, _ in turns])
-            return [self._question(choice, audit, partial) for choice, audit in turns]
+            questions, partial = self._rank(count, spread=count > 1)
+            self._pool.prefetch([question.bag for question in questions])
+            return [self._explained(replace(question, partial=partial)) for question in questions]
 
-    def _turns(self, count: int, spread: bool = False) -> tuple[list[tuple[granularity.Choice, bool]], bool]:
-        """Every turn is an audit or not, whatever is chosen in the others; and whether some bags were left out."""
-        numbers = np.arange(self._told, self._told + count, dtype=np.uint64)
-        audits = hashed_uniform(self.random_state, numbers, np.array(AUDIT)) < self.audit
+    def _rank(self, count: int, spread: bool = False, granularity: str | None = None) -> tuple[list[Question], bool]:
+        """Up to `count` questions, audits at their turns, and whether some bags were left out.
+
+        Whether a turn is an audit does not depend on what is chosen in the others.
+        """
+        audits = audit_turns(self.random_state, self._told, count, self.audit)
         by_lot, by_score = count if audits.any() else 0, 0 if audits.all() else count + int(audits.sum())
         requests = Request("random", by_lot), Request(self.criterion, by_score * (SPREAD_OVER if spread else 1))
-        found = self._pool.choose(self.model, self._label_store, self._manner(), requests)
+        found = self._pool.choose(self.model, self._label_store, self._options(granularity), requests)
         drawn, chosen = found.choices
         if spread:
             chosen = diversify(chosen, (), by_score)[:by_score]
         left = {True: iter(drawn), False: iter(chosen)}
-        turns: dict[tuple[int, tuple[int, ...]], tuple[granularity.Choice, bool]] = {}
+        ranking: dict[tuple[int, tuple[int, ...]], Question] = {}
         for audit in audits.tolist():
-            for choice in left[audit]:
-                if (choice.bag, choice.classes) not in turns:
-                    turns[choice.bag, choice.classes] = choice, audit
+            for question in left[audit]:
+                if (question.bag, question.classes) not in ranking:
+                    ranking[question.bag, question.classes] = replace(question, audit=True) if audit else question
                     break
-        return list(turns.values()), found.partial
+        return list(ranking.values()), found.partial
 
-    def _manner(self) -> QueryOptions:
+    def _options(self, granularity: str | None) -> QueryOptions:
         last = next(reversed(self._answers.values())).bag if self._answers else None
-        return QueryOptions(self.granularity, self.cold_start, self.seconds, last, self.random_state)
+        return QueryOptions(granularity or self.granularity, self.cold_start, self.seconds, last, self.random_state)
 
-    def _question(self, choice: granularity.Choice, audit: bool, partial: bool) -> Question:
-        scorer = self.model.scorer(self._pool.instances(choice.bag))
-        of_instances = scorer.instance_probabilities()[:, list(choice.classes)].astype(float)
-        evidence = tuple(int(instance) for instance in of_instances.argmax(axis=0))
-        belief = tuple(float(p) for p in 1 - np.prod(1 - of_instances, axis=0))
-        return Question(choice.bag, choice.classes, evidence, choice.score, audit, belief, partial)
+    def _explained(self, question: Question) -> Question:
+        return explain(question, self.model.scorer(self._pool.instances(question.bag)).instance_probabilities())
 
     def _check_parameters(self) -> None:
         criteria.get(self.criterion)
@@ -324,7 +329,7 @@ class ActiveLearner(Learner):
             raise BagwiseError(f"refit_every={self.refit_every!r} must be a whole number of answers, at least 1.")
 
 
-def _pool(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Pool | None, device: str) -> Pool:
+def _pool_of(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Pool | None, device: str) -> Pool:
     if (bags is None) == (pool is None):
         raise BagwiseError("Give bags, or a pool whose bags lie elsewhere: one of the two.")
     if pool is None:

@@ -19,7 +19,8 @@ from bagwise.kernels import Array, Instances
 from bagwise.learning import class_discovery, criteria, granularity
 from bagwise.learning.class_discovery import InstanceClusters
 from bagwise.learning.cold_start import cold_start_scores
-from bagwise.learning.granularity import Choice, Seconds
+from bagwise.learning.granularity import Seconds
+from bagwise.learning.questions import Question
 from bagwise.learning.top_k import Statistics, TopK
 from bagwise.model import MIMLClassifier, ScoredPool
 from bagwise.model.objective import Counts, Objective
@@ -47,7 +48,7 @@ class Request:
 class Choices(NamedTuple):
     """The best questions for every want; `partial` where not all bags were looked at."""
 
-    choices: list[list[Choice]]
+    choices: list[list[Question]]
     partial: bool = False
 
 
@@ -124,7 +125,7 @@ class QuestionChooser:
 
     def choose(
         self, pool: ScoredPool, request: Request, options: QueryOptions, discover: Callable[[ScoredPool], Array]
-    ) -> list[Choice]:
+    ) -> list[Question]:
         """The best questions of the pool over these bags."""
         criterion, count = request.criterion, request.count
         if count == 0:

@@ -1,59 +1,88 @@
-"""Asking and telling: what every learner does alike, whatever model it has inside.
+"""Question and Answer: what a learner asks, and what it is told. The one form of both, from learner to project."""
 
-It keeps the labels and the answers, refuses what makes no sense, and takes an answer in whole or not at all.
-"""
-
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, overload
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
-from bagwise.data.bags import Bags
-from bagwise.data.label_store import KnownLabels, LabelStore, SparseLabelStore
-from bagwise.data.labels import Labels
-from bagwise.kernels import Array
-from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 
 Present = bool | None
-
-
-class NothingToAsk(BagwiseError):
-    """Every pair has been answered."""
+Pair = tuple[int, int]
+"""The positions of a bag and a class."""
+Rank = tuple[float, float]
+"""By what a question was ranked: its score, then a random number that breaks ties."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """*Are these classes in this bag?* Usually one class; a whole-bag query has several.
+    """*Are these classes in this bag?* One class, or several in a whole-bag question.
 
-    `evidence` names, for each class, the instance of the bag that carries most of P(class), and `belief` is P(class in
-    bag), both by the model that asks. An `audit` question was drawn at random from those still open, not chosen. A
-    `partial` one is the best of those bags only that could be looked at in time.
+    Parameters
+    ----------
+    bag : int
+        Position of the bag.
+    classes : tuple of int
+        Positions of the classes, at least one.
+    evidence : tuple of int
+        For each class the instance of the bag that contributes most to P(class in bag); empty in a ranking, where it
+        is not computed.
+    score : float
+        The score that the criterion gave it.
+    audit : bool
+        Whether it was drawn at random from the open pairs instead of chosen; the quality estimate relies on these.
+    belief : tuple of float
+        P(class in bag) for each class, by the model that asks; empty where `evidence` is.
+    partial : bool
+        Whether some bags could not be compared in time, as on a cluster with a timeout.
+    rank : tuple of float
+        What it was ranked by, to merge rankings.
+
+    Examples
+    --------
+    >>> Question(bag=3, classes=(0, 2)).pairs
+    ((3, 0), (3, 2))
     """
 
     bag: int
     classes: tuple[int, ...]
-    evidence: tuple[int, ...]
+    evidence: tuple[int, ...] = ()
     score: float = float("nan")
     audit: bool = False
     belief: tuple[float, ...] = ()
     partial: bool = False
+    rank: Rank = field(default=(0.0, 0.0), compare=False, repr=False)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """(bag, class) for each class."""
+        return tuple((self.bag, label_class) for label_class in self.classes)
 
     def cost(self, classes_per_query: int = 1) -> int:
-        """Pair queries it costs when a person answers `classes_per_query` classes of a bag in one go."""
+        """Pair queries it costs when a person answers `classes_per_query` classes of a bag at once."""
         return -(-len(self.classes) // classes_per_query)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was told: present, absent or unsure (None) for each class of a question.
+    """The answer to a question: present, absent or unsure (None) for each of its classes.
 
-    `key` is an instance that a person pointed at as carrying the class; most learners have no use for it. `flip` is the
-    rate at which such an answer is wrong.
+    Parameters
+    ----------
+    bag : int
+        Position of the bag.
+    classes : tuple of int
+        Positions of the classes.
+    present : tuple of bool or None
+        For each class; None: the person could not tell.
+    audit : bool
+        Whether the question was an audit.
+    key : int, optional
+        An instance that the person pointed at as showing the class; most learners do not use it.
+    flip : float
+        The rate at which such an answer is wrong.
     """
 
     bag: int
@@ -64,217 +93,31 @@ class Answer:
     flip: float = 0.0
 
 
-class About(Protocol):
-    """Anything that is about classes of a bag."""
-
-    @property
-    def bag(self) -> int:
-        """The bag's position."""
-        ...
-
-    @property
-    def classes(self) -> tuple[int, ...]:
-        """The classes' positions."""
-        ...
-
-
-Something = TypeVar("Something", bound=About)
-
-
-def diversify(choices: Sequence[Something], out: Sequence[tuple[int, int]], count: int) -> list[Something]:
+def diversify(questions: Sequence[Question], asked: Sequence[Pair], count: int) -> list[Question]:
     """Best first, but among the first `count` those about a class or a bag that is asked about already come later.
 
-    What is asked before the answers to it are learned should not be one question in several disguises. `out` are pairs
-    that were asked and not answered yet.
+    Questions that are asked before the answers to them are learned should not all be the same question in disguise.
+    `asked` are pairs that were asked and are not answered yet.
     """
-    bags, classes, pairs = Counter(b for b, _ in out), Counter(c for _, c in out), Counter(out)
-    left = list(choices)
-    ordered: list[Something] = []
+    bags, classes, pairs = Counter(b for b, _ in asked), Counter(c for _, c in asked), Counter(asked)
+    left = list(questions)
+    ordered: list[Question] = []
 
-    def alike(choice: Something) -> int:
-        return bags[choice.bag] + sum(classes[c] - 2 * pairs[choice.bag, c] for c in choice.classes)
+    def overlap(question: Question) -> int:
+        return bags[question.bag] + sum(classes[c] - 2 * pairs[question.bag, c] for c in question.classes)
 
     while left and len(ordered) < count:
-        best = min(left, key=alike)
+        best = min(left, key=overlap)
         left.remove(best)
         ordered.append(best)
         bags[best.bag] += 1
         classes.update(best.classes)
-        pairs.update((best.bag, c) for c in best.classes)
+        pairs.update(best.pairs)
     return ordered + left
 
 
-def _as_present(answer: Any) -> Present:
-    """True, False or None from what people write for them; nothing is guessed."""
+def as_present(answer: Any) -> Present:
+    """True, False or None from the values that stand for them; nothing is guessed."""
     if answer is None or (isinstance(answer, bool | np.bool_ | int | np.integer) and answer in (0, 1)):
         return None if answer is None else bool(answer)
-    raise BagwiseError(f"The answer {answer!r} is not known: say True (present), False (absent) or None (unsure).")
-
-
-class Learner(ABC):
-    """What every learner does alike: keep the labels and the answers, refuse what makes no sense."""
-
-    wants_key = False
-    """Whether a positive answer should come with the instance that carries the class."""
-
-    def __init__(
-        self,
-        bags: Bags | Sequence[npt.ArrayLike],
-        classes: Sequence[str],
-        labels: Any = None,
-        random_state: int = 0,
-    ) -> None:
-        self.bags = Bags.of(bags)
-        self.classes = list(classes) if isinstance(classes, list | tuple | np.ndarray) else []
-        self._validate_classes()
-        if not isinstance(random_state, int | np.integer):
-            raise BagwiseError(f"random_state={random_state!r} must be a whole number: questions are keyed by it.")
-        self.random_state = int(random_state)
-        self._label_store = self._first_label_store(labels)
-        if self._label_store.shape[1] != len(self.classes):
-            raise BagwiseError(f"The labels have {self._label_store.shape[1]} columns for {len(self.classes)} classes.")
-        self._answers: dict[int, Answer] = {}
-        self._told = 0
-
-    @property
-    def labels(self) -> Labels:
-        """What is known of every pair."""
-        if isinstance(self._label_store, SparseLabelStore):
-            raise BagwiseError("The labels of all bags are not kept here: `told` has those of the bags asked about.")
-        return self._label_store.labels
-
-    @property
-    def told(self) -> KnownLabels:
-        """What is known of the bags of which anything is, and what nobody could tell."""
-        return self._label_store.told()
-
-    @abstractmethod
-    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """P(class is in bag), or a score that exceeds a half where the class is predicted."""
-
-    def close(self) -> None:
-        """Let go of what is held elsewhere, if anything is."""
-        return
-
-    @abstractmethod
-    def _questions(self, count: int) -> list[Question]:
-        """Up to `count` different questions, best first; there is something to ask."""
-
-    def _batch(self, count: int) -> list[Question]:
-        """Up to `count` questions to be asked before any of them is answered."""
-        return self._questions(count)
-
-    @abstractmethod
-    def _update(self, answer: Answer, told: list[int]) -> None:
-        """Learn that the labels of the classes `told` of the answer's bag have become known."""
-
-    @overload
-    def ask(self) -> Question: ...
-    @overload
-    def ask(self, count: int) -> list[Question]: ...
-    def ask(self, count: int | None = None) -> Question | list[Question]:
-        """The next question; with `count`, a batch of up to that many that do not repeat themselves.
-
-        Asking changes nothing: without an answer in between, the same question comes again.
-        """
-        if count is not None and not (isinstance(count, int) and count >= 1):
-            raise BagwiseError(f"ask({count!r}): ask for a whole number of questions, at least 1.")
-        batch = self._batch(self._askable(count or 1))
-        return batch[0] if count is None else batch
-
-    def ranked(self, count: int) -> list[Question]:
-        """Up to `count` different questions, best first, however alike they are."""
-        return self._questions(self._askable(count))
-
-    def _askable(self, count: int) -> int:
-        open_pairs = self._label_store.label_counts.n_open
-        if open_pairs == 0:
-            raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
-        return min(count, open_pairs)
-
-    def tell(
-        self, question: Question, answer: Present | Sequence[Present], key: int | None = None, flip: float = 0.0
-    ) -> None:
-        """Learn that the class is present (True), absent (False) or that nobody can say (None).
-
-        A question about several classes takes one answer for each. `flip`: how often whoever answers is wrong.
-        """
-        given = list(answer) if isinstance(answer, list | tuple | np.ndarray) and np.ndim(answer) else [answer]
-        present = tuple(_as_present(one) for one in given)
-        self._learn(Answer(question.bag, question.classes, present, question.audit, key, flip))
-
-    def replay(self, answers: Iterable[Answer]) -> None:
-        """Tell all of these, in order."""
-        for answer in answers:
-            self._learn(answer)
-
-    @property
-    def answers(self) -> tuple[Answer, ...]:
-        """Everything told and not taken back, in order; replaying it gives an unrevised learner again."""
-        return tuple(self._answers.values())
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether nothing is left to ask."""
-        return self._label_store.label_counts.n_open == 0
-
-    def _learn(self, answer: Answer) -> None:
-        """Take an answer in, or, if anything goes wrong on the way, be as before."""
-        self._validate_shape(answer)
-        self._validate_open(answer)
-        self._answers[self._told] = answer
-        self._told += 1
-        told = []
-        try:
-            for label_class, present in zip(answer.classes, answer.present, strict=True):
-                if present is None:
-                    self._label_store.withdraw(answer.bag, label_class)
-                else:
-                    self._label_store.record(answer.bag, label_class, present, answer.flip)
-                    told.append(label_class)
-            with single_threaded_blas():
-                self._update(answer, told)
-        except BaseException:
-            self._take_back_last()
-            raise
-
-    def _take_back_last(self) -> None:
-        number, answer = self._answers.popitem()
-        self._told = number
-        self._forget(answer)
-
-    def _forget(self, answer: Answer) -> None:
-        for label_class in answer.classes:
-            self._label_store.forget(answer.bag, label_class)
-
-    def _first_label_store(self, labels: Any) -> LabelStore:
-        return LabelStore.of(labels, len(self.bags), len(self.classes))
-
-    def _validate_classes(self) -> None:
-        if not self.classes:
-            raise BagwiseError("There are no classes: give a list with at least one name.")
-        repeated = {str(name) for name in self.classes if self.classes.count(name) > 1}
-        if repeated:
-            raise BagwiseError(f"The class {min(repeated)} is named more than once.")
-
-    def _validate_shape(self, answer: Answer) -> None:
-        bags, classes = self._label_store.shape
-        if len(answer.present) != len(answer.classes):
-            raise BagwiseError(
-                f"The question names {len(answer.classes)} classes but {len(answer.present)} answers came."
-            )
-        if not 0 <= answer.bag < bags or not all(0 <= c < classes for c in answer.classes):
-            raise BagwiseError(
-                f"The question names bag {answer.bag} and classes {answer.classes}: there are {bags} bags and "
-                f"{classes} classes, counted from 0."
-            )
-        if len(set(answer.classes)) < len(answer.classes):
-            raise BagwiseError(f"The question names a class twice: {answer.classes}.")
-
-    def _validate_open(self, answer: Answer) -> None:
-        for label_class in answer.classes:
-            if not self._label_store.is_open(answer.bag, label_class):
-                raise BagwiseError(
-                    f"Bag {self.bags.name(answer.bag)}, class {self.classes[label_class]} has been answered already: "
-                    "undo it first."
-                )
+    raise BagwiseError(f"The answer {answer!r} is invalid: use True (present), False (absent) or None (unsure).")

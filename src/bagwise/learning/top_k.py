@@ -33,7 +33,7 @@ from bagwise.kernels.cpu.bounds import TINY
 from bagwise.kernels.cpu.logit_cache import Change, GramBounds, LogitCache, best_allowed, radii
 from bagwise.kernels.cpu.logit_update import exponential_off
 from bagwise.learning import criteria, granularity
-from bagwise.learning.granularity import Choice
+from bagwise.learning.questions import Question
 from bagwise.model.scored_pool import ScoredPool, Scorer
 from bagwise.model.weight_change import WeightChange, fresh_slack, longest, unit_of
 
@@ -111,7 +111,7 @@ class TopK:
         self._pause, self._failed, self._reached = 0, 0, 0
         self._one_at_a_time = threading.Lock()
 
-    def best(self, pool: ScoredPool, criterion: str, count: int) -> list[Choice]:
+    def best(self, pool: ScoredPool, criterion: str, count: int) -> list[Question]:
         """The `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
         with self._one_at_a_time:
             chosen = self._among_candidates(pool, criterion, count) if criteria.rises_with(criterion) else None
@@ -120,7 +120,7 @@ class TopK:
             chosen = scan(pool, criterion, count)
         return chosen
 
-    def _among_candidates(self, pool: ScoredPool, criterion: str, count: int) -> list[Choice] | None:
+    def _among_candidates(self, pool: ScoredPool, criterion: str, count: int) -> list[Question] | None:
         """The best pairs, or None where everything has to be scored."""
         upper_bounds = self._upper_bounds(pool, criterion)
         if upper_bounds is None:
@@ -250,7 +250,7 @@ class Finalists:
         self._pool, self._criterion, self._count = pool, criteria.get(criterion), count
         self._bags, self._entered = np.empty(0, np.int64), np.zeros(pool.shape[0], bool)
         self._scores: list[Array] = []
-        self._winners: list[Choice] = []
+        self._winners: list[Question] = []
 
     @property
     def size(self) -> int:
@@ -272,18 +272,18 @@ class Finalists:
         chosen = self._winners
         return chosen[-1].score if len(chosen) == self._count else -np.inf
 
-    def winners(self) -> list[Choice]:
+    def winners(self) -> list[Question]:
         """The best pairs."""
         return self._winners
 
 
-def final(pool: ScoredPool, bags: Array, scores: Array, count: int) -> list[Choice]:
+def final(pool: ScoredPool, bags: Array, scores: Array, count: int) -> list[Question]:
     """The best pairs of these bags, given their scores: how a cluster puts the best of its shards together."""
     chosen = granularity.pair(pool.select(bags), scores, count)
-    return [choice._replace(bag=int(bags[choice.bag])) for choice in chosen]
+    return [replace(choice, bag=int(bags[choice.bag])) for choice in chosen]
 
 
-def scan(pool: ScoredPool, criterion: str, count: int) -> list[Choice]:
+def scan(pool: ScoredPool, criterion: str, count: int) -> list[Question]:
     """The best pairs by scoring everything, a part at a time; nothing but the best of each part is kept."""
     score = criteria.get(criterion)
     bags, step = pool.shape[0], max(1, PAIRS_AT_A_TIME // pool.shape[1])

@@ -2,15 +2,15 @@
 
 from bagwise.project.access.invitations import Invitation, Invitations, NotSignedIn
 from bagwise.project.access.roles import NotAllowed
-from bagwise.project.answers.answers import AlreadyAnswered, Said
+from bagwise.project.answers.answers import AlreadyAnswered, Submission, whole_bag_answers
 from bagwise.project.answers.corrections import Replaced
 from bagwise.project.answers.events import ANSWERS, Event
-from bagwise.project.answers.whole_bag import WholeBag, answer_whole, seconds_of, undo_whole, whole_bags
 from bagwise.project.imports.media import Kept, Media
 from bagwise.project.imports.table_import import Tables
 from bagwise.project.instances.worker_pool import Each, in_processes
 from bagwise.project.project import Project, predict
-from bagwise.project.queue.leases import Asked, Asker, NoQuestion
+from bagwise.project.queue.answering_time import answering_seconds
+from bagwise.project.queue.leases import LeaseRequest, NoQuestion
 from bagwise.project.queue.ranking import TrainerStopped
 from bagwise.project.reports.participation import Participation, participants
 from bagwise.project.reports.quality import Report, quality_of
@@ -18,14 +18,13 @@ from bagwise.project.reports.status import Status, status_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.storage.database import DatabaseError
 from bagwise.project.storage.integrity_check import check
+from bagwise.project.storage.queries import Lease
 from bagwise.project.training.thresholds import decide
 from bagwise.project.training.tuning import Tuned, tune
 
 __all__ = [
     "ANSWERS",
     "AlreadyAnswered",
-    "Asked",
-    "Asker",
     "Asking",
     "DatabaseError",
     "Display",
@@ -35,6 +34,8 @@ __all__ = [
     "Invitations",
     "Kept",
     "Learning",
+    "Lease",
+    "LeaseRequest",
     "Media",
     "NoQuestion",
     "NotAllowed",
@@ -43,23 +44,20 @@ __all__ = [
     "Project",
     "Replaced",
     "Report",
-    "Said",
     "Settings",
     "Status",
+    "Submission",
     "Tables",
     "TrainerStopped",
     "Tuned",
-    "WholeBag",
-    "answer_whole",
+    "answering_seconds",
     "check",
     "decide",
     "in_processes",
     "participants",
     "predict",
     "quality_of",
-    "seconds_of",
     "status_of",
     "tune",
-    "undo_whole",
-    "whole_bags",
+    "whole_bag_answers",
 ]

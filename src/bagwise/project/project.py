@@ -15,15 +15,17 @@ import numpy as np
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.formats import LabelTable, PredictionTable, Source
+from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Memory
+from bagwise.learning.questions import Pair
 from bagwise.model import MIMLClassifier, Trial, choose_settings
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import Doubt, People, doubts, examine, labels_of
-from bagwise.project.answers.answers import Answers, Said, SaidOfBag, or_refused
+from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
 from bagwise.project.answers.current_labels import known_of
-from bagwise.project.answers.events import ANSWER_OF, Event, Pair, Votes
+from bagwise.project.answers.events import ANSWER_OF, Event, Votes
 from bagwise.project.imports import media as kept
 from bagwise.project.imports import segmentation
 from bagwise.project.imports.importing import Keep, Progress, alone, import_into, quiet
@@ -31,7 +33,7 @@ from bagwise.project.imports.removal import set_removed
 from bagwise.project.instances import partitions
 from bagwise.project.instances.partitioning import partition
 from bagwise.project.instances.worker_pool import Each, in_processes
-from bagwise.project.queue.leases import Asked, Asker, Leases
+from bagwise.project.queue.leases import LeaseRequest, Leases
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.state import MakeTrainer, ProjectState
@@ -39,7 +41,7 @@ from bagwise.project.storage import queries
 from bagwise.project.storage.backup import back_up
 from bagwise.project.storage.creation import DATABASE, database_of, fill, upgraded
 from bagwise.project.storage.database import Database
-from bagwise.project.storage.queries import Contents
+from bagwise.project.storage.queries import Contents, Lease
 from bagwise.project.training.cluster_pool import require_partitions
 from bagwise.project.training.trainer import Trainer
 from bagwise.project.training.trainer_process import TrainerProcess
@@ -54,8 +56,8 @@ class Project:
         self.folder, self.database = folder, database
         self._state = ProjectState(folder, settings, database, make_trainer)
         self._leases = Leases(self._state)
-        self._answers_ = Answers(self._state)
-        self._corrections = Corrections(self._state, self._answers_, self._leases)
+        self._answers = Answers(self._state)
+        self._corrections = Corrections(self._state, self._answers, self._leases)
 
     # Making and opening
 
@@ -225,13 +227,8 @@ class Project:
         """The instance of each bag that the model believes the class in."""
         if not bags:
             return []
-        chosen = self.bags.select(bags)
-        believed = self._state.trainer.newest().predict_instance_proba(chosen)[:, label_class]
-        return [int(part.argmax()) for part in np.split(believed, chosen.offsets[1:-1])]
-
-    def beliefs(self, bag: int) -> np.ndarray:
-        """P(class in bag) of every class, by the newest model that is ready."""
-        return np.asarray(self._state.trainer.newest().predict_proba(self.bags.select([bag]))[0], float)
+        found = strongest_instances(self._state.trainer.newest(), self.bags.select(bags))
+        return [int(instance) for instance in found[:, label_class]]
 
     def predictions(self) -> PredictionTable:
         """What the model believes about every pair of the bags that were not removed."""
@@ -275,25 +272,25 @@ class Project:
 
     # Asking and answering
 
-    def ask(self, annotator: str, count: int = 1) -> list[Asked]:
-        """Up to `count` questions for this person: those still open from before, then the best that nobody has.
+    def ask(self, annotator: str, count: int = 1) -> list[Lease]:
+        """Lease up to `count` questions to a person: their open leases first, then the best that are free.
 
-        Asking again without answering gives the same questions again. An empty list: nothing is left for this person.
+        Asking again without answering returns the same leases. An empty list: nothing is left to ask this person.
         """
         return self._leases.ask(annotator, count)
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
-        """What to wait for, and how long, before `lease_questions`: the model may soon know more."""
+        """What to wait for, and how long, before `lease`: the model may soon know more."""
         return self._leases.waits(count, tried)
 
     def make_ready(self) -> None:
-        """Wait until there is something to hand out."""
+        """Wait until there are questions to lease."""
         for published, seconds in self.waits(1, tried=1):
             wait_for(published, seconds)
 
-    def lease_questions(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
-        """`ask` for several people at once, without waiting; None for whoever has to wait for more questions."""
-        return self._leases.lease_questions(asking)
+    def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
+        """`ask` for several people at once, without waiting; None for a request that must wait for more questions."""
+        return self._leases.lease(requests)
 
     def answer(
         self,
@@ -304,37 +301,38 @@ class Project:
         shown: str | None = None,
         pair: Pair | None = None,
     ) -> Event:
-        """Save the answer to a question; it is durable when this returns.
+        """Save the answer to a question about one class; it is durable when this returns.
 
-        The same answer sent again is the same event. `pair` saves an answer whose question is long forgotten.
+        The same answer sent again returns the same event. `pair` saves an answer whose lease no longer exists.
         """
-        return or_refused(*self._answers_.answer([Said(key, annotator, answer, seconds, shown, pair)]))
+        bag, classes = (None, None) if pair is None else (pair[0], (pair[1],))
+        return self.submit(Submission(key, annotator, (answer,), classes, bag, seconds, shown))[0]
 
-    def answers(self, said: Sequence[Said]) -> list[Event | BagwiseError]:
-        """`answer` for several people at once: what was saved for each, or why it was refused."""
-        return self._answers_.answer(said)
+    def submit(self, submission: Submission) -> list[Event]:
+        """Save the answer to a question about any number of classes, one event for each; durable on return."""
+        return raised(self.submit_all([submission])[0])
 
-    def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
-        """Give one answer about several pairs that were not asked, all or none; with the same key, only once.
+    def submit_all(self, submissions: Sequence[Submission]) -> list[list[Event] | BagwiseError]:
+        """`submit` for several people at once: the events of each, or the error it was rejected with."""
+        return self._answers.submit(submissions)
 
-        None of the pairs may be imported as known or answered by this person before. What the model believes of each
-        is kept with it, as for a question; none is an audit, since a person chose them.
+    def answer_listed(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
+        """Save one answer about several pairs that were not asked, all or none; with the same key, only once.
+
+        None of the pairs may be imported as known or answered by this person before. The model's belief about each
+        is stored with it, as for a question; none is an audit, since a person chose them.
         """
-        return self._answers_.say(annotator, answer, pairs, key)
-
-    def answer_bag(self, said: SaidOfBag) -> list[Event]:
-        """Save what was said about several classes of one bag, all of it or nothing; with the same key, only once."""
-        return self._answers_.answer_bag(said)
+        return self._answers.answer_listed(annotator, answer, pairs, key)
 
     def undo(self, annotator: str, key: str | None = None) -> Event:
-        """Take back the last that this person said and that stands; what was there before it stands again.
+        """Undo this person's last answer that is in effect; what it replaced is in effect again.
 
         With the same key, only once.
         """
         return self._corrections.undo(annotator, key, together=False)[-1]
 
     def undo_together(self, annotator: str, key: str | None = None) -> list[Event]:
-        """The same; where the last is part of what was said about a whole bag, all of that which stands."""
+        """The same; of a whole-bag answer, all of its answers that are in effect."""
         return self._corrections.undo(annotator, key, together=True)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
@@ -433,6 +431,5 @@ def predict(
         some = bags.select(wanted)
         ids += [str(name) for name in some.ids]
         probability.append(model.predict_proba(some))
-        of_instances = np.split(model.predict_instance_proba(some), some.offsets[1:-1])
-        evidence.append(np.array([part.argmax(axis=0) for part in of_instances], np.int64))
+        evidence.append(strongest_instances(model, some))
     return PredictionTable(ids, classes, np.concatenate(probability), np.concatenate(evidence), model.thresholds_)

@@ -16,6 +16,7 @@ FILE = "bagwise.toml"
 ESTIMATE = "estimate"
 CURVED_SCALING = "curved"
 GRANULARITIES = ("pair", "bag", "best_value")
+DEVICES = ("cpu", "cuda", "auto")
 SCALINGS = ("standardise", "centre", "none", CURVED_SCALING)
 
 
@@ -54,6 +55,7 @@ class Asking:
     """Who is asked what: seconds a question stays with one person; people asked about each pair of a share of them.
 
     `granularity` says whether a question is about a pair, about a whole bag, or about what is worth more per second;
+    `device` is where the best questions are searched: cpu, cuda, or auto for a GPU where there is one;
     the three times are what an answer takes until enough are measured.
     """
 
@@ -61,6 +63,7 @@ class Asking:
     people: int = 1
     share: float = 1.0
     granularity: str = "pair"
+    device: str = "cpu"
     pair_seconds: float = 4.0
     again_seconds: float = 2.0
     bag_seconds: float = 10.0
@@ -100,6 +103,8 @@ class Settings:
             raise BagwiseError("people must be at least 1 and lease_seconds more than 0.")
         if self.asking.granularity not in GRANULARITIES:
             raise BagwiseError(f"granularity must be one of {', '.join(GRANULARITIES)}.")
+        if self.asking.device not in DEVICES:
+            raise BagwiseError(f"device must be one of {', '.join(DEVICES)}.")
         Seconds(self.asking.pair_seconds, self.asking.again_seconds, self.asking.bag_seconds)
         if self.learning.scaling not in SCALINGS:
             raise BagwiseError(f"scaling must be one of {', '.join(SCALINGS)}.")

@@ -12,8 +12,9 @@ from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.bags import Bags
+from bagwise.learning.questions import Pair
 from bagwise.project.answers import replay
-from bagwise.project.answers.events import Event, Pair, Votes
+from bagwise.project.answers.events import Event, Votes
 from bagwise.project.instances import storage
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Settings

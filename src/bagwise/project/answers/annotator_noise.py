@@ -12,9 +12,10 @@ from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
 from bagwise.evaluation.noise import PRIOR_RATE, Answers, Estimate, Rate, beliefs, estimate, flip_of
 from bagwise.kernels import Array
+from bagwise.learning.questions import Pair
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers.current_labels import known_values
-from bagwise.project.answers.events import VALUE, Event, Pair, Votes
+from bagwise.project.answers.events import VALUE, Event, Votes
 from bagwise.project.settings import ESTIMATE
 from bagwise.project.storage.queries import UNKNOWN, Contents
 

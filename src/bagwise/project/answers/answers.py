@@ -1,23 +1,22 @@
-"""Saving what people say: it is durable before it is acknowledged.
+"""Answers: saved as events, durable before they are acknowledged.
 
-Everything said at the same time is saved in one transaction, and each of it is refused or saved for itself.
+All answers that arrive at the same time are saved in one transaction, and each is saved or rejected on its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError
+from bagwise.learning.questions import Pair
 from bagwise.project.access.names import validate_name
 from bagwise.project.access.roles import validate_may_replace
-from bagwise.project.answers.events import ANSWERS, Chain, Event, Pair
+from bagwise.project.answers.events import ANSWERS, LISTED, WHOLE_BAG, Chain, Event
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
-
-WHOLE = "whole bag"
-"""What was shown with the answer to a whole-bag question."""
+from bagwise.project.storage.queries import Lease
 
 Result = TypeVar("Result")
 
@@ -27,157 +26,170 @@ class AlreadyAnswered(BagwiseError):
 
 
 @dataclass(frozen=True)
-class Said:
-    """An answer to the question with this key; with the `pair` it is saved also where the lease is gone."""
+class Submission:
+    """A person's answer to the question that was leased with `key`.
+
+    Parameters
+    ----------
+    key : str
+        The key of the lease; sent again, the submission is saved once.
+    annotator : str
+        Who answers.
+    answers : tuple of str
+        One of `ANSWERS` for each class.
+    classes : tuple of int, optional
+        The classes, the first of the question first; by default those of the lease.
+    bag : int, optional
+        The bag; with it and `classes` the answer is saved even if the lease has expired and was deleted.
+    seconds : float, optional
+        How long answering took.
+    shown : str, optional
+        What was shown with the question.
+    """
 
     key: str
     annotator: str
-    answer: str
+    answers: tuple[str, ...]
+    classes: tuple[int, ...] | None = None
+    bag: int | None = None
     seconds: float | None = None
     shown: str | None = None
-    pair: Pair | None = None
 
-
-@dataclass(frozen=True)
-class SaidOfBag:
-    """What was said about several classes of a bag, that of the lease with this key first."""
-
-    key: str
-    annotator: str
-    bag: int
-    answers: Sequence[tuple[int, str]]
-    seconds: float | None = None
-
-    def keyed(self) -> list[tuple[str, Pair, str]]:
-        """(key, pair, answer) of each, the one of the lease last."""
-        (leased, its_answer), *others = self.answers
+    def keys(self, classes: Sequence[int]) -> list[tuple[str, int, str]]:
+        """(key, class, answer) of each event, that of the first class last."""
+        (first, its_answer), *others = zip(classes, self.answers, strict=True)
         found = []
         for value in ANSWERS:
-            pairs = [(self.bag, label_class) for label_class, answer in others if answer == value]
-            found += [(f"{self.key}-{value}:{number}", pair, value) for number, pair in enumerate(pairs)]
-        return [*found, (self.key, (self.bag, leased), its_answer)]
+            chosen = [label_class for label_class, answer in others if answer == value]
+            found += [(f"{self.key}-{value}:{number}", label_class, value) for number, label_class in enumerate(chosen)]
+        return [*found, (self.key, first, its_answer)]
 
 
 class Answers:
-    """Adds events to the record."""
+    """Adds answers to the events of a project."""
 
     def __init__(self, state: ProjectState) -> None:
         self.state = state
 
-    def answer(self, said: Sequence[Said]) -> list[Event | BagwiseError]:
-        """Save each of these, or say why not. The same answer sent again is the same event."""
-        return self.saving(lambda connection: self._answers(connection, said))
+    def submit(self, submissions: Sequence[Submission]) -> list[list[Event] | BagwiseError]:
+        """Save each submission completely, or return why it was rejected. Sent again, it returns the same events."""
+        return self.saving(lambda connection: self._submitted(connection, submissions))
 
-    def _answers(self, connection: Connection, said: Sequence[Said]) -> tuple[list[Event], list[Event | BagwiseError]]:
-        keys = [one.key for one in said if one.key.isprintable()]
-        saved, leases = queries.events_with(connection, keys), queries.leases_with(connection, keys)
+    def _submitted(
+        self, connection: Connection, submissions: Sequence[Submission]
+    ) -> tuple[list[Event], list[list[Event] | BagwiseError]]:
+        leases = queries.leases_with(connection, [one.key for one in submissions if one.key.isprintable()])
+        asked = [(one, leases.get(one.key)) for one in submissions]
+        keys = [key for one, lease in asked for key, _, _ in _expected(one, lease)]
+        saved = queries.events_with(connection, keys)
         new: list[Event] = []
-        found: list[Event | BagwiseError] = []
-        for one in said:
+        found: list[list[Event] | BagwiseError] = []
+        for submission, lease in asked:
             try:
-                event = saved.get(one.key)
-                if event is None:
-                    event = self._event(one, leases.get(one.key), new)
-                    new.append(event)
-                    saved[one.key] = event
-                elif (event.annotator, event.answer) != (one.annotator, one.answer):
-                    what = f"This question was answered before, by {event.annotator}: {event.answer}."
-                    raise AlreadyAnswered(what)
-                found.append(event)
+                events, are_new = self._events(submission, lease, saved, new)
+                if are_new:
+                    new += events
+                    saved.update((event.key, event) for event in events)
+                    queries.end_leases(connection, [submission.key])
+                    if len(events) > 1:
+                        queries.end_leases_of(connection, submission.annotator, [event.pair for event in events])
+                found.append(events)
             except BagwiseError as error:
                 found.append(error)
-        if new:
-            queries.end_leases(connection, [event.key for event in new])
         return new, found
 
-    def _event(self, said: Said, lease: queries.Lease | None, new: Sequence[Event]) -> Event:
-        validate_answer(said.answer)
-        validate_name(said.annotator)
-        if lease is not None and lease.annotator != said.annotator:
-            raise BagwiseError(f"This question was put to {lease.annotator}, not to {said.annotator}.")
-        about = lease.pair if lease is not None else said.pair
-        if about is None or not said.key.isprintable():
-            raise BagwiseError("This question is not known, or was asked too long ago: ask again.")
-        if said.pair not in (None, about):
-            raise BagwiseError("This question was about another pair: ask again.")
-        self.state.validate_pair(about)
-        return self._answer(about, said, lease, new)
+    def _events(
+        self, submission: Submission, lease: Lease | None, saved: dict[str, Event], new: Sequence[Event]
+    ) -> tuple[list[Event], bool]:
+        """The events of a submission, and whether they are still to be saved."""
+        for answer in submission.answers:
+            validate_answer(answer)
+        validate_name(submission.annotator)
+        done = saved.get(submission.key)
+        if done is not None:
+            return _saved_before(submission, done, saved), False
+        bag, classes = self._about(submission, lease)
+        if len(classes) != len(submission.answers):
+            raise BagwiseError(f"{len(submission.answers)} answers for {len(classes)} classes: send one for each.")
+        events: list[Event] = []
+        for key, label_class, answer in submission.keys(classes):
+            self.state.validate_pair((bag, label_class))
+            first, several = key == submission.key, len(classes) > 1
+            events.append(
+                self._event(
+                    key,
+                    submission.annotator,
+                    (bag, label_class),
+                    answer,
+                    lease,
+                    [*new, *events],
+                    seconds=submission.seconds if first else None,
+                    shown=(WHOLE_BAG if first else LISTED) if several else submission.shown,
+                )
+            )
+        return events, True
 
-    def _answer(
+    def _about(self, submission: Submission, lease: Lease | None) -> tuple[int, tuple[int, ...]]:
+        """The bag and the classes that a submission is about."""
+        if lease is not None and lease.annotator != submission.annotator:
+            raise BagwiseError(f"This question was leased to {lease.annotator}, not to {submission.annotator}.")
+        classes = submission.classes
+        if lease is not None:
+            classes = lease.question.classes[:1] if classes is None else classes
+            if classes[0] != lease.label_class or submission.bag not in (None, lease.bag):
+                raise BagwiseError("This lease is about another question: ask again.")
+            return lease.bag, classes
+        if classes is None or submission.bag is None or not submission.key.isprintable():
+            raise BagwiseError("This lease does not exist, or expired too long ago: ask again.")
+        return submission.bag, classes
+
+    def _event(
         self,
+        key: str,
+        annotator: str,
         pair: Pair,
-        said: Said,
-        lease: queries.Lease | None,
+        answer: str,
+        lease: Lease | None,
         new: Sequence[Event],
         belief: float | None = None,
         asked_after: int | None = None,
+        seconds: float | None = None,
+        shown: str | None = None,
     ) -> Event:
-        """An answer; what the person skipped before is corrected by it, so that it never counts beside it."""
-        skipped = self._skipped_before(pair, said.annotator, new)
+        """The next event; it corrects a pair that the person skipped before, so that both never count."""
+        skipped = self._skipped_before(pair, annotator, new)
+        question = None if lease is None else lease.question
+        if lease is not None and question is not None:
+            asked_after = lease.asked_after
+            place = question.classes.index(pair[1]) if pair[1] in question.classes else None
+            belief = None if place is None else _number(question.belief[place])
         return Event(
             self.number(new),
-            said.key,
+            key,
             "answer" if skipped is None else "correction",
-            said.annotator,
+            annotator,
             queries.now(),
             *pair,
-            said.answer,
-            said.seconds,
-            audit=lease.audit if lease is not None else False,
-            score=lease.score if lease is not None else None,
-            belief=lease.belief if lease is not None else belief,
-            asked_after=lease.asked_after if lease is not None else asked_after,
+            answer,
+            seconds,
+            audit=False if question is None else question.audit,
+            score=None if question is None else _number(question.score),
+            belief=belief,
+            asked_after=asked_after,
             replaces=None if skipped is None else skipped.newest,
-            shown=said.shown,
+            shown=shown,
         )
 
-    def answer_bag(self, said: SaidOfBag) -> list[Event]:
-        """Save all of it, or nothing; with the same key, only once."""
-        for _, answer in said.answers:
-            validate_answer(answer)
-        validate_name(said.annotator)
-        with self.state.lock:
-            self.state.catch_up()
-            beliefs = self._beliefs([(said.bag, label_class) for label_class, _ in said.answers])
-            of_class = {label_class: belief for (label_class, _), belief in zip(said.answers, beliefs, strict=True)}
-            return self.saving(lambda connection: self._of_bag(connection, said, of_class))
-
-    def _of_bag(
-        self, connection: Connection, said: SaidOfBag, beliefs: dict[int, float]
-    ) -> tuple[list[Event], list[Event]]:
-        keyed = said.keyed()
-        saved = queries.events_with(connection, [key for key, _, _ in keyed])
-        lease = queries.leases_with(connection, [said.key]).get(said.key)
-        if lease is not None and lease.annotator != said.annotator:
-            raise BagwiseError(f"This question was put to {lease.annotator}, not to {said.annotator}.")
-        done = saved.get(said.key)
-        asked_after, new, found = len(self.state.events), list[Event](), list[Event]()
-        for key, pair, answer in keyed:
-            event = saved.get(key)
-            if event is None and done is None:
-                leased = lease if key == said.key else None
-                seconds, shown = (said.seconds, WHOLE) if key == said.key else (None, "list")
-                one = Said(key, said.annotator, answer, seconds, shown)
-                event = self._answer(pair, one, leased, new, beliefs[pair[1]], asked_after)
-                new.append(event)
-            elif event is None or (event.annotator, event.pair, event.answer) != (said.annotator, pair, answer):
-                raise AlreadyAnswered("Another answer to this question was saved before: correct that one.")
-            found.append(event)
-        if new:
-            queries.end_leases(connection, [said.key])
-            queries.end_leases_of(connection, said.annotator, [event.pair for event in new])
-        return new, found
-
-    def say(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
+    def answer_listed(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
         """One answer about several pairs that were not asked, all or none; with the same key, only once."""
         validate_answer(answer)
         validate_name(annotator)
         with self.state.lock:
             self.state.catch_up()
             beliefs = self._beliefs(pairs)
-            return self.saving(lambda connection: self._said(connection, annotator, answer, pairs, key, beliefs))
+            return self.saving(lambda connection: self._listed(connection, annotator, answer, pairs, key, beliefs))
 
-    def _said(
+    def _listed(
         self,
         connection: Connection,
         annotator: str,
@@ -193,8 +205,7 @@ class Answers:
         asked_after, new = len(self.state.events), list[Event]()
         for one, pair, belief in zip(keys, pairs, beliefs, strict=True):
             self._validate_not_imported(pair)
-            said = Said(one, annotator, answer, shown="list")
-            new.append(self._answer(pair, said, None, new, belief, asked_after))
+            new.append(self._event(one, annotator, pair, answer, None, new, belief, asked_after, shown=LISTED))
         queries.end_leases_of(connection, annotator, pairs)
         return new, new
 
@@ -207,7 +218,7 @@ class Answers:
         return [float(row[label_class]) for row, (_, label_class) in zip(of_bags, pairs, strict=True)]
 
     def saving(self, work: Callable[[Connection], tuple[list[Event], Result]]) -> Result:
-        """Let `work` make events that know everything said before, save them, and count them once they are durable."""
+        """Let `work` make events that know every event before, save them, and count them once they are durable."""
         state = self.state
         with state.lock:
             while True:
@@ -224,11 +235,11 @@ class Answers:
                 state.reload()
 
     def number(self, new: Sequence[Event] = ()) -> int:
-        """What comes after everything saved and these."""
+        """The number of the next event after all saved ones and these."""
         return len(self.state.events) + len(new) + 1
 
     def _skipped_before(self, pair: Pair, annotator: str, new: Sequence[Event]) -> Chain | None:
-        """What this person skipped, if anything; whoever answered already does not answer again."""
+        """The chain of events of a pair that this person skipped; a pair that they answered is rejected."""
         now = any(event.pair == pair and event.annotator == annotator for event in new)
         if now or self.state.votes.has_spoken(pair, annotator):
             raise AlreadyAnswered(f"{annotator} has answered this before: correct that answer instead.")
@@ -244,11 +255,36 @@ class Answers:
             raise BagwiseError(f"{name} in {bag} was imported as known: correct that label instead.")
 
 
+def _expected(submission: Submission, lease: Lease | None) -> list[tuple[str, int, str]]:
+    """The keys that the events of a submission have if it was saved before; its classes may be unknown by then."""
+    if not submission.key.isprintable() or not submission.answers:
+        return []
+    classes = submission.classes or (lease.question.classes[:1] if lease is not None else (0,))
+    return submission.keys(classes) if len(classes) == len(submission.answers) else []
+
+
+def _saved_before(submission: Submission, done: Event, saved: dict[str, Event]) -> list[Event]:
+    """The events of a submission that was sent before."""
+    expected = submission.keys(submission.classes or (done.label_class,))
+    events = [saved.get(key) for key, _, _ in expected]
+    for event, (_, label_class, answer) in zip(events, expected, strict=True):
+        same = event is not None and (event.annotator, event.answer) == (submission.annotator, answer)
+        if not same or event is None or event.pair != (done.bag, label_class):
+            before = f"This question was answered before, by {done.annotator}: {done.answer}."
+            raise AlreadyAnswered(before if len(expected) == 1 else f"{before} Correct that answer instead.")
+    return [event for event in events if event is not None]
+
+
 def _same_again(saved: list[Event], annotator: str, answer: str, pairs: Sequence[Pair]) -> list[Event]:
-    said = [(event.annotator, event.answer, event.pair) for event in saved]
-    if said != [(annotator, answer, pair) for pair in pairs]:
+    before = [(event.annotator, event.answer, event.pair) for event in saved]
+    if before != [(annotator, answer, pair) for pair in pairs]:
         raise AlreadyAnswered(f"This was saved before as something else, from number {saved[0].number} on.")
     return saved
+
+
+def _number(value: float) -> float | None:
+    """None for NaN, which is how a missing number is stored."""
+    return value if value == value else None
 
 
 def is_part_of(key: str, event: Event) -> bool:
@@ -256,23 +292,41 @@ def is_part_of(key: str, event: Event) -> bool:
     return event.key == key or event.key.startswith(f"{key}-")
 
 
-def said_together(state: ProjectState, last: Event) -> list[Event]:
-    """All that stands of what this person said about a whole bag in one go with `last`, by number."""
+def answered_together(state: ProjectState, last: Event) -> list[Event]:
+    """The events that are in effect of the whole-bag answer that `last` belongs to, by number."""
     leased = last.key.rpartition("-")[0] or last.key
-    if not any(event.key == leased and event.shown == WHOLE for event in reversed(state.events)):
+    if not any(event.key == leased and event.shown == WHOLE_BAG for event in reversed(state.events)):
         return [last]
     standing = state.votes.all_effective()
     return [one for one in standing if one.annotator == last.annotator and is_part_of(leased, one)]
 
 
-def or_refused(found: Event | BagwiseError) -> Event:
-    """The event, or the refusal raised."""
+def raised(found: Result | BagwiseError) -> Result:
+    """The result, or the error raised."""
     if isinstance(found, BagwiseError):
         raise found
     return found
 
 
+def whole_bag_answers(
+    classes: Sequence[int], present: Collection[int], unsure: Collection[int] = (), skip: bool = False
+) -> tuple[str, ...]:
+    """One answer for each class of a whole-bag question: of those neither present nor unsure, absent or skipped.
+
+    Examples
+    --------
+    >>> whole_bag_answers([4, 2, 7], present=[2], unsure=[7])
+    ('absent', 'present', 'unsure')
+    """
+    if not classes:
+        raise BagwiseError("Name the classes that were asked: at least one.")
+    if (set(present) | set(unsure)) - set(classes) or set(present) & set(unsure):
+        raise BagwiseError("Only a class that was asked can be present or unsure, and not both.")
+    others = "skipped" if skip else "absent"
+    return tuple("present" if c in present else "unsure" if c in unsure else others for c in classes)
+
+
 def validate_answer(answer: str) -> None:
-    """An answer is one of four."""
+    """An answer is one of `ANSWERS`."""
     if answer not in ANSWERS:
-        raise BagwiseError(f"{answer!r} is no answer: say one of {', '.join(ANSWERS)}.")
+        raise BagwiseError(f"{answer!r} is not an answer: use one of {', '.join(ANSWERS)}.")

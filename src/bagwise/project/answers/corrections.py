@@ -1,4 +1,4 @@
-"""Replacing what was said: undo, corrections and adjudication. Nothing is removed; docs/projects.md has the rules."""
+"""Corrections, undo and adjudication: events that replace others, by the rules of docs/projects.md."""
 
 import contextlib
 import uuid
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError
+from bagwise.learning.questions import Pair
 from bagwise.project.access.names import validate_name
 from bagwise.project.access.roles import APPOINT, NotAllowed, validate_may_replace, validate_may_replace_imported
 from bagwise.project.answers.answers import (
     AlreadyAnswered,
     Answers,
-    Said,
+    Submission,
+    answered_together,
     is_part_of,
-    or_refused,
-    said_together,
+    raised,
     validate_answer,
 )
-from bagwise.project.answers.events import ANSWER_OF, Chain, Event, Pair
+from bagwise.project.answers.events import ANSWER_OF, Chain, Event
 from bagwise.project.queue.leases import Leases
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
@@ -49,16 +50,16 @@ def replaced(state: ProjectState, event: Event) -> Replaced | None:
 class Corrections:
     """Adds events that replace others."""
 
-    def __init__(self, state: ProjectState, saying: Answers, leases_: Leases) -> None:
-        self.state, self._answers_, self._leases = state, saying, leases_
+    def __init__(self, state: ProjectState, answers: Answers, leases: Leases) -> None:
+        self.state, self._answers, self._leases = state, answers, leases
 
     def undo(self, annotator: str, key: str | None, together: bool) -> list[Event]:
-        """Take back the last that this person said and that stands, or all that was said together with it."""
+        """Undo this person's last answer that is in effect, or all answers of the whole bag that it belongs to."""
         validate_name(annotator)
         used = key or uuid.uuid4().hex
         with self.state.lock:
             before = len(self.state.events)
-            events = self._answers_.saving(lambda connection: self._undoing(connection, annotator, used, together))
+            events = self._answers.saving(lambda connection: self._undoing(connection, annotator, used, together))
             now_open = [one for one in events if one.number > before and self.state.wants(one.pair, annotator)]
             with contextlib.suppress(DatabaseError):
                 self._leases.ask_again(now_open)
@@ -75,12 +76,12 @@ class Corrections:
             return [], [one for one in self.state.events if one.kind in UNDOS and is_part_of(key, one)]
         last = self.state.votes.last_of(annotator)
         if last is None:
-            raise BagwiseError(f"{annotator} has said nothing that could be taken back.")
-        several = said_together(self.state, last) if together else [last]
+            raise BagwiseError(f"{annotator} has no answer to undo.")
+        several = answered_together(self.state, last) if together else [last]
         keys = [*(f"{key}-{number}" for number in range(len(several) - 1, 0, -1)), key]
         new: list[Event] = []
         for one, its_key in zip(reversed(several), keys, strict=True):
-            new.append(self._undone(one, its_key, self._answers_.number(new)))
+            new.append(self._undone(one, its_key, self._answers.number(new)))
         return new, new
 
     def _undone(self, event: Event, key: str, number: int) -> Event:
@@ -99,7 +100,7 @@ class Corrections:
         validate_name(annotator)
         validate_answer(answer)
         used = key or uuid.uuid4().hex
-        return self._answers_.saving(lambda connection: self._correcting(connection, number, annotator, answer, used))
+        return self._answers.saving(lambda connection: self._correcting(connection, number, annotator, answer, used))
 
     def _correcting(
         self, connection: Connection, number: int, annotator: str, answer: str, key: str
@@ -123,7 +124,7 @@ class Corrections:
             _validate_not_skipped(answer)
         elif any(one is not chain and one.counts for one in votes.chains_of(old.pair, chain.voter)):
             raise AlreadyAnswered(f"{chain.voter} has answered this again since: correct that answer instead.")
-        event = _replacing(old, chain, self._answers_.number(), key, "correction", annotator, answer)
+        event = _replacing(old, chain, self._answers.number(), key, "correction", annotator, answer)
         return [event], event
 
     def correct_imported(self, pair: Pair, annotator: str, answer: str, key: str | None = None) -> Event:
@@ -132,7 +133,7 @@ class Corrections:
         validate_answer(answer)
         _validate_not_skipped(answer)
         used = key or uuid.uuid4().hex
-        return self._answers_.saving(
+        return self._answers.saving(
             lambda connection: self._correcting_import(connection, pair, annotator, answer, used)
         )
 
@@ -153,7 +154,7 @@ class Corrections:
             validate_may_replace(state, chain.stands, annotator)
         validate_may_replace_imported(state, connection, annotator)
         event = Event(
-            self._answers_.number(),
+            self._answers.number(),
             key,
             "correction",
             annotator,
@@ -168,7 +169,7 @@ class Corrections:
         """Decide a pair alone; only an adjudicator may."""
         state = self.state
         if answer == "skipped":
-            raise BagwiseError("An adjudicator decides: say present, absent or unsure.")
+            raise BagwiseError("An adjudicator decides: use present, absent or unsure.")
         validate_answer(answer)
         with state.lock:
             state.catch_up()
@@ -177,11 +178,13 @@ class Corrections:
                     "This was imported as known: correct it with `bagwise correct DIR BAG CLASS ANSWER`."
                 )
             if annotator not in state.contents.adjudicators:
-                raise BagwiseError(f"{annotator} is no adjudicator: make one with {APPOINT}.")
+                raise BagwiseError(f"{annotator} is not an adjudicator: make them one with {APPOINT}.")
             before = [event for event in state.votes.said_about(pair) if event.annotator == annotator]
             if before:
                 return self.correct(before[-1].number, annotator, answer)
-            return or_refused(*self._answers_.answer([Said(uuid.uuid4().hex, annotator, answer, pair=pair)]))
+            bag, label_class = pair
+            decision = Submission(uuid.uuid4().hex, annotator, (answer,), (label_class,), bag)
+            return raised(self._answers.submit([decision])[0])[0]
 
 
 def _replacing(like: Event, chain: Chain, number: int, key: str, kind: str, annotator: str, answer: str) -> Event:
@@ -220,4 +223,4 @@ def _validate_own(saved: Event, annotator: str) -> None:
 
 def _validate_not_skipped(answer: str) -> None:
     if answer == "skipped":
-        raise BagwiseError("An imported label is not skipped: say present, absent or unsure.")
+        raise BagwiseError("An imported label cannot be skipped: use present, absent or unsure.")

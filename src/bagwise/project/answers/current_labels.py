@@ -3,7 +3,8 @@
 import numpy as np
 
 from bagwise.kernels import Array
-from bagwise.project.answers.events import VALUE, Decision, Pair, Votes
+from bagwise.learning.questions import Pair
+from bagwise.project.answers.events import VALUE, Decision, Votes
 from bagwise.project.storage.queries import UNKNOWN, Contents
 
 

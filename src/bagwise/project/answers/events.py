@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bagwise.kernels import hash_of, hashed_uniform
-from bagwise.learning.questions import Present
+from bagwise.learning.questions import Pair, Present
 
 ANSWERS = ("present", "absent", "unsure", "skipped")
 VALUE: dict[str, Present] = {"present": True, "absent": False, "unsure": None}
 ANSWER_OF = {value: answer for answer, value in VALUE.items()}
 KINDS = ("answer", "correction", "restoration", "retraction")
 ASKED_OF_SEVERAL = 1 << 40
-
-Pair = tuple[int, int]
+WHOLE_BAG, LISTED = "whole bag", "list"
+"""What was shown with an answer: a whole-bag question with the answer to its first class; a list with all others."""
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,12 @@ from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.learning.learner import ActiveLearner, Memory
 from bagwise.learning.pool import Pool
-from bagwise.learning.questions import Answer
+from bagwise.learning.questions import Answer, Pair
 from bagwise.model import MIMLClassifier
 from bagwise.model.features import CURVED, STANDARDISE
 from bagwise.project.answers.annotator_noise import People, examine, labels_of
 from bagwise.project.answers.current_labels import known_of, known_values
-from bagwise.project.answers.events import Decision, Event, Pair, Votes
+from bagwise.project.answers.events import Decision, Event, Votes
 from bagwise.project.settings import CURVED_SCALING, ESTIMATE, Learning, Settings
 from bagwise.project.storage.queries import UNKNOWN, Contents
 
@@ -82,7 +82,7 @@ class Replay:
         labels = labels_of(self.contents, self.votes, self.people)
         from_nothing = not (self.contents.given != UNKNOWN).all(axis=1).any()
         bags = self.bags if self.pool is None else None
-        self.learner = learner_of(bags, self.contents.classes, labels, learning, memory, from_nothing, self.pool)
+        self.learner = learner_of(bags, self.contents.classes, labels, self.settings, memory, from_nothing, self.pool)
         if memory is None:
             withdrawn = self.known()[1]
             withdrawn[sorted(self.contents.removed)] = True
@@ -150,12 +150,13 @@ def learner_of(
     bags: Bags | None,
     classes: Sequence[str],
     labels: Labels,
-    learning: Learning,
+    settings: Settings,
     memory: Memory | None,
     from_nothing: bool,
     pool: Pool | None = None,
 ) -> ActiveLearner:
     """A learner with the project's settings."""
+    learning, asking = settings.learning, settings.asking
     return ActiveLearner(
         bags,
         list(classes),
@@ -163,9 +164,11 @@ def learner_of(
         model_of(learning),
         cold_start=from_nothing,
         criterion=learning.criterion,
+        granularity=asking.granularity,
         update=learning.update,
         audit=learning.audit,
         random_state=learning.seed,
+        device=asking.device if pool is None else "cpu",
         memory=memory,
         pool=pool,
     )

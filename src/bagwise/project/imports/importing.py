@@ -11,8 +11,9 @@ import numpy as np
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
 from bagwise.kernels import Array
+from bagwise.learning.questions import Pair
 from bagwise.project.answers import replay
-from bagwise.project.answers.events import Event, Pair
+from bagwise.project.answers.events import Event
 from bagwise.project.imports import media as kept
 from bagwise.project.instances import storage
 from bagwise.project.settings import Settings

@@ -1,236 +1,222 @@
-"""Handing out questions: each to one person for a time, as the published ranking has them. Nobody waits for learning.
+"""Leases: which person is asked which question of the published ranking, and until when. Nobody waits for training.
 
-Everybody who asks at the same time is served in one transaction.
+What is asked is decided by the learner (`learning`); here its questions are only given out: each to as many people as
+it is meant for, none twice to one person. All people who ask at the same time are served in one transaction.
 """
 
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
-import numpy as np
-
 from bagwise.core.errors import BagwiseError
-from bagwise.learning.questions import diversify
+from bagwise.learning.audits import next_questions
+from bagwise.learning.evidence import explain
+from bagwise.learning.questions import Pair, Question
 from bagwise.model import MIMLClassifier
 from bagwise.project.access.names import validate_name
-from bagwise.project.answers.events import Event, Pair
-from bagwise.project.queue.ranking import Ranking, Turn, Wait, wait_for
+from bagwise.project.answers.events import LISTED, Event
+from bagwise.project.queue.ranking import Ranking, Wait, wait_for
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
+from bagwise.project.storage.queries import Lease
 
 SPARE_CANDIDATES = 60
-IN_STORE, LEAST_IN_STORE = 100, 2000
-"""For each question that is out, and at least: while everything is fitted anew, for seconds, no newer ranking comes."""
+RANKED_PER_LEASE, LEAST_RANKED = 100, 2000
+"""Questions ranked for each that is leased, and at least: during a refit, for seconds, no newer ranking comes."""
 PRUNE_AFTER = 64
 TRIES = 30
 
 
 class NoQuestion(BagwiseError):
-    """There are questions, but none that could be handed out now."""
+    """There are open questions, but none could be leased now."""
 
     def __init__(self) -> None:
-        super().__init__("No question could be handed out, since others took them all: ask again.")
+        super().__init__("All open questions are leased to others: retry.")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question handed to one person: *is the class in the bag?* `key` answers it."""
-
-    key: str
-    bag: int
-    bag_id: str
-    label_class: int
-    class_name: str
-    evidence: int
-    belief: float
-    score: float
-    audit: bool
-    until: float
-
-
-@dataclass(frozen=True)
-class Asker:
-    """Somebody who wants so many questions."""
+class LeaseRequest:
+    """A person who asks for so many questions."""
 
     annotator: str
     count: int = 1
 
 
 class Leases:
-    """Who has which question, and what comes next."""
+    """Who has which question, and who gets which next."""
 
     def __init__(self, state: ProjectState) -> None:
         self.state = state
-        self._out = 0
+        self._leased = 0
         self._ranking: Ranking | None = None
-        self._left: list[Turn] = []
+        self._left: list[Question] = []
         self._pruned_at = 0
 
-    def ask(self, annotator: str, count: int) -> list[Asked]:
-        """Those still open from before, then the best that nobody has; wait where there is nothing to hand out yet."""
+    def ask(self, annotator: str, count: int) -> list[Lease]:
+        """The person's open leases, then the best questions that are free; waits where none is ranked yet."""
         for tried in range(TRIES):
             for published, seconds in self.waits(count, tried):
                 wait_for(published, seconds)
-            (asked,) = self.lease_questions([Asker(annotator, count)])
-            if asked is not None:
-                return asked
+            (leases,) = self.lease([LeaseRequest(annotator, count)])
+            if leases is not None:
+                return leases
         raise NoQuestion
 
-    def waits(self, wanted: int, tried: int = 0) -> Iterator[Wait]:
-        """What is worth waiting for before questions are handed out, after there were too few `tried` times."""
+    def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
+        """What is worth waiting for before questions are leased, after there were too few `tried` times."""
         state = self.state
-        needed = wanted + (1 + IN_STORE) * self._out + state.votes.half_asked + SPARE_CANDIDATES
-        needed = max(needed, LEAST_IN_STORE)
+        needed = count + (1 + RANKED_PER_LEASE) * self._leased + state.votes.half_asked + SPARE_CANDIDATES
+        needed = max(needed, LEAST_RANKED)
         return state.trainer.rankings.waits(len(state.events), needed << tried, patiently=tried > 0)
 
-    def lease_questions(self, asking: Sequence[Asker]) -> list[list[Asked] | None]:
-        """Questions for each of them; None for whoever has to wait until there is a newer or a longer ranking."""
-        for one in asking:
-            validate_name(one.annotator)
+    def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
+        """Questions for each request; None where it must wait for a newer or a longer ranking."""
+        for request in requests:
+            validate_name(request.annotator)
         state = self.state
         with state.lock:
             while True:
                 with state.database.leasing() as connection:
                     if state.catch_up_in(connection):
-                        leases = queries.leases(connection)
                         until = queries.clock(connection) + state.settings.asking.lease_seconds
-                        hand = _Hand(state, self._current(), leases, until)
-                        found = [hand.deal(one) for one in asking]
-                        if hand.granted:
-                            queries.grant(connection, hand.granted)
+                        granting = _Granting(state, self._current(), queries.leases(connection), until)
+                        found = [granting.grant(request) for request in requests]
+                        if granting.granted:
+                            queries.add_leases(connection, granting.granted)
                         break
                 state.reload()
-            self._out = len(hand.leases)
-            return [None if one is None else [self._asked(lease) for lease in one] for one in found]
+            self._leased = len(granting.leases)
+            return found
 
-    def _current(self) -> tuple[Ranking, list[Turn]] | None:
-        """The published ranking and what is left of it."""
-        ranking, said = self.state.trainer.rankings.newest, len(self.state.events)
+    def _current(self) -> tuple[Ranking, list[Question]] | None:
+        """The published ranking and those of its questions that are still open."""
+        ranking, events = self.state.trainer.rankings.newest, len(self.state.events)
         if ranking is None:
             return None
         if ranking is not self._ranking:
-            self._ranking, self._left, self._pruned_at = ranking, list(ranking.turns), 0
-        if said >= self._pruned_at + PRUNE_AFTER:
+            self._ranking, self._left, self._pruned_at = ranking, list(ranking.questions), 0
+        if events >= self._pruned_at + PRUNE_AFTER:
             decided = self.state.votes.decisions
-            self._left, self._pruned_at = [turn for turn in self._left if turn.pair not in decided], said
+            self._left = [one for one in self._left if not all(pair in decided for pair in one.pairs)]
+            self._pruned_at = events
         return ranking, self._left
 
-    def _asked(self, lease: queries.Lease) -> Asked:
-        contents = self.state.contents
-        return Asked(
-            lease.key,
-            lease.bag,
-            str(contents.ids[lease.bag]),
-            lease.label_class,
-            contents.classes[lease.label_class],
-            lease.evidence or 0,
-            float("nan") if lease.belief is None else lease.belief,
-            float("nan") if lease.score is None else lease.score,
-            lease.audit,
-            lease.until,
-        )
-
     def ask_again(self, undone: Sequence[Event]) -> None:
-        """Whoever takes answers back is asked these questions next."""
+        """Lease the questions of undone answers to the people who undid them: one for each bag of each person."""
         if not undone:
             return
-        state = self.state
-        model = state.trainer.newest()
-        evidence = [evidence_of(state, model, event.pair)[0] for event in undone]
+        state, model = self.state, self.state.trainer.newest()
+        together: dict[tuple[str, int], list[Event]] = {}
+        for event in undone:
+            together.setdefault((event.annotator, event.bag), []).append(event)
         with state.database.writing() as connection:
             until = queries.clock(connection) + state.settings.asking.lease_seconds
             leases = [
-                queries.Lease(
+                Lease(
                     uuid.uuid4().hex,
-                    *event.pair,
-                    event.annotator,
+                    _explained(state, model, _question_of(events)),
+                    annotator,
                     until,
-                    event.audit,
-                    event.score,
-                    event.belief,
-                    one,
-                    event.number,
+                    max(event.number for event in events),
                 )
-                for event, one in zip(undone, evidence, strict=True)
+                for (annotator, _), events in together.items()
             ]
-            queries.grant(connection, leases)
+            queries.add_leases(connection, leases)
 
 
-class _Hand:
-    """The questions of one moment, dealt to one person after the other."""
+class _Granting:
+    """The questions of one moment, granted to one request after the other."""
 
     def __init__(
-        self,
-        state: ProjectState,
-        current: tuple[Ranking, list[Turn]] | None,
-        leases: list[queries.Lease],
-        until: float,
+        self, state: ProjectState, current: tuple[Ranking, list[Question]] | None, leases: list[Lease], until: float
     ) -> None:
         self.state, self.current, self.leases, self.until = state, current, leases, until
-        self.granted: list[queries.Lease] = []
-        self._taken = Counter(lease.pair for lease in leases)
+        self.granted: list[Lease] = []
+        self._leased = Counter(pair for lease in leases for pair in lease.question.pairs)
         since = state.events[current[0].applied :] if current is not None else []
-        self._answered = sum(event.answer != "skipped" for event in since)
+        self._answered = sum(event.answer != "skipped" and event.shown != LISTED for event in since)
 
-    def deal(self, asking: Asker) -> list[queries.Lease] | None:
-        """The person's own, newest first, and as many more as it takes."""
-        mine = [one for one in self.leases if one.annotator == asking.annotator]
-        still = [one for one in mine if self.state.wants(one.pair, asking.annotator)]
-        still.sort(key=lambda one: -one.asked_after)
-        wanted = asking.count - len(still)
-        if wanted <= 0:
-            return still[: asking.count]
+    def grant(self, request: LeaseRequest) -> list[Lease] | None:
+        """The person's own leases, newest first, and as many more as are missing."""
+        own = [lease for lease in self.leases if lease.annotator == request.annotator]
+        still = [open_lease for lease in own if (open_lease := self._still_open(lease)) is not None]
+        still.sort(key=lambda lease: -lease.asked_after)
+        missing = request.count - len(still)
+        if missing <= 0:
+            return still[: request.count]
         if self.current is None:
             return None
         ranking, left = self.current
-        free = self._free(left, asking.annotator, {one.pair for one in mine}, wanted + SPARE_CANDIDATES)
-        if len(free) < wanted and not (ranking.complete and ranking.applied >= len(self.state.events)):
+        leased_to_them = {pair for lease in own for pair in lease.question.pairs}
+        free = list(islice(self._free(left, request.annotator, leased_to_them), missing + SPARE_CANDIDATES))
+        if len(free) < missing and not (ranking.complete and ranking.applied >= len(self.state.events)):
             return None
-        chosen = self._in_turn(ranking, free, wanted)
-        return still + [self._grant(turn, asking.annotator, ranking) for turn in chosen]
-
-    def _free(self, left: list[Turn], annotator: str, own: set[Pair], count: int) -> list[Turn]:
-        """The best that this person may be asked."""
-        taken, wants = self._taken, self.state.wants
-        fitting = (
-            turn for turn in left if (pair := turn.pair) not in own and wants(pair, annotator) > taken.get(pair, 0)
-        )
-        return list(islice(fitting, count))
-
-    def _in_turn(self, ranking: Ranking, free: list[Turn], wanted: int) -> list[Turn]:
-        """One drawn at random wherever it is an audit's turn, and nowhere else; among the others, varied ones first."""
-        # Every question that was handed out, answered since or not, has had its turn.
+        # Every question that was leased, answered since or not, has had its turn.
         turn = len(self.leases) + self._answered
-        audits = [one.audit for one in ranking.turns[turn : turn + wanted]]
-        drawn = [one for one in free if one.audit]
-        out = [one.pair for one in self.leases] + [one.pair for one in drawn[: sum(audits)]]
-        chosen = diversify([one for one in free if not one.audit], out, wanted)
-        ordered = [(drawn if audit and drawn else chosen or drawn).pop(0) for audit in audits[: len(free)]]
-        return (ordered + chosen + drawn)[:wanted]
+        audits = [question.audit for question in ranking.questions[turn : turn + missing]]
+        asked = [pair for lease in self.leases for pair in lease.question.pairs]
+        chosen = next_questions(audits, free, asked, missing)
+        return still + [self._lease(question, request.annotator, ranking) for question in chosen]
 
-    def _grant(self, turn: Turn, annotator: str, ranking: Ranking) -> queries.Lease:
-        evidence, belief = evidence_of(self.state, ranking.model, turn.pair)
-        lease = queries.Lease(
-            uuid.uuid4().hex,
-            *turn.pair,
-            annotator,
-            self.until,
-            turn.audit,
-            float(turn.score),
-            belief,
-            evidence,
-            ranking.applied,
-        )
+    def _still_open(self, lease: Lease) -> Lease | None:
+        """The lease with the classes that its person may still be asked; None without the first."""
+        classes = [c for c in lease.question.classes if self.state.wants((lease.bag, c), lease.annotator)]
+        if lease.label_class not in classes:
+            return None
+        return replace(lease, question=_with_classes(lease.question, classes))
+
+    def _free(self, left: list[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
+        """The questions that this person may be asked, with the classes that they may be asked about, best first."""
+        leased, wants = self._leased, self.state.wants
+        for question in left:
+            classes = [
+                pair[1] for pair in question.pairs if pair not in own and wants(pair, annotator) > leased.get(pair, 0)
+            ]
+            if classes:
+                yield _with_classes(question, classes)
+
+    def _lease(self, question: Question, annotator: str, ranking: Ranking) -> Lease:
+        explained = _explained(self.state, ranking.model, question)
+        lease = Lease(uuid.uuid4().hex, explained, annotator, self.until, ranking.applied)
         self.granted.append(lease)
         self.leases.append(lease)
-        self._taken[lease.pair] += 1
+        self._leased.update(question.pairs)
         return lease
 
 
-def evidence_of(state: ProjectState, model: MIMLClassifier, pair: Pair) -> tuple[int, float]:
-    """The instance of the bag that the model believes the class in, and P(class in bag)."""
-    bag, label_class = pair
-    of_instances = model.predict_instance_proba(state.bags.select([bag]))[:, label_class].astype(float)
-    return int(of_instances.argmax()), float(1 - np.prod(1 - of_instances))
+def _with_classes(question: Question, classes: Sequence[int]) -> Question:
+    """The question about some of its classes."""
+    if len(classes) == len(question.classes):
+        return question
+    places = [question.classes.index(label_class) for label_class in classes]
+    return replace(
+        question,
+        classes=tuple(classes),
+        evidence=tuple(question.evidence[place] for place in places) if question.evidence else (),
+        belief=tuple(question.belief[place] for place in places) if question.belief else (),
+    )
+
+
+def _explained(state: ProjectState, model: MIMLClassifier, question: Question) -> Question:
+    """The question with its evidence and belief, its likeliest class first."""
+    explained = explain(question, model.predict_instance_proba(state.bags.select([question.bag])))
+    if question.belief:
+        explained = replace(explained, belief=question.belief)
+    by_belief = sorted(range(len(question.classes)), key=lambda place: -explained.belief[place])
+    return replace(
+        explained,
+        classes=tuple(explained.classes[place] for place in by_belief),
+        evidence=tuple(explained.evidence[place] for place in by_belief),
+        belief=tuple(explained.belief[place] for place in by_belief),
+    )
+
+
+def _question_of(events: Sequence[Event]) -> Question:
+    """The question that these events answered, with the belief of then: the model of now has seen the answer."""
+    last = events[-1]
+    score = float("nan") if last.score is None else last.score
+    known = [event.belief for event in events if event.belief is not None]
+    belief = tuple(known) if len(known) == len(events) else ()
+    return Question(last.bag, tuple(event.label_class for event in events), (), score, last.audit, belief)

@@ -1,7 +1,7 @@
-"""What the learner would ask, published now and then for those who ask; how long they wait for a newer ranking.
+"""Rankings: what the learner would ask next, published by the trainer, and how long a request waits for a newer one.
 
-Whoever asks gives the learner a moment since it fell behind (`PATIENCE`); after that, what was published last is good
-enough.
+A request waits at most `PATIENCE` seconds for the trainer to catch up; then the ranking that was published last is
+used.
 """
 
 import threading
@@ -10,12 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from bagwise.core.errors import BagwiseError
+from bagwise.learning.questions import Question
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers.annotator_noise import People
-from bagwise.project.answers.events import Pair
 
 PATIENCE = 0.1
 """Seconds: what takes longer no longer feels immediate."""
@@ -41,24 +40,10 @@ def wait_for(published: Future[None], seconds: float | None) -> None:
 
 
 class TrainerStopped(BagwiseError):
-    """The training process ended: for those who need a newer ranking than there is. The next request starts another."""
+    """The training process crashed, and a newer ranking was needed. The next request starts another process."""
 
     def __init__(self) -> None:
-        super().__init__("The training process ended unexpectedly, and another is started: try again.")
-
-
-class Turn(NamedTuple):
-    """A question that may be asked: a class of a bag, the score that put it here, whether it was drawn at random."""
-
-    bag: int
-    classes: tuple[int]
-    score: float
-    audit: bool
-
-    @property
-    def pair(self) -> Pair:
-        """What it is about."""
-        return self.bag, self.classes[0]
+        super().__init__("The training process crashed and is restarting: retry.")
 
 
 @dataclass(frozen=True)
@@ -68,7 +53,7 @@ class Ranking:
     `version` is that of the contents, and `people` the rates at which the model takes answers to be wrong.
     """
 
-    turns: Sequence[Turn]
+    questions: Sequence[Question]
     complete: bool
     applied: int
     version: int
@@ -77,7 +62,7 @@ class Ranking:
 
     def has(self, count: int) -> bool:
         """Whether there are so many, or no more at all."""
-        return self.complete or len(self.turns) >= count
+        return self.complete or len(self.questions) >= count
 
 
 class RankingPublisher:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bagwise.core.errors import BagwiseError
-from bagwise.project.answers.events import ANSWER_OF, VALUE, Event, Pair
+from bagwise.learning.questions import Pair
+from bagwise.project.answers.events import ANSWER_OF, VALUE, Event
 from bagwise.project.project import Project
 from bagwise.project.storage.queries import UNKNOWN
 

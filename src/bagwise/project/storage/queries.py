@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from sqlalchemy import Connection, delete, func, insert, select, text, tuple_, u
 
 from bagwise.formats import LabelTable
 from bagwise.kernels import Array
-from bagwise.project.answers.events import Event, Pair
+from bagwise.learning.questions import Pair, Question
+from bagwise.project.answers.events import Event
 from bagwise.project.storage import schema
 
 KEEP_LATE_LEASES = 24 * 3600.0
@@ -64,23 +66,31 @@ class Contents:
 
 @dataclass(frozen=True)
 class Lease:
-    """A question handed to one person for a time."""
+    """A question that one person may answer, with `key`, until a time.
+
+    `asked_after` is the number of events that the model which asked had learned.
+    """
 
     key: str
-    bag: int
-    label_class: int
+    question: Question
     annotator: str
     until: float
-    audit: bool
-    score: float | None
-    belief: float | None
-    evidence: int | None
     asked_after: int
 
     @property
+    def bag(self) -> int:
+        """Position of the bag."""
+        return self.question.bag
+
+    @property
+    def label_class(self) -> int:
+        """The class that is asked about, or of several the first."""
+        return self.question.classes[0]
+
+    @property
     def pair(self) -> Pair:
-        """What is asked."""
-        return self.bag, self.label_class
+        """(bag, class)."""
+        return self.question.pairs[0]
 
 
 def now() -> str:
@@ -278,26 +288,55 @@ def clock(connection: Connection) -> float:
 def leases(connection: Connection) -> list[Lease]:
     """Those that have not run out."""
     table = schema.leases
-    return [Lease(*row) for row in connection.execute(select(table).where(table.c.until > clock(connection)))]
+    return [_lease(row) for row in connection.execute(select(table).where(table.c.until > clock(connection)))]
 
 
 def leases_with(connection: Connection, keys: Sequence[str]) -> dict[str, Lease]:
-    """The leases with these keys, run out or not."""
+    """The leases with these keys, expired or not."""
     rows = connection.execute(select(schema.leases).where(schema.leases.c.key.in_(keys)))
-    return {lease.key: lease for lease in (Lease(*row) for row in rows)}
+    return {row.key: _lease(row) for row in rows}
 
 
-def grant(connection: Connection, leases: Sequence[Lease]) -> None:
-    """Hand questions out; an older one of the same person about the same pair ends."""
+def _lease(row: Any) -> Lease:
+    others = json.loads(row.others) if row.others else []
+    nothing = float("nan")
+    question = Question(
+        row.bag,
+        (row._mapping["class"], *(label_class for label_class, _, _ in others)),
+        (row.evidence or 0, *(evidence for _, evidence, _ in others)),
+        nothing if row.score is None else row.score,
+        row.audit,
+        (nothing if row.belief is None else row.belief, *(belief for _, _, belief in others)),
+    )
+    return Lease(row.key, question, row.annotator, row.until, row.asked_after)
+
+
+def _lease_row(lease: Lease) -> dict[str, Any]:
+    question = lease.question
+    (label_class, evidence, belief), *others = zip(question.classes, question.evidence, question.belief, strict=True)
+    return {
+        "key": lease.key,
+        "bag": lease.bag,
+        "class": label_class,
+        "annotator": lease.annotator,
+        "until": lease.until,
+        "audit": question.audit,
+        "score": None if math.isnan(question.score) else question.score,
+        "belief": None if math.isnan(belief) else belief,
+        "evidence": evidence,
+        "asked_after": lease.asked_after,
+        "others": json.dumps(others) if others else None,
+    }
+
+
+def add_leases(connection: Connection, leases: Sequence[Lease]) -> None:
+    """Save leases; an older one of the same person about the same pair ends."""
     table = schema.leases
     same = tuple_(table.c.bag, table.c["class"], table.c.annotator).in_(
         [(*lease.pair, lease.annotator) for lease in leases]
     )
     connection.execute(delete(table).where(same | (table.c.until < clock(connection) - KEEP_LATE_LEASES)))
-    rows = [{**vars(lease), "class": lease.label_class} for lease in leases]
-    for row in rows:
-        del row["label_class"]
-    connection.execute(insert(table), rows)
+    connection.execute(insert(table), [_lease_row(lease) for lease in leases])
 
 
 def end_leases(connection: Connection, keys: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0004"
+VERSION = "0005"
 
 metadata = MetaData()
 
@@ -136,6 +136,7 @@ leases = Table(
     Column("belief", Float),
     Column("evidence", Integer),
     Column("asked_after", Integer, nullable=False),
+    Column("others", Text),
     UniqueConstraint("bag", "class", "annotator", name="asked_once"),
     Index("lease_of", "annotator"),
 )

@@ -12,15 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bagwise.data.bags import Bags
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
+from bagwise.learning.base import NothingToAsk
 from bagwise.learning.learner import ActiveLearner, Memory
 from bagwise.learning.pool import Pool
-from bagwise.learning.questions import NothingToAsk
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import People
 from bagwise.project.answers.events import Event
 from bagwise.project.imports.importing import Progress, quiet
-from bagwise.project.queue.ranking import Ranking, RankingPublisher, Turn
+from bagwise.project.queue.answering_time import answering_seconds
+from bagwise.project.queue.ranking import Ranking, RankingPublisher
 from bagwise.project.training.cluster_pool import pool_on
 
 PUBLISH_EVERY = 0.5
@@ -101,13 +102,15 @@ class Trainer:
             self._learn(quiet, time.monotonic() + PUBLISH_EVERY)
             assert self.replay is not None
             assert self.replay.learner is not None
+            learner = self.replay.learner
+            learner.seconds = answering_seconds(self._events, self._start[2].asking)
             try:
-                chosen = self.replay.learner.turns(count)
+                questions = learner.rank(count)
             except NothingToAsk:
-                chosen = []
+                questions = []
             return Ranking(
-                [Turn(choice.bag, (choice.classes[0],), choice.score, audit) for choice, audit in chosen],
-                len(chosen) < count,
+                questions,
+                len(questions) < count,
                 self.replay.applied,
                 self.replay.contents.version,
                 copy.copy(self.replay.learner.model),

@@ -12,9 +12,10 @@ def warm(project: Project) -> None:
     """Let a learner like the project's ask, learn and take back a little; nobody sees it."""
     bags = project.bags.select(range(min(BAGS, len(project.bags))))
     unknown = Labels.unknown(len(bags), len(project.classes))
-    learner = replay.learner_of(bags, project.classes, unknown, project.settings.learning, None, from_nothing=True)
+    learner = replay.learner_of(bags, project.classes, unknown, project.settings, None, from_nothing=True)
     for number in range(min(ANSWERS, len(bags) * len(project.classes) - 1)):
-        learner.tell(learner.ask(2)[0], number % 2 == 0)
+        question = learner.ask(2)[0]
+        learner.tell(question, [number % 2 == 0] * len(question.classes))
     if learner.answers:
         learner.undo()
     learner.model.predict_instance_proba(bags)

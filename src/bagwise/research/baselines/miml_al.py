@@ -17,7 +17,8 @@ from bagwise.core.plugins import choose
 from bagwise.data.bags import Bags
 from bagwise.kernels import Array
 from bagwise.learning import granularity
-from bagwise.learning.questions import Answer, Learner, Question
+from bagwise.learning.base import Learner
+from bagwise.learning.questions import Answer, Question
 from bagwise.model.scored_pool import ScoredPool
 from bagwise.research.baselines._mimlfast_kernel import NO_KEY
 from bagwise.research.baselines.mimlfast import MIMLfast, as_predictions

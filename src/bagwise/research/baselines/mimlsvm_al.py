@@ -17,8 +17,9 @@ from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.learning import granularity
+from bagwise.learning.base import Learner
 from bagwise.learning.criteria.random import random
-from bagwise.learning.questions import Answer, Learner, Question
+from bagwise.learning.questions import Answer, Question
 from bagwise.model.scored_pool import ScoredPool
 from bagwise.research.baselines.mimlsvm import MIMLSVM
 

@@ -15,7 +15,8 @@ from bagwise.data.metrics import THRESHOLD, average_precision, bag_accuracy, ham
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning import criteria, granularity
-from bagwise.learning.questions import Learner, Question
+from bagwise.learning.base import Learner
+from bagwise.learning.questions import Question
 from bagwise.model import solvers
 from bagwise.research.experiments import systems
 from bagwise.research.experiments.noisy_learner import ESTIMATE

@@ -16,8 +16,8 @@ from bagwise.data.labels import Labels
 from bagwise.data.metrics import average_precision
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array
+from bagwise.learning.base import Learner
 from bagwise.learning.learner import ActiveLearner
-from bagwise.learning.questions import Learner
 from bagwise.model import MIMLClassifier
 from bagwise.research.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
 from bagwise.research.experiments.noisy_learner import CarefulLearner

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from bagwise.project import Event, Project, Said, WholeBag, answer_whole, undo_whole, whole_bags
-from bagwise.project.answers.events import Pair
+from bagwise.learning.questions import Pair
+from bagwise.project import Event, Lease, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.server.api.media import Medium, medium_of
 from bagwise.server.dependencies import AtDesk, Key, KeyOfSeveral, Name, Person, Served
@@ -138,22 +138,21 @@ async def next_questions(
     batcher: AtDesk, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
 ) -> list[QuestionOut]:
     """Up to `count` questions; asking again without answering gives the same."""
-    asked = await batcher.ask(person, count)
-    return await run_in_threadpool(
-        lambda: [question_out(batcher.project, one) for one in whole_bags(batcher.project, asked, person)]
-    )
+    leases = await batcher.ask(person, count)
+    return await run_in_threadpool(lambda: [question_out(batcher.project, lease) for lease in leases])
 
 
 @router.post("/answers")
 async def save_answer(batcher: AtDesk, person: Person, said: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
     shown = "highlighted" if said.highlighted else "not highlighted"
-    pair = None
+    bag, classes = None, None
     if said.bag is not None and said.class_name is not None:
-        pair = await run_in_threadpool(_pair_of, batcher.project, said.bag, said.class_name)
-    return event_out(
-        batcher.project, await batcher.save(Said(said.key, person, said.answer, said.seconds, shown, pair))
-    )
+        bag, label_class = await run_in_threadpool(_pair_of, batcher.project, said.bag, said.class_name)
+        classes = (label_class,)
+    submission = Submission(said.key, person, (said.answer,), classes, bag, said.seconds, shown)
+    (event,) = await batcher.submit(submission)
+    return event_out(batcher.project, event)
 
 
 def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
@@ -161,20 +160,25 @@ def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
 
 
 @router.post("/answers/whole")
-def save_whole_answer(project: Served, person: Person, said: WholeAnswerIn) -> list[EventOut]:
-    """Save what was said about several classes of a bag; sent twice it is saved once."""
-    asked, present, unsure = (
-        [position_of(project, name) for name in names] for names in (said.classes, said.present, said.unsure)
+async def save_whole_answer(batcher: AtDesk, person: Person, said: WholeAnswerIn) -> list[EventOut]:
+    """Save the answer to a whole-bag question, one event for each class; sent twice it is saved once."""
+    events = await batcher.submit(await run_in_threadpool(_whole_bag_submission, batcher.project, person, said))
+    return [event_out(batcher.project, event) for event in events]
+
+
+def _whole_bag_submission(project: Project, person: str, said: WholeAnswerIn) -> Submission:
+    classes, present, unsure = (
+        tuple(position_of(project, name) for name in names) for names in (said.classes, said.present, said.unsure)
     )
     bag = None if said.bag is None else bag_named(project, said.bag)
-    events = answer_whole(project, said.key, person, asked, present, unsure, said.skip, said.seconds, bag)
-    return [event_out(project, event) for event in events]
+    answers = whole_bag_answers(classes, present, unsure, said.skip)
+    return Submission(said.key, person, answers, classes, bag, said.seconds)
 
 
 @router.post("/undo")
 def undo(project: Served, person: Person, said: UndoIn) -> UndoOut:
-    """Take back the last answer, or all that was said in the last go about a whole bag; what it replaced is back."""
-    *others, last = [event_out(project, event) for event in undo_whole(project, person, said.key)]
+    """Undo the last answer, or all answers of the last whole bag; what they replaced is in effect again."""
+    *others, last = [event_out(project, event) for event in project.undo_together(person, said.key)]
     return UndoOut(**last.model_dump(), others=others)
 
 
@@ -198,20 +202,20 @@ def answers(project: Served, _: Person, count: Annotated[int, Query(ge=1, le=500
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
 
 
-def question_out(project: Project, question: WholeBag) -> QuestionOut:
-    """A question with all that is shown of it."""
-    asked = question.asked
+def question_out(project: Project, lease: Lease) -> QuestionOut:
+    """A leased question with all that is shown of it."""
+    question = lease.question
     return QuestionOut(
-        key=asked.key,
-        bag=bag_of(project, asked.bag),
+        key=lease.key,
+        bag=bag_of(project, question.bag),
         bag_word=project.settings.display.bag,
-        class_name=asked.class_name,
-        evidence=asked.evidence,
-        audit=asked.audit,
-        belief=asked.belief,
-        examples=examples_of(project, asked.label_class),
+        class_name=project.classes[lease.label_class],
+        evidence=question.evidence[0],
+        audit=question.audit,
+        belief=question.belief[0],
+        examples=examples_of(project, lease.label_class),
         classes=[project.classes[c] for c in question.classes],
-        beliefs=list(question.beliefs),
+        beliefs=list(question.belief),
     )
 
 

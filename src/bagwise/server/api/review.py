@@ -135,7 +135,7 @@ def say(project: Served, person: Person, said: BulkIn) -> list[EventOut]:
     """Save one answer for each of the bags, all or none."""
     place = position_of(project, said.class_name)
     pairs = [(bag, place) for bag in positions_of(project, said.bags)]
-    return [event_out(project, event) for event in project.say(person, said.answer, pairs, said.key)]
+    return [event_out(project, event) for event in project.answer_listed(person, said.answer, pairs, said.key)]
 
 
 def said_out(project: Project, event: Event) -> SaidOut:

@@ -1,0 +1,192 @@
+"""Learner: ask and tell, the part that is the same for every learner whatever its model.
+
+It stores the labels and the answers, validates input, and applies an answer completely or not at all.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from bagwise.core.errors import BagwiseError
+from bagwise.data.bags import Bags
+from bagwise.data.label_store import KnownLabels, LabelStore, SparseLabelStore
+from bagwise.data.labels import Labels
+from bagwise.kernels import Array
+from bagwise.kernels.arithmetic.blocks import single_threaded_blas
+from bagwise.learning.questions import Answer, Present, Question, as_present
+
+
+class NothingToAsk(BagwiseError):
+    """Every pair has been answered."""
+
+
+class Learner(ABC):
+    """The part of a learner that does not depend on its model: labels, answers, validation."""
+
+    wants_key = False
+    """Whether a positive answer should come with the instance that carries the class."""
+
+    def __init__(
+        self,
+        bags: Bags | Sequence[npt.ArrayLike],
+        classes: Sequence[str],
+        labels: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.bags = Bags.of(bags)
+        self.classes = list(classes) if isinstance(classes, list | tuple | np.ndarray) else []
+        self._validate_classes()
+        if not isinstance(random_state, int | np.integer):
+            raise BagwiseError(f"random_state={random_state!r} must be a whole number: questions are keyed by it.")
+        self.random_state = int(random_state)
+        self._label_store = self._first_label_store(labels)
+        if self._label_store.shape[1] != len(self.classes):
+            raise BagwiseError(f"The labels have {self._label_store.shape[1]} columns for {len(self.classes)} classes.")
+        self._answers: dict[int, Answer] = {}
+        self._told = 0
+
+    @property
+    def labels(self) -> Labels:
+        """What is known of every pair."""
+        if isinstance(self._label_store, SparseLabelStore):
+            raise BagwiseError("The labels of all bags are not kept here: `told` has those of the bags asked about.")
+        return self._label_store.labels
+
+    @property
+    def told(self) -> KnownLabels:
+        """What is known of the bags of which anything is, and what nobody could tell."""
+        return self._label_store.told()
+
+    @abstractmethod
+    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+        """P(class is in bag), or a score that exceeds a half where the class is predicted."""
+
+    def close(self) -> None:
+        """Release what the learner holds in other processes, if anything."""
+        return
+
+    @abstractmethod
+    def _questions(self, count: int) -> list[Question]:
+        """Up to `count` different questions, best first; there is something to ask."""
+
+    def _batch(self, count: int) -> list[Question]:
+        """Up to `count` questions to be asked before any of them is answered."""
+        return self._questions(count)
+
+    @abstractmethod
+    def _update(self, answer: Answer, told: list[int]) -> None:
+        """Learn that the labels of the classes `told` of the answer's bag have become known."""
+
+    @overload
+    def ask(self) -> Question: ...
+    @overload
+    def ask(self, count: int) -> list[Question]: ...
+    def ask(self, count: int | None = None) -> Question | list[Question]:
+        """The next question; with `count`, a batch of up to that many that do not repeat themselves.
+
+        Asking changes nothing: without an answer in between, the same question comes again.
+        """
+        if count is not None and not (isinstance(count, int) and count >= 1):
+            raise BagwiseError(f"ask({count!r}): `count` must be a whole number, at least 1.")
+        batch = self._batch(self._askable(count or 1))
+        return batch[0] if count is None else batch
+
+    def rank(self, count: int) -> list[Question]:
+        """Up to `count` different questions, best first, however similar; without their evidence."""
+        return self._questions(self._askable(count))
+
+    def _askable(self, count: int) -> int:
+        open_pairs = self._label_store.label_counts.n_open
+        if open_pairs == 0:
+            raise NothingToAsk("There is nothing left to ask: every pair has been answered.")
+        return min(count, open_pairs)
+
+    def tell(
+        self, question: Question, answer: Present | Sequence[Present], key: int | None = None, flip: float = 0.0
+    ) -> None:
+        """Learn that the class is present (True), absent (False) or that nobody can say (None).
+
+        A question about several classes takes one answer for each. `flip`: how often whoever answers is wrong.
+        """
+        given = list(answer) if isinstance(answer, list | tuple | np.ndarray) and np.ndim(answer) else [answer]
+        present = tuple(as_present(one) for one in given)
+        self._learn(Answer(question.bag, question.classes, present, question.audit, key, flip))
+
+    def replay(self, answers: Iterable[Answer]) -> None:
+        """Tell all of these, in order."""
+        for answer in answers:
+            self._learn(answer)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Everything told and not taken back, in order; replaying it gives an unrevised learner again."""
+        return tuple(self._answers.values())
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self._label_store.label_counts.n_open == 0
+
+    def _learn(self, answer: Answer) -> None:
+        """Take an answer in, or, if anything goes wrong on the way, be as before."""
+        self._validate_shape(answer)
+        self._validate_open(answer)
+        self._answers[self._told] = answer
+        self._told += 1
+        told = []
+        try:
+            for label_class, present in zip(answer.classes, answer.present, strict=True):
+                if present is None:
+                    self._label_store.withdraw(answer.bag, label_class)
+                else:
+                    self._label_store.record(answer.bag, label_class, present, answer.flip)
+                    told.append(label_class)
+            with single_threaded_blas():
+                self._update(answer, told)
+        except BaseException:
+            self._take_back_last()
+            raise
+
+    def _take_back_last(self) -> None:
+        number, answer = self._answers.popitem()
+        self._told = number
+        self._forget(answer)
+
+    def _forget(self, answer: Answer) -> None:
+        for label_class in answer.classes:
+            self._label_store.forget(answer.bag, label_class)
+
+    def _first_label_store(self, labels: Any) -> LabelStore:
+        return LabelStore.of(labels, len(self.bags), len(self.classes))
+
+    def _validate_classes(self) -> None:
+        if not self.classes:
+            raise BagwiseError("There are no classes: give a list with at least one name.")
+        repeated = {str(name) for name in self.classes if self.classes.count(name) > 1}
+        if repeated:
+            raise BagwiseError(f"The class {min(repeated)} is named more than once.")
+
+    def _validate_shape(self, answer: Answer) -> None:
+        bags, classes = self._label_store.shape
+        if len(answer.present) != len(answer.classes):
+            raise BagwiseError(
+                f"The question names {len(answer.classes)} classes but {len(answer.present)} answers came."
+            )
+        if not 0 <= answer.bag < bags or not all(0 <= c < classes for c in answer.classes):
+            raise BagwiseError(
+                f"The question names bag {answer.bag} and classes {answer.classes}: there are {bags} bags and "
+                f"{classes} classes, counted from 0."
+            )
+        if len(set(answer.classes)) < len(answer.classes):
+            raise BagwiseError(f"The question names a class twice: {answer.classes}.")
+
+    def _validate_open(self, answer: Answer) -> None:
+        for label_class in answer.classes:
+            if not self._label_store.is_open(answer.bag, label_class):
+                raise BagwiseError(
+                    f"Bag {self.bags.name(answer.bag)}, class {self.classes[label_class]} has been answered already: "
+                    "undo it first."
+                )

@@ -1,0 +1,49 @@
+"""Evidence: the instance of a bag that a model believes to show a class, and P(class in bag). Computed nowhere else.
+
+evidence[c] = argmax over the instances i of p_ic
+belief[c]   = 1 - product over the instances i of (1 - p_ic)
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bagwise.data.bags import Bags
+from bagwise.kernels import Array
+from bagwise.learning.questions import Question
+from bagwise.model import MIMLClassifier
+
+
+def evidence_and_belief(probability: Array) -> tuple[Array, Array]:
+    """For one bag: the strongest instance and P(class in bag) of every class.
+
+    Parameters
+    ----------
+    probability : array of shape (instances, classes)
+        P(class) of every instance of the bag.
+
+    Returns
+    -------
+    evidence : array of int, shape (classes,)
+    belief : array of float, shape (classes,)
+
+    Examples
+    --------
+    >>> evidence, belief = evidence_and_belief(np.array([[0.5, 0.0], [0.25, 0.5]]))
+    >>> evidence.tolist(), belief.tolist()
+    ([0, 1], [0.625, 0.5])
+    """
+    exact = probability.astype(float)
+    return exact.argmax(axis=0), 1 - np.prod(1 - exact, axis=0)
+
+
+def explain(question: Question, probability: Array) -> Question:
+    """The question with its evidence and belief, from P(class) of the instances of its bag, (instances, classes)."""
+    evidence, belief = evidence_and_belief(probability[:, list(question.classes)])
+    return replace(question, evidence=tuple(evidence.tolist()), belief=tuple(belief.tolist()))
+
+
+def strongest_instances(model: MIMLClassifier, bags: Bags) -> Array:
+    """The instance of every bag that the model believes each class in, (bags, classes)."""
+    of_bags = np.split(model.predict_instance_proba(bags), bags.offsets[1:-1])
+    return np.array([evidence_and_belief(part)[0] for part in of_bags], np.int64).reshape(len(bags), -1)
