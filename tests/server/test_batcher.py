@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from bagwise.core.errors import BagwiseError
-from bagwise.server.batcher import Together
+from bagwise.server.batcher import Batch
 
 
 def run(work):
@@ -27,7 +27,7 @@ def test_all_who_wait_are_served_at_once_each_with_their_own():
         return [BagwiseError(f"not {wish}") if wish == 3 else 10 * wish for wish in wishes]
 
     async def work():
-        together = Together("test", serve)
+        together = Batch("test", serve)
         waiting = [asyncio.create_task(together(0))]
         await asyncio.sleep(0.05)
         waiting += [asyncio.create_task(together(wish)) for wish in range(1, 6)]
@@ -51,7 +51,7 @@ def test_what_fails_for_all_fails_for_all_and_the_next_are_served():
         return wishes
 
     async def work():
-        together = Together("test", serve)
+        together = Batch("test", serve)
         found = await asyncio.gather(together("bad"), together("good"), return_exceptions=True)
         return [*found, await together("later")]
 
