@@ -17,7 +17,7 @@ from bagwise.project.instances import worker_pool as working
 from bagwise.research.experiments import runner
 from benchmarks.soundscapes import Calls, mix, write
 from tests.ray_here import ray_here
-from tools import docs_hooks
+from tools import docs_hooks, docstring_examples
 
 ROOT = Path(__file__).parents[1]
 
@@ -226,6 +226,13 @@ def test_a_page_that_loads_from_another_host_is_refused(tag):
     docs_hooks.on_post_page('<a href="https://a.org">there</a> <script src="assets/a.js"></script>', page)
     with pytest.raises(PluginError, match=r"method\.md loads something from another host: <"):
         docs_hooks.on_post_page(f"<p><{tag}>", page)
+
+
+@pytest.mark.parametrize("heading", ["", "Examples\n--------\n"])
+def test_examples_of_docstrings_have_a_heading_on_the_site(heading):
+    member = SimpleNamespace(docstring=SimpleNamespace(value=f"Add.\n\n{heading}>>> 1 + 1\n2\n>>> 3"))
+    docstring_examples.ExamplesExtension().on_object(obj=member)
+    assert member.docstring.value == "Add.\n\nExamples\n--------\n>>> 1 + 1\n2\n>>> 3"
 
 
 def test_the_reference_lists_every_member_of_a_family():
