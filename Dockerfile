@@ -10,8 +10,7 @@ RUN python -m venv /opt/bagwise \
 FROM python:3.13-slim
 COPY --from=build /opt/bagwise /opt/bagwise
 RUN useradd --create-home --uid 1000 bagwise \
-    && mkdir /project \
-    && chown bagwise:bagwise /project
+    && install --directory --owner bagwise --group bagwise /project /home/bagwise/.cache /home/bagwise/.cache/numba
 # The kernels are compiled on first use: into the home of the user, since the installed package is read-only.
 ENV PATH=/opt/bagwise/bin:$PATH \
     NUMBA_CACHE_DIR=/home/bagwise/.cache/numba
