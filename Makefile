@@ -1,4 +1,4 @@
-# Two commands: `make demo` and `make test`. The rest is for those who work on Bagwise.
+# `make demo` and `make test` are all that is needed; the other targets are for working on Bagwise.
 
 PYTHON ?= python3
 VENV := .venv

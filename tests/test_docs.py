@@ -126,9 +126,9 @@ def test_the_example_of_the_api_page_runs_against_a_real_server(monkeypatch, tmp
     monkeypatch.setenv("BAGWISE_SERVER", server.address)
     try:
         exec(example, {})
-        said = capsys.readouterr().out
-        assert said.startswith("I am script\n1: ")
-        assert said.endswith("5 answers in the project\n")
+        output = capsys.readouterr().out
+        assert output.startswith("I am script\n1: ")
+        assert output.endswith("5 answers in the project\n")
         assert [event.annotator for event in server.project.events] == ["script"] * 5
     finally:
         server.stop()
@@ -181,7 +181,21 @@ def test_every_path_of_the_developers_pages_exists():
         paths = re.findall(r"\b(?:src|tests|benchmarks|tools|docs|requirements)/[\w./-]*\w", text)
         assert paths
         for path in paths:
-            assert (ROOT / path).exists(), f"{page}: {path}"
+            assert exists(ROOT / path), f"{page}: {path}"
+
+
+def exists(path):
+    """Whether there is such a file or folder; `data/metrics` may be a package or the module `data/metrics.py`."""
+    return path.exists() or path.with_suffix(".py").exists()
+
+
+def test_every_entry_point_group_is_documented():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    for file in (ROOT / "src/bagwise").rglob("*.py"):
+        for group in re.findall(
+            r'(?:\bdiscover\([^)]*|^GROUP = )"(bagwise\.\w+)"', file.read_text(), flags=re.MULTILINE
+        ):
+            assert f"| `{group}` |" in text, group
 
 
 def test_every_word_of_the_glossary_has_a_meaning_and_its_code_exists():
@@ -191,8 +205,7 @@ def test_every_word_of_the_glossary_has_a_meaning_and_its_code_exists():
     assert len({word for word, _ in entries}) == len(entries)
     for word, meaning in entries:
         for path in re.findall(r"`([^`]+)`", meaning.partition("Code:")[2]):
-            source = ROOT / "src/bagwise" / path
-            assert source.exists() or source.with_suffix(".py").exists(), f"{word}: {path}"
+            assert exists(ROOT / "src/bagwise" / path), f"{word}: {path}"
 
 
 def test_every_page_of_the_site_has_a_place_in_one_of_four_kinds():
