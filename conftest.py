@@ -1,4 +1,4 @@
-"""The order of the tests, and what every run prints at its end: time by package, and what was left out and why."""
+"""The order of the tests, and what every run prints at its end: time by package, and what was skipped and why."""
 
 from collections import Counter, defaultdict
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ WHOLE_SYSTEMS = (
 
 
 def pytest_collection_modifyitems(items):
-    """Whole systems first, of those the files with the fewest tests: no process ends with a long file of its own."""
+    """Whole systems first, of those the files with the fewest tests: no process ends with one long file."""
     sizes = Counter(_file(item.nodeid) for item in items)
     items.sort(key=lambda item: (not item.nodeid.startswith(WHOLE_SYSTEMS), sizes[_file(item.nodeid)]))
 
@@ -35,7 +35,7 @@ def _file(nodeid):
 
 
 def package_of(nodeid):
-    """The package of tests that a test is in; doctests lie in `src`, single files directly in `tests`."""
+    """The package of tests that a test is in; doctests are in `src`, single files directly in `tests`."""
     parts = PurePosixPath(_file(nodeid)).parts
     return "doctests" if parts[0] == "src" else "/".join(parts[:2] if len(parts) > 2 else parts[:1])
 
@@ -58,6 +58,6 @@ def pytest_terminal_summary(terminalreporter):
     if collect_ignore_glob:
         reasons[f"torch is not installed (tools/install.py says why): {', '.join(collect_ignore_glob)}"] += 1
     if reasons:
-        terminalreporter.section("left out")
+        terminalreporter.section("skipped")
         for reason, count in reasons.most_common():
             write(f"{count} x {reason}")

@@ -1,22 +1,30 @@
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
+import yaml
+from mkdocs.exceptions import PluginError
 from typer.testing import CliRunner
 
-from bagwise import formats, ingest
+from bagwise import criteria, formats, ingest
 from bagwise.cli import app
 from bagwise.ingest import media, worker_pool
 from bagwise.project.instances import worker_pool as working
 from bagwise.research.experiments import runner
+from benchmarks.soundscapes import Calls, mix, write
 from tests.ray_here import ray_here
+from tools import docs_hooks, docstring_examples
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/library.md", "docs/noise.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/first-hour-library.md", "docs/library.md", "docs/noise.md"]
+)
 def test_the_examples_run_from_top_to_bottom(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
@@ -52,6 +60,19 @@ def one_process(monkeypatch):
     monkeypatch.setattr(runner, "thread_count", lambda: 1)
     monkeypatch.setattr(working, "thread_count", lambda: 1)
     monkeypatch.setattr(worker_pool, "cores", lambda: 1)
+
+
+@pytest.mark.usefixtures("one_process")
+def test_the_first_hour_of_an_ecologist_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for folder, first, count in (("recordings", 0, 12), ("new-recordings", 12, 2)):
+        mixtures = [mix(np.random.default_rng(number), Calls(), (10, 20)) for number in range(first, first + count)]
+        write(Path(folder), mixtures, first)
+    Path("species.txt").write_text("\n".join(Calls().classes) + "\n")
+    run_page((ROOT / "docs/first-hour-labelling.md").read_text(), {})
+    predicted = pl.read_csv("new-predictions.csv")
+    assert predicted["bag"].n_unique() == 2
+    assert set(predicted["class"]) == set(Calls().classes)
 
 
 @pytest.mark.usefixtures("one_process")
@@ -105,9 +126,9 @@ def test_the_example_of_the_api_page_runs_against_a_real_server(monkeypatch, tmp
     monkeypatch.setenv("BAGWISE_SERVER", server.address)
     try:
         exec(example, {})
-        said = capsys.readouterr().out
-        assert said.startswith("I am script\n1: ")
-        assert said.endswith("5 answers in the project\n")
+        output = capsys.readouterr().out
+        assert output.startswith("I am script\n1: ")
+        assert output.endswith("5 answers in the project\n")
         assert [event.annotator for event in server.project.events] == ["script"] * 5
     finally:
         server.stop()
@@ -146,8 +167,95 @@ def test_every_way_of_cutting_is_documented():
         assert f"\n| `{name}`" in text, name
 
 
+def test_every_package_is_on_the_map():
+    text = (ROOT / "docs/developing.md").read_text()
+    for file in (ROOT / "src/bagwise").glob("*/**/__init__.py"):
+        package = file.parent.relative_to(ROOT / "src/bagwise").as_posix()
+        private = package.startswith("_") or "/_" in package or package.endswith("migrations/versions")
+        assert private or f"\n{package}" in text or f"\n  {package}" in text, package
+
+
+def test_every_path_of_the_developers_pages_exists():
+    for page in ("CONTRIBUTING.md", "docs/developing.md"):
+        text = (ROOT / page).read_text()
+        paths = re.findall(r"\b(?:src|tests|benchmarks|tools|docs|requirements)/[\w./-]*\w", text)
+        assert paths
+        for path in paths:
+            assert exists(ROOT / path), f"{page}: {path}"
+
+
+def exists(path):
+    """Whether there is such a file or folder; `data/metrics` may be a package or the module `data/metrics.py`."""
+    return path.exists() or path.with_suffix(".py").exists()
+
+
+def test_every_entry_point_group_is_documented():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    for file in (ROOT / "src/bagwise").rglob("*.py"):
+        for group in re.findall(
+            r'(?:\bdiscover\([^)]*|^GROUP = )"(bagwise\.\w+)"', file.read_text(), flags=re.MULTILINE
+        ):
+            assert f"| `{group}` |" in text, group
+
+
+def test_every_word_of_the_glossary_has_a_meaning_and_its_code_exists():
+    text = (ROOT / "docs/glossary.md").read_text()
+    entries = re.findall(r"^\*\*(.+)\*\*\n: (.+(?:\n  .+)*)", text, flags=re.MULTILINE)
+    assert len(entries) == len(re.findall(r"^\*\*", text, flags=re.MULTILINE))
+    assert len({word for word, _ in entries}) == len(entries)
+    for word, meaning in entries:
+        for path in re.findall(r"`([^`]+)`", meaning.partition("Code:")[2]):
+            assert exists(ROOT / "src/bagwise" / path), f"{word}: {path}"
+
+
+def test_every_page_of_the_site_has_a_place_in_one_of_four_kinds():
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    assert [next(iter(section)) for section in navigation] == [
+        "Home",
+        "Tutorials",
+        "How-to guides",
+        "Explanation",
+        "Reference",
+    ]
+    text = (ROOT / "mkdocs.yml").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert f": {page.relative_to(ROOT / 'docs')}\n" in text or f"- {page.relative_to(ROOT / 'docs')}\n" in text, (
+            page
+        )
+
+
+def test_pages_of_the_root_have_links_that_work_on_the_site():
+    moved = docs_hooks.as_site_page("[a](docs/method.md#x) [b](CONTRIBUTING.md) ![c](docs/images/page.png) [d](#e)")
+    assert moved == "[a](method.md#x) [b](contributing.md) ![c](images/page.png) [d](#e)"
+    assert (
+        docs_hooks.on_page_markdown("[a](../CONTRIBUTING.md#x) [b](README.md)")
+        == "[a](contributing.md#x) [b](README.md)"
+    )
+
+
+@pytest.mark.parametrize("tag", ['script src="https://a.org/b.js"', 'link rel="stylesheet" href="//a.org/b.css"'])
+def test_a_page_that_loads_from_another_host_is_refused(tag):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="method.md"))
+    docs_hooks.on_post_page('<a href="https://a.org">there</a> <script src="assets/a.js"></script>', page)
+    with pytest.raises(PluginError, match=r"method\.md loads something from another host: <"):
+        docs_hooks.on_post_page(f"<p><{tag}>", page)
+
+
+@pytest.mark.parametrize("heading", ["", "Examples\n--------\n"])
+def test_examples_of_docstrings_have_a_heading_on_the_site(heading):
+    member = SimpleNamespace(docstring=SimpleNamespace(value=f"Add.\n\n{heading}>>> 1 + 1\n2\n>>> 3"))
+    docstring_examples.ExamplesExtension().on_object(obj=member)
+    assert member.docstring.value == "Add.\n\nExamples\n--------\n>>> 1 + 1\n2\n>>> 3"
+
+
+def test_the_reference_lists_every_member_of_a_family():
+    page = docs_hooks.on_page_markdown((ROOT / "docs/reference/criteria.md").read_text())
+    for name in criteria.available():
+        assert f"\n::: bagwise.learning.criteria.{name}\n" in page
+
+
 def test_every_link_leads_somewhere():
-    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 

@@ -1,4 +1,4 @@
-"""The programs that the tests need are found under any name and in any version, and what is missing is said."""
+"""The programs that the tests need are found under any name and in any version, and what is missing is named."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def test_chromium_is_found_by_any_of_its_names(bare, name):
     assert programs.chromium() == found
 
 
-def test_a_chromium_that_does_not_start_is_passed_over(bare):
+def test_a_chromium_that_does_not_start_is_skipped(bare):
     program(bare / "bin/chromium-browser", "echo install the snap; exit 1")
     assert programs.chromium() is None
     found = program(bare / "bin/google-chrome")
@@ -53,7 +53,7 @@ def test_playwrights_own_chromium_is_found(bare):
     assert programs.chromium() == newest
 
 
-def test_a_chromium_that_was_named_is_taken(bare, monkeypatch):
+def test_a_chromium_named_by_the_environment_is_used(bare, monkeypatch):
     program(bare / "bin/chromium")
     monkeypatch.setenv("CHROMIUM", str(program(bare / "elsewhere/chrome")))
     assert programs.chromium() == bare / "elsewhere/chrome"
@@ -74,7 +74,7 @@ def test_postgresql_is_found_on_the_path_or_where_pg_config_says(bare):
     assert programs.postgresql() == bare / "other/bin"
 
 
-def test_the_newest_postgresql_is_taken_and_clients_alone_are_not(bare, monkeypatch):
+def test_the_newest_postgresql_server_is_used_and_a_client_alone_is_not(bare, monkeypatch):
     monkeypatch.setattr(programs, "POSTGRESQL_FOLDERS", (f"{bare.relative_to('/')}/lib/*/bin",))
     program(bare / "lib/17/bin/psql")
     server(bare / "lib/9.6/bin")
@@ -82,8 +82,8 @@ def test_the_newest_postgresql_is_taken_and_clients_alone_are_not(bare, monkeypa
     assert programs.postgresql() == newest
 
 
-def test_without_root_and_sudo_it_is_said_what_to_install(tmp_path):
-    """Whoever runs this may be root: `id` and `sudo` are replaced by those of a user who may do nothing."""
+def test_without_root_and_sudo_the_packages_to_install_are_printed(tmp_path):
+    """The tests may run as root: `id` and `sudo` are replaced by those of a user without privileges."""
     program(tmp_path / "id", "echo 1000")
     program(tmp_path / "sudo", "exit 1")
     program(tmp_path / "apt-get", "touch called; exit 1")
@@ -105,7 +105,7 @@ def test_without_root_and_sudo_it_is_said_what_to_install(tmp_path):
     assert subprocess.run([script], env=complete, cwd=tmp_path, check=False).returncode == 0
 
 
-def test_a_run_says_how_long_each_package_took_and_what_was_left_out(tmp_path):
+def test_a_run_prints_the_time_of_each_package_and_what_was_skipped(tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     for name, body in {"one/test_a.py": "pass", "two/test_b.py": "import pytest; pytest.skip('no moon')"}.items():
         file = tmp_path / "tests" / name

@@ -1,1 +1,1 @@
-"""What `make` calls, and what is run by hand or by night."""
+"""Programs that `make` runs, and hooks of the documentation site."""

@@ -1,10 +1,11 @@
-"""Installs with pip and shows how far it is: one line that moves in a terminal, a few lines in a log.
+"""Install with pip and show progress: one changing line in a terminal, a few lines in a log.
 
     python tools/install.py PIP-ARGUMENTS...
     python tools/install.py --torch
 
-The second installs torch and Triton for the tests where there is a build without CUDA, or a card to use CUDA with. The
-package index has none for Linux but gigabytes of CUDA: there the tests of torch are left out, and this says so.
+The second form installs torch and Triton for the tests where a build without CUDA or an NVIDIA GPU is available. The
+public index offers only builds with CUDA for Linux, which are gigabytes: there the tests of torch are skipped, and this
+prints why.
 """
 
 import os
@@ -25,24 +26,24 @@ STEP = re.compile(r"\s*(Collecting|Downloading|Installing|Building|Preparing|Get
 
 
 class Progress:
-    """What is being done, after how many seconds."""
+    """Prints the current step with the seconds since the start."""
 
     def __init__(self) -> None:
         self.start = time.monotonic()
         self.last = self.start
-        self.moving = sys.stdout.isatty()
+        self.is_terminal = sys.stdout.isatty()
 
     def show(self, step: str) -> None:
-        """Say it now, or not at all where something was said a moment ago."""
-        if self.moving:
+        """Show a step; in a log, at most one every `SECONDS_BETWEEN_LINES`."""
+        if self.is_terminal:
             print(f"\r{self._line(step):<{WIDTH}}", end="", flush=True)
         elif time.monotonic() - self.last > SECONDS_BETWEEN_LINES:
             self.last = time.monotonic()
             print(self._line(step), flush=True)
 
     def end(self, what: str) -> None:
-        """The last line."""
-        if self.moving:
+        """Show the last line."""
+        if self.is_terminal:
             print("\r" + " " * WIDTH, end="\r")
         print(self._line(what), flush=True)
 
@@ -51,27 +52,27 @@ class Progress:
 
 
 def install(arguments: list[str], what: str, quiet_failure: bool = False) -> bool:
-    """Whether pip could; what it said is shown if not."""
-    progress, said = Progress(), []
+    """Run pip and return whether it succeeded; the end of its output is printed if not."""
+    progress, output = Progress(), []
     print(f"Installing {what}", flush=True)
     with subprocess.Popen(
         [*PIP, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as pip:
         assert pip.stdout is not None
         for line in pip.stdout:
-            said.append(line)
+            output.append(line)
             if STEP.match(line):
                 progress.show(line.split(", ")[0] if line.startswith("Installing") else line)
     if pip.returncode == 0:
-        count = sum(len(line.split()) - 2 for line in said if line.startswith("Successfully installed"))
+        count = sum(len(line.split()) - 2 for line in output if line.startswith("Successfully installed"))
         progress.end(f"installed {count} packages")
     elif not quiet_failure:
-        print("".join(said[-30:]), file=sys.stderr)
+        print("".join(output[-30:]), file=sys.stderr)
     return pip.returncode == 0
 
 
 def install_torch() -> None:
-    """A build for the CPU, or CUDA where there is a card or it was asked for; else nothing, loudly."""
+    """Install a build for the CPU, or CUDA where a GPU exists or it was requested; else print that it is missing."""
     if find_spec("torch"):
         return
     triton = [TRITON] if (platform.system(), platform.machine()) == ("Linux", "x86_64") else []
@@ -84,14 +85,14 @@ def install_torch() -> None:
         return
     print(
         f"NOT INSTALLED: {TORCH}. The package index has no build for the CPU and Python {platform.python_version()},\n"
-        "and this machine has no card for CUDA. The tests of torch are left out and listed at the end.\n"
+        "and this machine has no NVIDIA GPU. The tests of torch are skipped and listed at the end.\n"
         "To run them: BAGWISE_TORCH=cuda make test (gigabytes), or first install a torch for the CPU\n"
         f"into {sys.prefix}."
     )
 
 
 def main() -> None:
-    """As the arguments say."""
+    """Install what the arguments name."""
     if sys.argv[1:] == ["--torch"]:
         install_torch()
     elif not install(sys.argv[1:], " ".join(word for word in sys.argv[1:] if not word.startswith("-"))):

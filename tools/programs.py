@@ -1,6 +1,6 @@
-"""Finds the programs that the tests use beside Python: a Chromium of any name, a PostgreSQL server of any version.
+"""Find the programs that the tests use besides Python: a Chromium of any name, a PostgreSQL server of any version.
 
-`python tools/programs.py` prints, one in a line, which of `chromium` and `postgresql` are missing.
+`python tools/programs.py` prints which of `chromium` and `postgresql` are missing, one per line.
 """
 
 import os
@@ -38,7 +38,7 @@ def chromium() -> Path | None:
 
 
 def postgresql() -> Path | None:
-    """The folder of a PostgreSQL server's programs: $POSTGRESQL_BIN, that on the path, or the newest installed."""
+    """The folder of a PostgreSQL server's programs: $POSTGRESQL_BIN, the one on the path, or the newest installed."""
     return next((folder for folder in _postgresqls() if _has_server(folder)), None)
 
 

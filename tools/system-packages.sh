@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What the tests need beside Python: a real browser and a real PostgreSQL server. What is not there in any version
-# (tools/programs.py looks) is installed from the system's packages as root or with sudo; else this says what to do.
+# What the tests need besides Python: a browser and a PostgreSQL server. What tools/programs.py does not find in any
+# version is installed from the system's packages, as root or with sudo; else this prints what to do.
 set -euo pipefail
 
-here=$(dirname "$0")
-names=$("${PYTHON:-python3}" "$here/programs.py" | xargs)
+tools=$(dirname "$0")
+names=$("${PYTHON:-python3}" "$tools/programs.py" | xargs)
 [ -z "$names" ] && exit 0
 
 explain() {
-    echo "The tests need ${names// / and }, which this machine does not have and which could not be installed here ($1)." >&2
+    echo "The tests need ${names// / and }, which this machine does not have and which could not be installed ($1)." >&2
     if command -v apt-get >/dev/null; then
         echo "  Ask an administrator for:  apt-get install --no-install-recommends $names" >&2
     elif command -v dnf >/dev/null; then
@@ -31,7 +31,7 @@ if [ "$(id -u)" -eq 0 ]; then
 elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
     as_root=(sudo -n)
 else
-    explain "not root, and sudo is missing or wants a password"
+    explain "not root, and sudo is missing or needs a password"
 fi
 
 log=$(mktemp)
@@ -43,4 +43,4 @@ SECONDS=0
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $names
 } >"$log" 2>&1 || { tail -5 "$log" >&2; explain "apt-get failed"; }
 echo "Installed $names in $SECONDS s"
-[ -z "$("${PYTHON:-python3}" "$here/programs.py")" ] || explain "what apt-get installs does not start"
+[ -z "$("${PYTHON:-python3}" "$tools/programs.py")" ] || explain "what apt-get installs does not start"
