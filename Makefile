@@ -31,7 +31,7 @@ checks: $(VENV)/installed-for-tests
 	$(BIN)/lint-imports
 
 kernels: $(VENV)/installed-for-tests
-	$(BIN)/python tests/warm.py
+	$(BIN)/python -m tests.support.compile_kernels
 
 # All tests as other processors, on other numbers of cores and on a busy machine, several times each: hours.
 nightly: $(VENV)/installed-for-tests

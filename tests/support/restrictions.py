@@ -1,4 +1,4 @@
-"""What a machine may do to a program: folders that cannot be written, disks that are full. For root as for anybody."""
+"""Commands in folders that cannot be written and on disks that are full; root is restricted like everyone."""
 
 import json
 import os
@@ -25,13 +25,13 @@ for command in lines:
 
 
 def obeying_permissions():
-    """The beginning of a command line under which root, too, cannot write where it has no permission."""
+    """Return the start of a command line under which even root cannot write without permission."""
     return ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
 
 
 @contextmanager
 def read_only(folder):
-    """Nothing in the folder can be written by processes that obey permissions."""
+    """Make the folder read-only for processes that obey permissions."""
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [folder, *folder.rglob("*")]}
     for path, mode in modes.items():
         path.chmod(mode & ~0o222)
@@ -43,9 +43,9 @@ def read_only(folder):
 
 
 def commands(*lines, largest_file=None):
-    """(exit code, what was printed) of commands, one after the other in one new process that obeys permissions.
+    """Run commands one after the other in one new process that obeys permissions; return (exit code, output) of each.
 
-    None of its files can become larger than `largest_file`: what a full disk is to a single file.
+    No file can grow beyond `largest_file` bytes: to a single file, this is a full disk.
     """
     task = json.dumps([[[str(word) for word in line] for line in lines], largest_file])
     done = subprocess.run(
@@ -58,4 +58,4 @@ def commands(*lines, largest_file=None):
         env={**os.environ, "COLUMNS": "200"},
     )
     ends = [part.rpartition("\n") for part in done.stdout.split(END)[:-1]]
-    return [(int(code), said) for said, _, code in ends]
+    return [(int(code), output) for output, _, code in ends]

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own: made, started, stopped and thrown away by the tests."""
+"""A temporary PostgreSQL server that the tests create, start, stop and remove."""
 
 import os
 import pwd
@@ -18,7 +18,7 @@ UNPRIVILEGED = ("postgres", "nobody")
 
 
 class Server:
-    """In a folder of its own, on a free port of the loopback."""
+    """A server in a temporary folder, on a free port of the loopback interface."""
 
     def __init__(self):
         self.binaries = programs.postgresql()
@@ -36,7 +36,7 @@ class Server:
         self.start()
 
     def start(self):
-        # Without fsync an answer that was committed still outlives a killed server, which is all that tests do to it.
+        # Without fsync a committed answer still survives a killed server, and tests do nothing worse.
         options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off"
         self._run(
             "pg_ctl", "-D", str(self.folder / "data"), "-w", "-o", options, "-l", str(self.folder / "log"), "start"
@@ -66,8 +66,8 @@ class Server:
 
 
 def _unprivileged_user():
-    there = {user.pw_name for user in pwd.getpwall()}
-    return next((name for name in UNPRIVILEGED if name in there), None)
+    existing = {user.pw_name for user in pwd.getpwall()}
+    return next((name for name in UNPRIVILEGED if name in existing), None)
 
 
 def may_start():

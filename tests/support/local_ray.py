@@ -1,17 +1,17 @@
-"""A small Ray cluster of this machine, for as long as a test needs it."""
+"""A small Ray cluster on this machine, for the duration of a test."""
 
 import contextlib
 import logging
 
 import ray
 
-TRIES = 3
+ATTEMPTS = 3
 
 
 @contextlib.contextmanager
-def ray_here():
-    """Its address. Ray gives itself 30 seconds to start, which may be too few where other tests run beside it."""
-    for tried in range(TRIES):
+def local_ray():
+    """Start a cluster and yield its address; retry, since Ray allows 30 seconds, too few on a busy machine."""
+    for attempt in range(ATTEMPTS):
         try:
             ray.init(
                 address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
@@ -19,7 +19,7 @@ def ray_here():
             break
         except Exception:
             ray.shutdown()
-            if tried == TRIES - 1:
+            if attempt == ATTEMPTS - 1:
                 raise
     try:
         yield ray.get_runtime_context().gcs_address

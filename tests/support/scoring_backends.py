@@ -1,6 +1,6 @@
-"""Everything that scores bags, behind the interface of the kernels: compiled, on torch, and fused for a card.
+"""Every backend that scores bags, behind the interface of the kernels: compiled, torch, and fused for a GPU.
 
-Where there is no card the fused kernels run in Triton's interpreter, so the same code is tested everywhere.
+Without a GPU the fused kernels run in Triton's interpreter, so that the same code is tested everywhere.
 """
 
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ import pytest
 from bagwise import kernels
 
 TORCH = find_spec("torch") is not None
-"""Where it is missing, conftest.py says at the end what was left out."""
+"""Without torch, the summary of conftest.py lists what was skipped."""
 if TORCH:
     import torch
 
@@ -36,9 +36,9 @@ class Compiled:
 
 @dataclass(frozen=True)
 class OnTorch:
-    """The kernels on a device, by plain operations or by the fused kernels, copied there block by block or not."""
+    """The kernels on a device: plain operations or fused kernels, resident or streamed block by block."""
 
-    place: str
+    device: str
     fused: bool
     streamed: bool = False
 
@@ -48,7 +48,7 @@ class OnTorch:
 
     @property
     def slow(self):
-        return self.fused and self.place == "cpu"
+        return self.fused and self.device == "cpu"
 
     def bag_probabilities(self, instances, seen_weights, classes):
         with self._in_use(instances) as resident:
@@ -67,7 +67,7 @@ class OnTorch:
             return gpu.expected_lengths(resident, seen_weights, self._on_device(factors, resident)).cpu().numpy()
 
     def _on_device(self, factors, resident):
-        return torch.as_tensor(factors, dtype=resident.x.dtype, device=self.place)
+        return torch.as_tensor(factors, dtype=resident.x.dtype, device=self.device)
 
     @contextmanager
     def _in_use(self, instances):
@@ -75,7 +75,7 @@ class OnTorch:
             patch.setattr(gpu.resident, "BLOCK_BYTES", 200 * instances.x.strides[0])
             serves = fused.serves
             patch.setattr(fused, "serves", lambda *given: self.fused and (serves(*given) or pytest.fail("not fused")))
-            yield gpu.Resident.of(instances, self.place, stream=self.streamed)
+            yield gpu.Resident.of(instances, self.device, stream=self.streamed)
 
 
 def _arrays(tensors):
