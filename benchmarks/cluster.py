@@ -21,7 +21,7 @@ from rich.console import Console
 from bagwise import ActiveLearner, Bags, Labels, MIMLClassifier
 from bagwise.cluster import RayPool
 from bagwise.cluster.shard import Shard
-from bagwise.research.bench._pools import STANDARD, PoolSize, RandomPool
+from bagwise.research.bench.pools import STANDARD, PoolSize, RandomPool
 
 LIMIT_MS = 5.0
 DOCS = Path(__file__).parents[1] / "docs" / "cluster.md"

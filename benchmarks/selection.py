@@ -19,7 +19,7 @@ from rich.table import Table
 
 from bagwise import ActiveLearner, MIMLClassifier
 from bagwise.learning import criteria, granularity
-from bagwise.research.bench._pools import STANDARD, PoolSize, RandomPool
+from bagwise.research.bench.pools import STANDARD, PoolSize, RandomPool
 
 INSTANCES, FEATURES, CLASSES = STANDARD.instances, STANDARD.features, STANDARD.classes
 REST = 0.12

@@ -10,8 +10,8 @@ from typing import Any
 
 from bagwise import datasets
 from bagwise.core.errors import BagwiseError
+from bagwise.research.experiments.full_data import FullData
 from bagwise.research.experiments.simulation import Simulation
-from bagwise.research.reproduction.full_data import FullData
 
 SEED = 101
 OURS, RANDOM = "Bagwise", "random pairs, same model"

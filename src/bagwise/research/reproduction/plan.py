@@ -8,10 +8,10 @@ import polars as pl
 
 from bagwise import datasets
 from bagwise.core.errors import BagwiseError
+from bagwise.research.experiments.full_data import CONTENDERS, FullData
 from bagwise.research.experiments.runner import Specification
 from bagwise.research.experiments.simulation import Simulation
 from bagwise.research.experiments.statistics import Difference, differences
-from bagwise.research.reproduction.full_data import CONTENDERS, FullData
 from bagwise.research.reproduction.timing import FitTime, Growth
 from bagwise.research.reproduction.training import Training
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import polars as pl
 
 from bagwise.research.experiments import curves
-from bagwise.research.experiments.pages import Block, Heading, Paragraph, Picture, Rows, write_markdown, write_page
 from bagwise.research.experiments.statistics import Difference, queries_to
 from bagwise.research.reproduction import claims
 from bagwise.research.reproduction.claims import LEVELS, Finding
+from bagwise.research.reproduction.pages import Block, Heading, Paragraph, Picture, Rows, write_markdown, write_page
 from bagwise.research.reproduction.plan import FIGURES, FIXED, Figure, Results, Variant, paired_differences
 
 TITLE = "Active Learning in Incomplete Label MIML Learning, measured anew"

@@ -1,17 +1,17 @@
-"""Two runs side by side: what moved, and what fell behind the reference that comes with the package."""
+"""Compare two runs figure by figure, and a run with the reference that comes with the package."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bagwise.research.bench._figures import Document, Figure, Report
+from bagwise.research.bench.figures import Document, Figure, Report
 
 REFERENCE = Path(__file__).with_name("reference.json")
 MOST_TIMES_WORSE = 1.5
-"""A ratio that is this many times worse than the reference's is a regression."""
+"""A ratio this many times worse than that of the reference is a regression."""
 
 STEADY = 1.15
-"""CPU times on one thread differ by less than this from run to run."""
+"""CPU times on one thread vary by less than this factor between runs."""
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,18 @@ class Change:
 
     @property
     def times_worse(self) -> float:
-        """Above 1 where it got worse."""
+        """Return by which factor the figure got worse; below 1 where it improved."""
         return self.now.times_worse_than(self.before)
 
     @property
-    def moved(self) -> str:
-        """In a word; as before where the difference may be chance."""
-        if self._by_chance:
+    def verdict(self) -> str:
+        """Return `worse`, `better`, or `as before` where the difference is within the variation between runs."""
+        if self._within_variation:
             return "as before"
         return "worse" if self.times_worse > 1 else "better"
 
     @property
-    def _by_chance(self) -> bool:
+    def _within_variation(self) -> bool:
         if self.now.one_thread is not None:
             return 1 / STEADY <= self.times_worse <= STEADY
         return self.before.low <= self.now.high and self.now.low <= self.before.high
@@ -45,7 +45,7 @@ class Change:
 
 
 def changes(before: Report, now: Report) -> Iterator[Change]:
-    """The figures both have, if they are of the same size; a figure against another floor is another figure."""
+    """Yield the figures that both reports have with the same floor; nothing if the reports differ in size."""
     if before.size != now.size:
         return
     old = {(figure.name, figure.floor): figure for figure in before.figures}
@@ -55,15 +55,15 @@ def changes(before: Report, now: Report) -> Iterator[Change]:
 
 
 def regressions(report: Report) -> list[Change]:
-    """What is worse than the reference by more than half; nothing where the reference is of another size."""
+    """Return the figures worse than the reference by more than half; none if the reference has another size."""
     reference = _reference().reports.get(report.suite)
     if reference is None:
         return []
     return [change for change in changes(reference, report) if change.times_worse > MOST_TIMES_WORSE]
 
 
-def keep(document: Document) -> None:
-    """Make these reports the reference of their suites."""
+def save_reference(document: Document) -> None:
+    """Make these reports the reference of their suites; other suites keep theirs."""
     Document(document.machine, {**_reference().reports, **document.reports}).write(REFERENCE)
 
 

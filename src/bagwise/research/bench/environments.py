@@ -1,4 +1,4 @@
-"""Other libraries in an environment of their own: made once in the user's cache folder, from the package index."""
+"""Virtual environments with other libraries, created once in the user's cache folder, and programs that run in them."""
 
 import hashlib
 import os
@@ -13,38 +13,38 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
-from bagwise.research.bench._measuring import Say
+from bagwise.research.bench.timing import Log
 
-FOREIGN = Path(__file__).with_name("_foreign")
+EXTERNAL = Path(__file__).with_name("external")
 COMPLETE = "complete"
 LAST_CHARACTERS = 300
 ONE_THREAD = dict.fromkeys(("BAGWISE_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""On problems this small, threads that wait by spinning would slow the compared systems down."""
+"""On problems this small, spinning threads would slow the compared systems down."""
 
 
 class Missing(BagwiseError):
-    """Something that a suite compares with is not here and cannot be had."""
+    """Something that a suite compares with is not installed and cannot be installed."""
 
 
 def cache_folder() -> Path:
-    """Where environments are kept between runs."""
+    """Return the folder in which environments are kept between runs."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bagwise" / "bench"
 
 
-def python_with(requirements: tuple[str, ...], say: Say) -> Path:
-    """The interpreter of an environment that has exactly these requirements, made if it is not there yet."""
+def environment_python(requirements: tuple[str, ...], log: Log) -> Path:
+    """Return the interpreter of an environment with exactly these requirements, created if it does not exist."""
     folder = _folder_of(requirements)
     python = folder / "bin" / "python"
-    if not is_made(requirements):
-        say(f"installs {', '.join(requirements)} from your package index into {folder}, this once")
+    if not is_installed(requirements):
+        log(f"installing {', '.join(requirements)} from your package index into {folder} (only once)")
         venv.create(folder, clear=True, with_pip=True)
         _install(python, requirements)
         (folder / COMPLETE).touch()
     return python
 
 
-def is_made(requirements: tuple[str, ...]) -> bool:
-    """Whether nothing would have to be installed."""
+def is_installed(requirements: tuple[str, ...]) -> bool:
+    """Return whether the environment exists and is complete."""
     return (_folder_of(requirements) / COMPLETE).exists()
 
 
@@ -58,26 +58,26 @@ def _install(python: Path, requirements: tuple[str, ...]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise Missing(
-            f"{', '.join(requirements)} could not be installed from your package index (is there a network?): "
+            f"{', '.join(requirements)} could not be installed from your package index; check the network: "
             f"{done.stderr.strip()[-LAST_CHARACTERS:]}"
         )
 
 
-def run_elsewhere(python: Path, runner: str, task: Mapping[str, Array], *words: str) -> dict[str, Array]:
-    """What `runners.RUNNER` makes of a task, under another interpreter: arrays go there and back as files."""
+def run_external(python: Path, runner: str, task: Mapping[str, Array], *words: str) -> dict[str, Array]:
+    """Run the module `runners.RUNNER` on a task under the interpreter `python`; arrays are exchanged as files."""
     with tempfile.TemporaryDirectory() as folder:
-        given, found = Path(folder) / "task.npz", Path(folder) / "result.npz"
-        np.savez(given, **task)  # type: ignore[arg-type]
-        command = [str(python), "-W", "ignore", "-m", f"runners.{runner}", str(given), str(found), *words]
-        paths = os.pathsep.join([str(FOREIGN), *_own_path(python)])
+        task_file, result_file = Path(folder) / "task.npz", Path(folder) / "result.npz"
+        np.savez(task_file, **task)  # type: ignore[arg-type]
+        command = [str(python), "-W", "ignore", "-m", f"runners.{runner}", str(task_file), str(result_file), *words]
+        paths = os.pathsep.join([str(EXTERNAL), *_own_path(python)])
         environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": paths}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
         if done.returncode:
             raise BagwiseError(f"The runner {runner} failed under {python}: {done.stderr.strip()[-LAST_CHARACTERS:]}")
-        with np.load(found, allow_pickle=False) as file:
+        with np.load(result_file, allow_pickle=False) as file:
             return dict(file)
 
 
 def _own_path(python: Path) -> list[str]:
-    """Our own interpreter must find the same Bagwise as this process does."""
+    """Return the import path of this process, so that its own interpreter finds the same Bagwise."""
     return [entry for entry in sys.path if entry] if python == Path(sys.executable) else []

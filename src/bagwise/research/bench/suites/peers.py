@@ -1,9 +1,9 @@
-"""Other ways to do the same: seconds per question and accuracy after the same number of answers, on the same folds.
+"""Other systems: seconds per question and accuracy after the same number of answers, on the same folds.
 
-Libraries run in an environment of their own on the mean of each bag with one binary problem per class, re-learning only
-the class that was answered. The paper's formulas written down in NumPy, and left to torch's autograd, ask what Bagwise
-asks with the same settings, from the same start. Each system has one thread and a process of its
-own, and its clock is CPU time, so that as many run at once as there are cores.
+Libraries run in a separate environment on the mean of each bag with one binary problem per class, and refit only the
+class that was answered. The paper's formulas in NumPy and with torch's autograd ask the same questions as Bagwise with
+the same settings, from the same start. Each system has its own process with one thread and is measured in CPU time, so
+that one system per core can run at once.
 """
 
 import sys
@@ -21,27 +21,27 @@ from bagwise.datasets import Dataset
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import thread_count
 from bagwise.model import MIMLClassifier
-from bagwise.research.bench._environment import python_with, run_elsewhere
-from bagwise.research.bench._figures import Figure, Report
-from bagwise.research.bench._measuring import Say, peer_figure
+from bagwise.research.bench.environments import environment_python, run_external
+from bagwise.research.bench.figures import Figure, Report
+from bagwise.research.bench.timing import Log, peer_figure
 from bagwise.research.experiments.simulation import first_labelled, split
 
-DESCRIPTION = "scikit-activeml, modAL, ALiPy, and the formulas in NumPy and torch; installs the first three"
+DESCRIPTION = "scikit-activeml, modAL, ALiPy, and the paper's formulas in NumPy and torch; installs the libraries"
 REQUIREMENTS = (
     "scikit-activeml==1.0.1", "modAL-python==0.4.2.1", "alipy==1.2.5", "scikit-learn==1.9.1", "numpy==2.4.6",
 )  # fmt: skip
 SHARE_LABELLED, SEED = 0.15, 0
 PENALTY = 1e-2
-"""Of the paper's system."""
+"""Penalty of the paper's system."""
 
 
 @dataclass(frozen=True)
 class System:
-    """A compared system: its runner, the word that it takes, and which of ours it is held against."""
+    """A compared system: its runner, the runner's argument, and the system it is compared with."""
 
     title: str
     runner: str
-    word: str = ""
+    argument: str = ""
     floor: str = "Bagwise"
     installed: bool = False
 
@@ -61,7 +61,7 @@ FORMULAS = (
 
 @dataclass(frozen=True)
 class Size:
-    """Data sets, how many of `folds` are run, the answers given, and who is compared."""
+    """Data sets, how many of `folds` are run, the number of answers, and the compared systems."""
 
     data: tuple[str, ...]
     folds: int
@@ -76,40 +76,38 @@ QUICK = Size(("frost",), folds=5, runs=1, answers=20)
 
 @dataclass(frozen=True)
 class Run:
-    """One conversation: seconds of every answer, and how well the held-out bags are told in the end."""
+    """One run: the seconds of every answer, the accuracy on held-out bags at the end, and the pairs asked about."""
 
     seconds: Array
     accuracy: float
     asked: Array
 
 
-def measure(size: Size, say: Say) -> Report:
-    """Every system on every data set."""
+def measure(size: Size, log: Log) -> Report:
+    """Measure every system on every data set."""
     systems = [system for system in size.systems if system.runner != "torch_autograd" or find_spec("torch")]
-    left_out = [system.title for system in size.systems if system not in systems]
+    skipped = [system.title for system in size.systems if system not in systems]
     needed = any(system.installed for system in systems)
-    elsewhere = python_with(REQUIREMENTS, say) if needed else Path(sys.executable)
+    external = environment_python(REQUIREMENTS, log) if needed else Path(sys.executable)
     figures: list[Figure] = []
     for name in size.data:
-        say(f"{name}: {', '.join(system.title for system in (*OURS, *systems))}")
-        figures += _compared(name, size, systems, elsewhere)
-    notes = tuple(f"{title} was left out: torch is not installed." for title in left_out)
+        log(f"{name}: {', '.join(system.title for system in (*OURS, *systems))}")
+        figures += _compared(name, size, systems, external)
+    notes = tuple(f"{title} was skipped: torch is not installed." for title in skipped)
     what = f"{size.answers} answers, {size.runs} of {size.folds} folds, {SHARE_LABELLED:.0%} of the bags labelled first"
     return Report("peers", f"{', '.join(size.data)}: {what}", tuple(figures), "times as long as Bagwise", notes)
 
 
-def _compared(name: str, size: Size, systems: Sequence[System], elsewhere: Path) -> list[Figure]:
-    everybody = (*OURS, *systems)
+def _compared(name: str, size: Size, systems: Sequence[System], external: Path) -> list[Figure]:
+    compared = (*OURS, *systems)
     tasks = [_task(datasets.load(name), size, fold) for fold in range(size.runs)]
     jobs = [
-        (system, elsewhere if system.installed else Path(sys.executable), *task)
-        for system in everybody
-        for task in tasks
+        (system, external if system.installed else Path(sys.executable), *task) for system in compared for task in tasks
     ]
     with ThreadPoolExecutor(thread_count()) as workers:
         found = list(workers.map(_run, *zip(*jobs, strict=True)))
-    runs = {system.title: found[i * size.runs : (i + 1) * size.runs] for i, system in enumerate(everybody)}
-    return [_figure(name, system, runs[system.title], runs[system.floor]) for system in everybody]
+    runs = {system.title: found[i * size.runs : (i + 1) * size.runs] for i, system in enumerate(compared)}
+    return [_figure(name, system, runs[system.title], runs[system.floor]) for system in compared]
 
 
 def _figure(name: str, system: System, runs: list[Run], floor: list[Run]) -> Figure:
@@ -125,7 +123,7 @@ def _same(run: Run, floor: Run) -> float:
 
 
 def _task(data: Dataset, size: Size, fold: int) -> tuple[dict[str, Array], Dataset]:
-    """What a runner is given, and the held-out bags it is judged by."""
+    """Return the task of a runner, and the held-out bags for its accuracy."""
     training, held_out = split(data, size.folds, fold, SEED)
     labelled = first_labelled(training.labels, SHARE_LABELLED, SEED + fold)
     known = training.labels.hide(np.setdiff1d(np.arange(len(training.bags)), labelled))
@@ -145,6 +143,6 @@ def _task(data: Dataset, size: Size, fold: int) -> tuple[dict[str, Array], Datas
 
 
 def _run(system: System, python: Path, task: dict[str, Array], held_out: Dataset) -> Run:
-    found = run_elsewhere(python, system.runner, task, *filter(None, [system.word]))
+    found = run_external(python, system.runner, task, *filter(None, [system.argument]))
     accuracy = metrics.bag_accuracy(held_out.labels.value, found["predicted"].astype(float))
     return Run(found["seconds"], accuracy, found["asked"])

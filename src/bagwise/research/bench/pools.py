@@ -1,4 +1,4 @@
-"""Pools to measure on: random instances, weights and labels of any size, and a conversation about them."""
+"""Random pools of any size for measurements, and a learner that is asked and told in a loop."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ SHARE_PRESENT = 0.1
 
 @dataclass(frozen=True)
 class PoolSize:
-    """How much there is of everything."""
+    """Number of bags, instances per bag, features and classes."""
 
     bags: int
     instances: int = 10
@@ -35,7 +35,7 @@ STANDARD, SMALL = PoolSize(10_000), PoolSize(2_000)
 
 
 class RandomPool:
-    """Bags, weights and the truth about them, drawn; the first `LABELLED` bags are labelled."""
+    """Random bags, weights and true labels; the first `LABELLED` bags are labelled."""
 
     def __init__(self, size: PoolSize) -> None:
         rng = np.random.default_rng(0)
@@ -46,18 +46,18 @@ class RandomPool:
         self.classes = [str(c) for c in range(size.classes)]
 
     def labels(self) -> Labels:
-        """What is known at the start."""
+        """Return the labels known at the start."""
         labels = Labels.unknown(*self.truth.shape)
         labels.value[:LABELLED], labels.known[:LABELLED] = self.truth[:LABELLED], True
         return labels
 
     def product(self) -> Array:
-        """The bare product X @ W.T: what reading every instance once for every class costs at least."""
+        """Return the bare product X @ W.T: the least that reading every instance for every class costs."""
         return np.asarray(self.bags.instances @ self.weights.T)
 
 
-class Conversation:
-    """A learner that is told the truth about its question and asks the next, call by call."""
+class AskTellLoop:
+    """A learner that every call gives the true answer to its question and asks for the next."""
 
     def __init__(self, pool: RandomPool, criterion: str, update: str, device: str = "cpu") -> None:
         model = MIMLClassifier(max_iter=3)
@@ -68,7 +68,7 @@ class Conversation:
         self._question = self.learner.ask()
 
     def __call__(self) -> None:
-        """One `tell` and one `ask`."""
+        """Run one `tell` and one `ask`."""
         question = self._question
         self.learner.tell(question, bool(self._truth[question.bag, question.classes[0]]))
         self._question = self.learner.ask()

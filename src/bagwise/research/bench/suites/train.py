@@ -1,9 +1,8 @@
-"""Learning all labels: our L-BFGS against torch's on the same objective, and `fit` against mimllearning's classifiers.
+"""Training on all labels: our L-BFGS against that of torch, and `fit` against the classifiers of mimllearning.
 
 Both L-BFGS minimise the same F from the same start in the same two stages; the figure is the ratio of the times until
-each first reaches the worse of their two final values. mimllearning runs in an environment of its own, on the folds of
-the data set that comes with it. Everything has one thread and a process of its own,
-and its clock is CPU time.
+each first reaches the worse of their two final values. mimllearning runs in a separate environment, on the folds of
+the data set that comes with it. Everything runs in its own process with one thread and is measured in CPU time.
 """
 
 import sys
@@ -15,15 +14,15 @@ import numpy as np
 from bagwise import datasets
 from bagwise.data import metrics
 from bagwise.kernels import Array
-from bagwise.research.bench._environment import Missing, python_with, run_elsewhere
-from bagwise.research.bench._figures import Figure, Report
-from bagwise.research.bench._measuring import Say, peer_figure
-from bagwise.research.bench._race import race
+from bagwise.research.bench.environments import Missing, environment_python, run_external
+from bagwise.research.bench.figures import Figure, Report
+from bagwise.research.bench.lbfgs_race import race
+from bagwise.research.bench.timing import Log, peer_figure
 from bagwise.research.experiments.simulation import split
 
-DESCRIPTION = "L-BFGS against torch's, and fit against the classifiers of mimllearning, which it installs"
+DESCRIPTION = "L-BFGS against that of torch, and fit against the classifiers of mimllearning, which it installs"
 REQUIREMENTS = ("mimllearning==1.0.11", "scikit-learn==1.9.1", "numpy==2.4.6", "tabulate==0.10.0", "setuptools==80.9.0")
-"""The last two mimllearning imports without asking for them; setuptools 81 and later have no pkg_resources."""
+"""mimllearning imports the last two without requiring them; setuptools 81 and later lack pkg_resources."""
 
 OURS = "Bagwise, fit"
 CLASSIFIERS = {
@@ -51,13 +50,13 @@ FULL = Size(("digits", "frost", "birds"), folds=5, runs=5, rounds=3)
 QUICK = Size(("frost",), folds=5, runs=1, rounds=1)
 
 
-def measure(size: Size, say: Say) -> Report:
-    """Both comparisons, or the one that can be made here."""
+def measure(size: Size, log: Log) -> Report:
+    """Make both comparisons, or the one whose libraries are installed."""
     figures: list[Figure] = []
     notes = []
-    for part in (_against_torch, _against_mimllearning):
+    for comparison in (_against_torch, _against_mimllearning):
         try:
-            figures += part(size, say)
+            figures += comparison(size, log)
         except Missing as missing:
             notes.append(str(missing))
     if not figures:
@@ -66,24 +65,24 @@ def measure(size: Size, say: Say) -> Report:
     return Report("train", what, tuple(figures), "times as long as Bagwise", tuple(notes))
 
 
-def _against_torch(size: Size, say: Say) -> list[Figure]:
+def _against_torch(size: Size, log: Log) -> list[Figure]:
     found = []
     for name in size.data:
-        say(f"{name}: L-BFGS, ours and torch's")
+        log(f"{name}: our L-BFGS and that of torch")
         found.append(race(name, size.rounds))
     return found
 
 
-def _against_mimllearning(size: Size, say: Say) -> list[Figure]:
+def _against_mimllearning(size: Size, log: Log) -> list[Figure]:
     if not size.classifiers:
         return []
-    elsewhere = python_with(REQUIREMENTS, say)
-    say("birds: fit, ours and mimllearning's")
+    external = environment_python(REQUIREMENTS, log)
+    log("birds: our fit and mimllearning")
     tasks = [_fold(size, fold) for fold in range(size.runs)]
-    ours = [run_elsewhere(Path(sys.executable), "ours_fit", task) for task in tasks]
+    ours = [run_external(Path(sys.executable), "ours_fit", task) for task in tasks]
     found = [_fit_figure(OURS, ours, ours, tasks)]
     for word in size.classifiers:
-        theirs = [run_elsewhere(elsewhere, "mimllearning", task, word) for task in tasks]
+        theirs = [run_external(external, "mimllearning", task, word) for task in tasks]
         found.append(_fit_figure(f"mimllearning, {CLASSIFIERS[word]}", theirs, ours, tasks))
     return found
 
@@ -104,7 +103,7 @@ def _fold(size: Size, fold: int) -> dict[str, Array]:
 def _fit_figure(
     title: str, runs: list[dict[str, Array]], floor: list[dict[str, Array]], tasks: list[dict[str, Array]]
 ) -> Figure:
-    """Over all folds: times of fitting, and the label sets told of held-out bags."""
+    """Return the figure over all folds: times of fitting, and the quality of predictions for held-out bags."""
     seconds, floor_seconds = (np.concatenate([run["seconds"] for run in some]) for some in (runs, floor))
     truth = np.concatenate([task["held_out_truth"] for task in tasks])
     predicted = np.concatenate([run["predicted"] for run in runs])

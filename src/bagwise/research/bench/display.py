@@ -1,4 +1,4 @@
-"""Figures for people: a table for the terminal, rows for a page, and a chart."""
+"""Show figures: a table for the terminal, Markdown for a page, and a chart."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,15 @@ import altair as alt
 import polars as pl
 from rich.table import Column, Table
 
-from bagwise.research.bench._comparing import Change
-from bagwise.research.bench._figures import Document, Figure, Report
+from bagwise.research.bench.comparison import Change
+from bagwise.research.bench.figures import Document, Figure, Report
 
 HEAD = ("figure", "ratio", "quartiles", "one thread", "time", "floor", "its time", "goal")
 DIGITS = 3
 
 
 def table(report: Report) -> Table:
-    """Every figure of a suite beside its floor; red where a goal is missed."""
+    """Return a table of every figure of a suite beside its floor; red where a goal is missed."""
     head, *rows = filled(report.figures)
     title = f"{report.suite}: {report.unit}; {report.size}"
     shown = Table(Column(head[0], min_width=20), *head[1:], title=title)
@@ -24,21 +24,21 @@ def table(report: Report) -> Table:
 
 
 def markdown(report: Report) -> str:
-    """The same for a page."""
+    """Return the same table as Markdown."""
     head, *rows = filled(report.figures)
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
 
 
 def filled(figures: Sequence[Figure]) -> list[list[str]]:
-    """Head and rows, without the columns that no figure fills."""
+    """Return head and rows, without columns that are empty for every figure."""
     details = list(dict.fromkeys(name for figure in figures for name in figure.details))
     rows = [cells(figure, details) for figure in figures]
-    there = [column for column in range(len(HEAD) + len(details)) if any(row[column] for row in rows)]
-    return [[row[column] for column in there] for row in ([*HEAD, *details], *rows)]
+    used = [column for column in range(len(HEAD) + len(details)) if any(row[column] for row in rows)]
+    return [[row[column] for column in used] for row in ([*HEAD, *details], *rows)]
 
 
 def cells(figure: Figure, details: Sequence[str]) -> list[str]:
-    """One row of either table."""
+    """Return one row of either table."""
     goal = "" if figure.goal is None else f"at {'least' if figure.larger_is_better else 'most'} {figure.goal:g}"
     spread = f"{_number(figure.low)} to {_number(figure.high)}" if figure.rounds > 1 else ""
     times = [_time(figure.seconds), figure.floor, _time(figure.floor_seconds)]
@@ -48,17 +48,17 @@ def cells(figure: Figure, details: Sequence[str]) -> list[str]:
 
 
 def change_table(found: Sequence[Change]) -> Table:
-    """What moved since another run, the worst first."""
+    """Return a table of the changes since another run, the worst first."""
     shown = Table("suite", "figure", "before", "now", "times worse", "")
     for one in sorted(found, key=lambda change: -change.times_worse):
-        style = {"worse": "red", "better": "green"}.get(one.moved)
+        style = {"worse": "red", "better": "green"}.get(one.verdict)
         ratios = (_number(one.before.judged), _number(one.now.judged), f"{one.times_worse:.2f}")
-        shown.add_row(one.suite, one.now.name, *ratios, one.moved, style=style)
+        shown.add_row(one.suite, one.now.name, *ratios, one.verdict, style=style)
     return shown
 
 
 def chart(document: Document) -> alt.VConcatChart:
-    """A panel for every suite: ratios with their quartiles on a logarithmic scale, 1 is the floor."""
+    """Return a panel for every suite: ratios with their quartiles on a logarithmic scale; 1 is the floor."""
     return alt.vconcat(*(_panel(report) for report in document.reports.values()))
 
 

@@ -1,4 +1,4 @@
-"""The machine a figure was measured on: a ratio travels better than a time, but not to everywhere."""
+"""Describe the machine that a figure was measured on: ratios differ less between machines than times, but differ."""
 
 import platform
 import re
@@ -14,7 +14,7 @@ PACKAGES = ("bagwise", "numpy", "scipy", "scikit-learn", "numba", "torch")
 
 
 def describe() -> dict[str, Any]:
-    """Processor, cores in use, linear algebra and versions."""
+    """Return processor, cores in use, BLAS libraries and package versions."""
     blas = {f"{pool['internal_api']} {pool['version']}" for pool in threadpool_info() if pool["user_api"] == "blas"}
     return {
         "processor": _processor(),
@@ -27,7 +27,7 @@ def describe() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The processor's name; Linux tells it in a file only."""
+    """Return the name of the processor; Linux has it in a file only."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""Peak memory of scoring a pool, over what the project allows itself: nothing of the size instances x classes."""
+"""Peak memory while scoring a pool, relative to an allowance without anything of size instances x classes."""
 
 import re
 import subprocess
@@ -7,22 +7,22 @@ from pathlib import Path
 
 from bagwise.learning import criteria
 from bagwise.model import MIMLClassifier
-from bagwise.research.bench._figures import Figure
-from bagwise.research.bench._pools import PoolSize, RandomPool
+from bagwise.research.bench.figures import Figure
+from bagwise.research.bench.pools import PoolSize, RandomPool
 
 DATA_ALLOWED, SCORES_ALLOWED = 1.3, 2
 
 
 def peak_memory(bags: int) -> Figure:
-    """Peak memory in a process of its own, so that nothing else counts."""
-    command = f"from bagwise.research.bench._memory import memory_share; print(memory_share({bags}))"
+    """Measure the peak memory in a new process, so that nothing else counts."""
+    command = f"from bagwise.research.bench.memory import memory_share; print(memory_share({bags}))"
     done = subprocess.run([sys.executable, "-c", command], check=True, capture_output=True, text=True)  # noqa: S603
     floor = f"{DATA_ALLOWED} times the data + {SCORES_ALLOWED} score matrices"
     return Figure.of("peak memory while scoring", floor, [float(done.stdout)], goal=1.0)
 
 
 def memory_share(count: int) -> float:
-    """Peak memory of this process above an almost empty pool while scoring one of `count` bags, over the allowance."""
+    """Return the peak memory of scoring `count` bags, beyond that of an almost empty pool, over the allowance."""
     small, large = PoolSize(20), PoolSize(count)
     model = _score_once(RandomPool(small))
     before = peak()
@@ -40,7 +40,7 @@ def _score_once(pool: RandomPool, model: MIMLClassifier | None = None) -> MIMLCl
 
 
 def peak() -> int:
-    """Peak resident memory in bytes (getrusage would count the parent's before the fork)."""
+    """Return the peak resident memory in bytes (getrusage would include that of the parent before the fork)."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found
     return 1024 * int(found[1])

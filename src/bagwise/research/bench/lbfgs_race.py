@@ -1,4 +1,4 @@
-"""Our L-BFGS against torch's on the same objective: who is first at the value that both reach."""
+"""Our L-BFGS against that of torch on the same objective: the time to the value that both reach."""
 
 import sys
 from importlib.util import find_spec
@@ -9,21 +9,21 @@ import numpy as np
 from bagwise import datasets
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
-from bagwise.research.bench._environment import Missing, run_elsewhere
-from bagwise.research.bench._figures import Figure
-from bagwise.research.bench._measuring import peer_figure
+from bagwise.research.bench.environments import Missing, run_external
+from bagwise.research.bench.figures import Figure
+from bagwise.research.bench.timing import peer_figure
 
 CLOSE_ENOUGH = 1e-6
 
 
 def race(name: str, rounds: int) -> Figure:
-    """Both on all labels of a data set, as often as `rounds` says."""
+    """Run both on all labels of a data set, `rounds` times."""
     if not find_spec("torch"):
-        raise Missing("L-BFGS of torch was left out: torch is not installed.")
+        raise Missing("L-BFGS of torch was skipped: torch is not installed.")
     task = _task(name, rounds)
-    ours, theirs = (run_elsewhere(Path(sys.executable), runner, task) for runner in ("ours_lbfgs", "torch_lbfgs"))
+    ours, theirs = (run_external(Path(sys.executable), runner, task) for runner in ("ours_lbfgs", "torch_lbfgs"))
     if abs(ours["at_probe"] / theirs["at_probe"] - 1) > CLOSE_ENOUGH:
-        raise BagwiseError(f"{name}: torch was given another objective than ours; their times cannot be compared.")
+        raise BagwiseError(f"{name}: the objectives of torch and Bagwise differ, so their times cannot be compared.")
     traces = [[found[f"trace{number}"] for number in range(rounds)] for found in (ours, theirs)]
     reached = [float(some[0][:, 1].min()) for some in traces]
     fast, slow = (np.array([_seconds_until(max(reached), trace) for trace in some]) for some in traces)
@@ -33,7 +33,7 @@ def race(name: str, rounds: int) -> Figure:
 
 
 def _task(name: str, rounds: int) -> dict[str, Array]:
-    """`probe` is a point at which both must find the same value."""
+    """Return the task of both; `probe` is a point at which both must compute the same value."""
     data = datasets.load(name)
     shape = len(data.classes) + 1, data.bags.n_features + 1
     return {
@@ -46,5 +46,5 @@ def _task(name: str, rounds: int) -> dict[str, Array]:
 
 
 def _seconds_until(target: float, trace: Array) -> float:
-    """When the value was first within a millionth of the target."""
+    """Return when the value was first within a millionth of the target."""
     return float(trace[np.argmax(trace[:, 1] <= target * (1 + CLOSE_ENOUGH)), 0])

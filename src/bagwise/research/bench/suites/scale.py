@@ -1,16 +1,16 @@
-"""How the time of one question grows with bags, instances per bag, classes and features.
+"""Growth of the time of one question with bags, instances per bag, classes and features.
 
-One `tell` + `ask` with `bag_sgd` while one size doubles, and doubles again; the other sizes stay. The figure is the
-slope of log time against log size, fitted in every round: 1 is proportional, and what it is compared with. The time is
-the CPU time of all threads, which tells the work, whoever else uses the machine.
+One `tell` + `ask` with `bag_sgd` while one size doubles repeatedly and the other sizes stay. The figure is the slope of
+log time against log size, fitted in every round; the floor is proportional growth, slope 1. The time is the CPU time of
+all threads, which measures the work whatever else runs on the machine.
 """
 
 import time
 from dataclasses import dataclass, replace
 
-from bagwise.research.bench._figures import Figure, Report
-from bagwise.research.bench._measuring import Say, side_by_side
-from bagwise.research.bench._pools import CRITERIA, Conversation, PoolSize, RandomPool
+from bagwise.research.bench.figures import Figure, Report
+from bagwise.research.bench.pools import CRITERIA, AskTellLoop, PoolSize, RandomPool
+from bagwise.research.bench.timing import Log, time_alternating
 from bagwise.research.reproduction.timing import Growth
 
 DESCRIPTION = "growth of tell + ask with bags, instances per bag, classes and features"
@@ -22,7 +22,7 @@ MOST_IN_BAGS = 1.1
 
 @dataclass(frozen=True)
 class Size:
-    """The smallest pool, by how much it grows, and the rounds."""
+    """The smallest pool, the factors by which it grows, and the rounds."""
 
     smallest: PoolSize
     factors: tuple[int, ...]
@@ -33,13 +33,13 @@ FULL = Size(PoolSize(2_500), (1, 2, 4, 8), rounds=9)
 QUICK = Size(PoolSize(250), (1, 2, 4), rounds=3)
 
 
-def measure(size: Size, say: Say) -> Report:
-    """Every dimension with both criteria."""
+def measure(size: Size, log: Log) -> Report:
+    """Measure every dimension with both criteria."""
     figures = []
     for dimension in DIMENSIONS:
         pools = _pools(size, dimension)
         for criterion in CRITERIA:
-            say(f"{CRITERIA[criterion]} while the number of {DIMENSIONS[dimension]} grows")
+            log(f"{CRITERIA[criterion]} while the number of {DIMENSIONS[dimension]} grows")
             figures.append(_growth(pools, criterion, dimension, size.rounds))
     return Report("scale", f"from {size.smallest}, times {_words(size.factors)}", tuple(figures), UNIT)
 
@@ -50,8 +50,8 @@ def _pools(size: Size, dimension: str) -> dict[int, RandomPool]:
 
 
 def _growth(pools: dict[int, RandomPool], criterion: str, dimension: str, rounds: int) -> Figure:
-    talks = {str(size): Conversation(pool, criterion, "bag_sgd") for size, pool in pools.items()}
-    times = side_by_side(talks, rounds, clock=time.process_time)
+    loops = {str(size): AskTellLoop(pool, criterion, "bag_sgd") for size, pool in pools.items()}
+    times = time_alternating(loops, rounds, clock=time.process_time)
     sizes = tuple(pools)
     by_round = [Growth(criterion, dimension, sizes, seconds) for seconds in zip(*times.values(), strict=True)]
     details = {f"{end}": f"{size:,}: {1000 * min(times[str(size)]):.1f} ms" for end, size in _ends(sizes)}

@@ -1,4 +1,4 @@
-"""What a benchmark found: figures, the reports of suites, and the document of a whole run as JSON."""
+"""Results of benchmarks: figures, the reports of suites, and the document of a whole run as JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,27 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Figure:
-    """A ratio to `floor`: the median over `rounds` and its quartiles; `seconds` of either side where it is of times.
+    """A ratio to `floor`: the median over `rounds` and its quartiles.
 
-    `one_thread` is the same ratio of CPU times on one thread: what others do on the machine does not change it, so that
-    runs are held against each other by it where it is there. `goal` is what the project set itself, `details` what
-    belongs beside the ratio (an accuracy, a size).
+    Parameters
+    ----------
+    name, floor : str
+        What was measured, and what it is divided by.
+    ratio, low, high : float
+        Median and quartiles over the rounds.
+    rounds : int
+        Number of measurements.
+    seconds, floor_seconds : float, optional
+        Median times of both sides, where the ratio is one of times.
+    one_thread : float, optional
+        The same ratio of CPU times on one thread. Other load on the machine does not change it, so runs are compared by
+        it where it exists.
+    larger_is_better : bool
+        Whether a larger ratio is an improvement.
+    goal : float, optional
+        The target that the project set itself.
+    details : mapping
+        What is shown beside the ratio (an accuracy, a size).
     """
 
     name: str
@@ -37,30 +53,30 @@ class Figure:
 
     @classmethod
     def of(cls, name: str, floor: str, ratios: Sequence[float], **rest: Any) -> "Figure":
-        """The figure of these ratios, one for each round."""
+        """Return the figure of these ratios, one for each round."""
         low, median, high = (float(value) for value in np.quantile(ratios, (0.25, 0.5, 0.75)))
         return cls(name, floor, median, low, high, len(ratios), **rest)
 
     @property
     def reaches_goal(self) -> bool | None:
-        """Whether the project's goal is met; None where there is none."""
+        """Return whether the goal is met; None where there is none."""
         if self.goal is None:
             return None
         return self.judged >= self.goal if self.larger_is_better else self.judged <= self.goal
 
     @property
     def judged(self) -> float:
-        """The ratio by which runs are compared."""
+        """Return the ratio by which runs are compared."""
         return self.ratio if self.one_thread is None else self.one_thread
 
     def times_worse_than(self, other: "Figure") -> float:
-        """How many times worse this is than the same figure measured elsewhere; below 1 where it is better."""
+        """Return by which factor this is worse than the same figure of another run; below 1 where it is better."""
         return other.judged / self.judged if self.larger_is_better else self.judged / other.judged
 
 
 @dataclass(frozen=True)
 class Report:
-    """The figures of one suite at one size; `unit` says what the ratios count, `notes` what a reader must know."""
+    """The figures of one suite at one size; `unit` is that of the ratios, `notes` are caveats for the reader."""
 
     suite: str
     size: str
@@ -68,22 +84,22 @@ class Report:
     unit: str = "times the floor"
     notes: tuple[str, ...] = ()
 
-    def better_of(self, again: "Report") -> "Report":
-        """Of every figure the better one of two measurements: a busy machine only ever makes them worse."""
-        pairs = zip(self.figures, again.figures, strict=True)
+    def better_of(self, other: "Report") -> "Report":
+        """Return the better of two measurements of every figure: a busy machine only makes them worse."""
+        pairs = zip(self.figures, other.figures, strict=True)
         figures = tuple(second if first.times_worse_than(second) > 1 else first for first, second in pairs)
         return Report(self.suite, self.size, figures, self.unit, self.notes)
 
 
 @dataclass(frozen=True)
 class Document:
-    """The reports of one run by suite, and the machine it ran on."""
+    """The reports of one run by suite, and a description of the machine."""
 
     machine: Mapping[str, Any]
     reports: Mapping[str, Report]
 
     def write(self, path: Path) -> None:
-        """Write it as JSON."""
+        """Write the document as JSON."""
         content = {
             "format": FORMAT,
             "machine": dict(self.machine),
@@ -94,15 +110,15 @@ class Document:
 
     @classmethod
     def read(cls, path: Path) -> "Document":
-        """Read what `write` wrote."""
+        """Read a document that `write` wrote."""
         try:
             content = json.loads(path.read_text())
             if content["format"] != FORMAT:
-                raise FileError(path, f"format {content['format']} is not the one this version writes: measure anew.")
+                raise FileError(path, f"format {content['format']} is not the one this version writes: measure again.")
             reports = {name: _report(**report) for name, report in content["suites"].items()}
             return cls(content["machine"], reports)
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-            raise FileError(path, "this is no result of `bagwise bench`: give the JSON file that it wrote.") from error
+            raise FileError(path, "is not a result of `bagwise bench`: give the JSON file that it wrote.") from error
 
 
 def _report(figures: list[dict[str, Any]], notes: list[str], **rest: Any) -> Report:
