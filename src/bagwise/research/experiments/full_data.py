@@ -1,4 +1,4 @@
-"""Every model on fully labelled training folds: what there is to reach, and whether the compared systems are fair."""
+"""Every model on fully labelled training folds: the level to reach, and a check of the compared systems."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from bagwise.research.experiments.simulation import REPORTED, split
 
 @dataclass(frozen=True)
 class Contender:
-    """A model with what is fixed about it; what its system may choose among is tuned inside the training fold."""
+    """A model with its fixed settings; those of the system `tuned_as` are tuned inside the training fold."""
 
     title: str
     build: Callable[[systems.Parameters, Any], Any]
@@ -62,21 +62,21 @@ class FullData:
 
     @property
     def strategy(self) -> str:
-        """What is compared."""
+        """Return the name under which runs are compared."""
         return CONTENDERS[self.model].title
 
     @property
     def key(self) -> str:
-        """A name made from everything that determines the rows."""
+        """Return a hash of everything that determines the rows."""
         return key_from({**asdict(self), "kind": "full data"})
 
     @property
     def steps(self) -> int:
-        """How much work it is."""
+        """Return the amount of work."""
         return 1
 
     def run(self, progress: Callable[[int], None] = lambda _: None) -> list[Row]:
-        """One row: every metric on the held-out fold and, for the paper's model, how far its weights went."""
+        """Return one row: every metric on the held-out fold and, for the paper's model, the norm of its weights."""
         data = datasets.load(self.dataset, self.seed)
         training, held_out = split(data, self.folds, self.fold, self.seed)
         contender = CONTENDERS[self.model]

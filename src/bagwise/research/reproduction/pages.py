@@ -1,4 +1,4 @@
-"""A report as a list of blocks, written as a page for the browser and as Markdown; both hold the same."""
+"""A report as a list of blocks, written as an HTML page and as Markdown with the same content."""
 
 import html
 import json
@@ -29,7 +29,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table; `summary` folds it away behind a line."""
+    """A table; with a `summary` it is collapsed behind that line."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -38,7 +38,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart, alive in the page, and still in the folder as `name`.svg and .png."""
+    """A chart: interactive in the page, static in the folder as `name`.svg and .png."""
 
     chart: Chart
     still: Chart
@@ -65,7 +65,7 @@ figure { margin: 1.2rem 0; overflow-x: auto; } figcaption { color: var(--soft); 
 
 
 def write_page(title: str, blocks: Sequence[Block], file: Path) -> None:
-    """One page that needs nothing else: the chart library and the data are inside."""
+    """Write one self-contained page: the chart library and the data are embedded."""
     parts = [_html(block) for block in blocks]
     charts = {block.name: block.chart.to_dict() for block in blocks if isinstance(block, Picture)}
     # A chart may hold text from data sets: "</" must not end the script.
@@ -112,7 +112,7 @@ def _cell(text: str) -> str:
 
 
 def write_markdown(title: str, blocks: Sequence[Block], file: Path) -> None:
-    """The same for a reader of the repository; the pictures lie beside it."""
+    """Write the same as Markdown; the pictures are stored in `figures/` beside it."""
     for block in blocks:
         if isinstance(block, Picture):
             save_figure(block.still, file.parent / "figures" / block.name, page=False, scale=1)

@@ -1,6 +1,6 @@
 """Instances in parts: how long they take to be made and read, beside a plain copy of the same bytes.
 
-    python benchmarks/parts.py [--instances 2000000] [--parts 8] [--folder DIR] [--out FILE]
+    python benchmarks/partitions.py [--instances 2000000] [--parts 8] [--folder DIR] [--out FILE]
 
 A project of instances x 64 features, float32, twenty per bag, drawn at random (so hardly anything can be compressed);
 `Project.partition` with the processes of this machine, then single bags, selections, a pass through all of it, a part.

@@ -1,6 +1,6 @@
 """Folders of pictures become projects: files a second, and peak memory over the number of files.
 
-    python benchmarks/cutting.py [--sizes 200 1000]
+    python benchmarks/segmentation.py [--sizes 200 1000]
 
 Scenes of 640 x 480 pixels, cut into superpixels by `bagwise init`. Memory is that of the command and all its processes
 together, each counted by its share (PSS).
