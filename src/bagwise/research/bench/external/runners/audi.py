@@ -1,6 +1,6 @@
-"""ALiPy's AUDI on bag means: label ranking with a threshold label, trained anew for every question.
+"""ALiPy's AUDI on bag means: label ranking with a threshold label, trained again for every question.
 
-ALiPy 1.2.5 uses names that NumPy and Python have dropped; they are put back before it is imported.
+ALiPy 1.2.5 uses names that NumPy and Python have dropped; they are restored before it is imported.
 """
 
 import collections
@@ -14,11 +14,11 @@ vars(np)["NINF"] = -np.inf
 from alipy.index import MultiLabelIndexCollection  # noqa: E402
 from alipy.query_strategy.multi_label import QueryMultiLabelAUDI  # noqa: E402
 
-from .loop import Array, Task, converse  # noqa: E402
+from .loop import Array, Task, run  # noqa: E402
 
 
 class Audi:
-    """Pairs known and open as ALiPy keeps them; its labels are 1 and -1."""
+    """AUDI with the known and open pairs as ALiPy stores them; its labels are 1 and -1."""
 
     def __init__(self, task: Task) -> None:
         np.random.seed(0)  # noqa: NPY002
@@ -29,19 +29,19 @@ class Audi:
         self.known, self.open = (MultiLabelIndexCollection(some, label_size=classes) for some in pairs)
 
     def ask(self) -> tuple[int, int]:
-        """Trains on everything known, then selects."""
+        """Train on everything known, then select."""
         ((bag, label_class),) = self.strategy.select(self.known, self.open)
         return int(bag), int(label_class)
 
     def tell(self, bag: int, label_class: int, present: bool) -> None:  # noqa: ARG002
-        """The label lies in the strategy's matrix already; the pair becomes known."""
+        """Mark the pair as known; the strategy's matrix has its label already."""
         self.known.update((bag, label_class))
         self.open.difference_update((bag, label_class))
 
     def predict(self) -> Array:
-        """1 where a label ranks above the threshold label."""
+        """Return whether a label ranks above the threshold label."""
         return np.asarray(self.strategy._lr_model.predict(self.held_out)[1] == 1)
 
 
 if __name__ == "__main__":
-    converse(Audi)
+    run(Audi)

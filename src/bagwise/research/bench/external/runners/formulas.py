@@ -1,4 +1,4 @@
-"""The paper's formulas as they stand, in NumPy: every gradient is formed, nothing is simplified.
+"""The paper's formulas in NumPy without simplification: every gradient is formed.
 
 p_ic = softmax(W x_i)_c,   P0_c = prod_i (1 - p_ic),   P1_c = 1 - P0_c
 """
@@ -12,11 +12,11 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 EDGE = 1e-12
-"""Probabilities are kept this far from 0 and 1: the formulas as they read divide by both."""
+"""Probabilities are clipped to this distance from 0 and 1: the formulas divide by both."""
 
 
 def probabilities(x: Array, weights: Array) -> tuple[Array, Array]:
-    """P(class) of every instance, and P(absent) of every class."""
+    """Return P(class) of every instance, and P(absent) of every class."""
     z = x @ weights.T
     p = np.exp(z - z.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
@@ -25,7 +25,7 @@ def probabilities(x: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def gradients(x: Array, weights: Array) -> Iterable[tuple[Array, Array]]:
-    """For present, then absent: P(label) of every class and the gradient of its logarithm, (classes x K x features)."""
+    """Yield, for present and absent, P(label) of every class and its log gradient, (classes x K x features)."""
     p, absent = probabilities(x, weights)
     diagonal = np.arange(len(weights))
     share = -p[:, None, :] / (1 - p[:, :, None])
@@ -35,7 +35,7 @@ def gradients(x: Array, weights: Array) -> Iterable[tuple[Array, Array]]:
 
 
 def expected_gradient_length(bags: Sequence[Array], weights: Array, n_known: int) -> Array:
-    """sum over both labels of P(label) ||gradient of log P(label)|| / (|L| + 1), (bags x classes)."""
+    """Return the sum over both labels of P(label) ||gradient of log P(label)|| / (|L| + 1), (bags x classes)."""
     scores = np.zeros((len(bags), len(weights)))
     for b, x in enumerate(bags):
         for probability, gradient in gradients(x, weights):

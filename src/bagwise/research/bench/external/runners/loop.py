@@ -1,4 +1,4 @@
-"""One conversation with a learner of any kind, timed: arrays in a file in, arrays in a file out."""
+"""Runs and times a learner that asks and is told the answers; task and result are files of arrays."""
 
 import sys
 import time
@@ -16,9 +16,9 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Task:
-    """Training bags with the truth, the bags labelled at the start, the held-out bags, and how many answers to give.
+    """Training bags with true labels, the bags labelled at the start, the held-out bags, and the number of answers.
 
-    `start_weights` (K x features + 1) on standardised features and `penalty` are for those who continue from one model.
+    `start_weights` (K x features + 1) on standardised features and `penalty` are for systems that start from a model.
     """
 
     x: Array
@@ -33,20 +33,20 @@ class Task:
 
     @classmethod
     def read(cls, path: str) -> "Task":
-        """From the file that the suite wrote."""
+        """Read the file that the suite wrote."""
         with np.load(path, allow_pickle=False) as file:
             return cls(**{field.name: file[field.name] for field in fields(cls)})
 
     @cached_property
     def known(self) -> Array:
-        """What is known at the start, (bags x classes)."""
+        """Return which labels are known at the start, (bags x classes)."""
         known = np.zeros(self.truth.shape, bool)
         known[self.labelled] = True
         return known
 
     @cached_property
     def standardised(self) -> tuple[list[Array], list[Array]]:
-        """Training and held-out bags, one array each: features in deviations from the training mean, and a constant."""
+        """Return training and held-out bags, one array each: standardised features and a constant."""
         mean, deviation = self.x.mean(axis=0), self.x.std(axis=0)
         deviation = np.where(deviation == 0, 1, deviation)
         rows = [np.column_stack([(x - mean) / deviation, np.ones(len(x))]) for x in (self.x, self.held_out_x)]
@@ -55,16 +55,16 @@ class Task:
 
     @cached_property
     def bag_means(self) -> tuple[Array, Array]:
-        """Training and held-out bags, each as the mean of its standardised instances, without the constant."""
+        """Return training and held-out bags, each as the mean of its standardised instances, without the constant."""
         training, held_out = ([bag.mean(axis=0)[:-1] for bag in bags] for bags in self.standardised)
         return np.array(training), np.array(held_out)
 
 
 class Peer(Protocol):
-    """What every compared system does."""
+    """The interface of a compared system."""
 
     def ask(self) -> tuple[int, int]:
-        """The bag and the class it wants to know about."""
+        """Return the bag and the class to ask about."""
         ...
 
     def tell(self, bag: int, label_class: int, present: bool) -> None:
@@ -72,12 +72,12 @@ class Peer(Protocol):
         ...
 
     def predict(self) -> Array:
-        """P(present), or 0 and 1, of the held-out bags (bags x classes)."""
+        """Return P(present), or 0 and 1, of the held-out bags (bags x classes)."""
         ...
 
 
-def converse(make: Callable[[Task], Peer]) -> None:
-    """Let the peer ask and learn, and write seconds per answer, what it asked, and what it predicts in the end."""
+def run(make: Callable[[Task], Peer]) -> None:
+    """Run the peer on the task; write the seconds per answer, the pairs asked about, and the final predictions."""
     task = Task.read(sys.argv[1])
     peer = make(task)
     seconds, asked = [], []
@@ -91,7 +91,7 @@ def converse(make: Callable[[Task], Peer]) -> None:
 
 
 class BinaryProblems(ABC):
-    """What the one-problem-per-class peers share: scores kept for every pair, made anew for the class that changed."""
+    """Base of peers with one problem per class: the scores of all pairs, recomputed for the class that changed."""
 
     def __init__(self, task: Task) -> None:
         self.x, self.held_out = task.bag_means
@@ -101,17 +101,17 @@ class BinaryProblems(ABC):
             self.refresh(label_class)
 
     def ask(self) -> tuple[int, int]:
-        """The best pair over all classes."""
+        """Return the best pair over all classes."""
         bag, label_class = np.unravel_index(int(np.argmax(self.scores)), self.scores.shape)
         return int(bag), int(label_class)
 
     def tell(self, bag: int, label_class: int, present: bool) -> None:
-        """Only the problem of this class changes."""
+        """Record the answer; only the problem of its class changes."""
         self.labels[bag, label_class] = present
         self.refresh(label_class)
 
     def refresh(self, label_class: int) -> None:
-        """Learn the class anew and score its open pairs."""
+        """Refit the class and score its open pairs."""
         y = self.labels[:, label_class]
         self.scores[:, label_class] = -np.inf
         open_bags = np.flatnonzero(np.isnan(y))
@@ -120,4 +120,4 @@ class BinaryProblems(ABC):
 
     @abstractmethod
     def learn_and_score(self, label_class: int, y: Array, open_bags: Array) -> Array:
-        """Fit the class to the known of `y` and score the open bags: larger is asked sooner."""
+        """Fit the class to the known values of `y` and score the open bags; larger is asked sooner."""

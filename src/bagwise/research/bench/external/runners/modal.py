@@ -1,6 +1,6 @@
 """modAL on bag means: uncertainty sampling with logistic regression, one learner per class.
 
-modAL 0.4.2.1 calls scikit-learn's checks with an argument that got another name; it is renamed on the way.
+modAL 0.4.2.1 calls scikit-learn's checks with an argument that was renamed since; it is translated.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from modAL.models import ActiveLearner, learners
 from modAL.uncertainty import classifier_uncertainty
 from sklearn.linear_model import LogisticRegression
 
-from .loop import Array, BinaryProblems, Task, converse
+from .loop import Array, BinaryProblems, Task, run
 
 
 def _renamed(check: Any) -> Any:
@@ -24,14 +24,14 @@ learners.check_X_y = _renamed(learners.check_X_y)
 
 
 class Modal(BinaryProblems):
-    """A class of which only one answer is known yet cannot be fitted by modAL: it waits with score 0."""
+    """modAL cannot fit a class with only one known value: its score is 0 until then."""
 
     def __init__(self, task: Task) -> None:
         self.learners: dict[int, ActiveLearner] = {}
         super().__init__(task)
 
     def learn_and_score(self, label_class: int, y: Array, open_bags: Array) -> Array:
-        """`teach` everything known, and the uncertainty that `query` ranks by."""
+        """Fit to everything known and return the uncertainty that `query` ranks by."""
         known = ~np.isnan(y)
         if len(np.unique(y[known])) < 2:
             return np.zeros(len(open_bags))
@@ -43,7 +43,7 @@ class Modal(BinaryProblems):
         return np.asarray(classifier_uncertainty(self.learners[label_class], self.x[open_bags]))
 
     def predict(self) -> Array:
-        """P(present) by class; the one known answer where there is only one."""
+        """Return P(present) by class; the known value where there is only one."""
         predicted = np.tile(np.nanmax(self.labels, axis=0), (len(self.held_out), 1))
         for label_class, learner in self.learners.items():
             predicted[:, label_class] = learner.predict_proba(self.held_out)[:, 1]
@@ -51,4 +51,4 @@ class Modal(BinaryProblems):
 
 
 if __name__ == "__main__":
-    converse(Modal)
+    run(Modal)

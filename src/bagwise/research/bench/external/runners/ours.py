@@ -1,4 +1,4 @@
-"""Bagwise itself, as installed where this runs: with its defaults, or as the paper's system."""
+"""Bagwise itself, with its defaults or as the paper's system."""
 
 import sys
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from bagwise import ActiveLearner, Bags, MIMLClassifier, Question
 
-from .loop import Array, Task, converse
+from .loop import Array, Task, run
 
 
 class Ours:
-    """The learner behind the interface of the other peers."""
+    """The learner with the interface of the peers."""
 
     def __init__(self, task: Task, model: MIMLClassifier, **how: object) -> None:
         bags = Bags(task.x, task.offsets)
@@ -21,7 +21,7 @@ class Ours:
         self.question: Question = self.learner.ask()
 
     def ask(self) -> tuple[int, int]:
-        """Its next question."""
+        """Return the bag and class of the next question."""
         self.question = self.learner.ask()
         return self.question.bag, self.question.classes[0]
 
@@ -30,21 +30,21 @@ class Ours:
         self.learner.tell(self.question, present)
 
     def predict(self) -> Array:
-        """P(present)."""
+        """Return P(present)."""
         return self.learner.predict_proba(self.held_out)
 
 
 def default(task: Task) -> Ours:
-    """As a user gets it."""
+    """Return the learner with default settings."""
     return Ours(task, MIMLClassifier())
 
 
 def paper(task: Task) -> Ours:
-    """Expected gradient length and bag steps; its fit to the labels at the start is the common start of the others."""
+    """Return the paper's system: expected gradient length and bag steps, from the start that others share."""
     model = MIMLClassifier(penalty=float(task.penalty), background=False)
     how = {"criterion": "expected_gradient_length", "update": "bag_sgd", "audit": 0.0, "cold_start": False}
     return Ours(task, model, **how)
 
 
 if __name__ == "__main__":
-    converse({"default": default, "paper": paper}[sys.argv[3]])
+    run({"default": default, "paper": paper}[sys.argv[3]])

@@ -1,4 +1,4 @@
-"""`MIMLClassifier.fit` on all labels, beside the classifiers of other libraries."""
+"""`MIMLClassifier.fit` on all labels, to compare with classifiers of other libraries."""
 
 import sys
 import time
@@ -9,11 +9,11 @@ from bagwise import Bags, MIMLClassifier
 
 
 def main() -> None:
-    """Fit as often as asked and predict once."""
+    """Fit `rounds` times and predict once."""
     with np.load(sys.argv[1], allow_pickle=False) as task:
         bags, held_out = Bags(task["x"], task["offsets"]), Bags(task["held_out_x"], task["held_out_offsets"])
         truth, rounds = task["truth"], int(task["rounds"])
-    MIMLClassifier(max_iter=2).fit(bags, truth)  # what is compiled is loaded once, not in every fit
+    MIMLClassifier(max_iter=2).fit(bags, truth)  # loads compiled code before the measurement
     seconds = []
     for _ in range(rounds):
         start = time.process_time()

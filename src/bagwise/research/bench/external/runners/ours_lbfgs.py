@@ -13,13 +13,13 @@ from .loop import Array
 
 
 def main() -> None:
-    """Fit as often as asked; each trace is (seconds since the start, value)."""
+    """Fit `rounds` times; each trace is (seconds since the start, value)."""
     with np.load(sys.argv[1], allow_pickle=False) as task:
         bags, labels = Bags(task["x"], task["offsets"]), Labels.of(task["truth"].astype(float), len(task["truth"]))
         rounds, probe = int(task["rounds"]), task["probe"]
     model = MIMLClassifier().prepare(bags, labels.n_classes)
     objective = model.objective_of(model.instances(bags), labels)
-    MIMLClassifier(max_iter=20).fit(bags, labels)  # what is compiled is loaded once, not in the first round
+    MIMLClassifier(max_iter=20).fit(bags, labels)  # loads compiled code before the measurement
     found: dict[str, Array] = {"at_probe": np.array(objective(probe)[0])}
     for number in range(rounds):
         trace: list[tuple[float, float]] = []

@@ -1,7 +1,7 @@
 """scikit-activeml on bag means, one binary problem per class.
 
 Uncertainty sampling with logistic regression, or expected model change maximisation, which is its expected gradient
-length: it is made for regression, so it sees the labels as 0 and 1; logistic regression predicts.
+length: it is for regression, so it gets the labels as 0 and 1; logistic regression predicts.
 """
 
 import sys
@@ -12,7 +12,7 @@ from skactiveml.pool import ExpectedModelChangeMaximization, UncertaintySampling
 from skactiveml.regressor import SklearnRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from .loop import Array, BinaryProblems, Task, converse
+from .loop import Array, BinaryProblems, Task, run
 
 
 class Uncertainty(BinaryProblems):
@@ -24,13 +24,13 @@ class Uncertainty(BinaryProblems):
         super().__init__(task)
 
     def learn_and_score(self, label_class: int, y: Array, open_bags: Array) -> Array:
-        """`query` with a model fitted outside, so that it is fitted once."""
+        """Call `query` with a fitted model, so that it is fitted once."""
         model = self.models[label_class].fit(self.x, y)
         found = self.strategy.query(self.x, y, model, fit_clf=False, candidates=open_bags, return_utilities=True)
         return np.asarray(found[1][0][open_bags])
 
     def predict(self) -> Array:
-        """P(present) by class."""
+        """Return P(present) by class."""
         return np.column_stack([model.predict_proba(self.held_out)[:, 1] for model in self.models])
 
 
@@ -49,4 +49,4 @@ class ExpectedModelChange(Uncertainty):
 
 
 if __name__ == "__main__":
-    converse({"uncertainty": Uncertainty, "expected_model_change": ExpectedModelChange}[sys.argv[3]])
+    run({"uncertainty": Uncertainty, "expected_model_change": ExpectedModelChange}[sys.argv[3]])

@@ -1,4 +1,4 @@
-"""The same objective left to torch: autograd and torch.optim.LBFGS, strong Wolfe line search, in the same stages.
+"""The same objective with torch: autograd and torch.optim.LBFGS, strong Wolfe line search, in the same stages.
 
 F(W) = -(1/|L|) sum log P(label) + penalty/2 ||W||^2, all labels known, a background class, standardised features.
 """
@@ -28,11 +28,11 @@ class Objective:
 
     @property
     def start(self) -> torch.Tensor:
-        """Weights that know nothing."""
+        """Return zero weights."""
         return torch.zeros(self.truth.shape[1] + 1, self.x.shape[1], dtype=torch.float64)
 
     def loss(self, weights: torch.Tensor) -> torch.Tensor:
-        """The mean negative log-likelihood."""
+        """Return the mean negative log-likelihood."""
         p = torch.softmax(self.x @ weights.T, dim=1)[:, : self.truth.shape[1]]
         terms = torch.log1p(-p.clamp(max=1 - 1e-12))
         absent = torch.zeros_like(self.truth).index_add(0, self.bag, terms).clamp(max=-1e-300)
@@ -41,7 +41,7 @@ class Objective:
 
 
 def minimise(objective: Objective, most: int = ITERATIONS) -> Array:
-    """(seconds, F) at every evaluation: roughly with ten times the penalty first, then as it is."""
+    """Return (seconds, F) at every evaluation: first roughly with ten times the penalty, then with it."""
     weights = objective.start.requires_grad_()
     trace: list[tuple[float, float]] = []
     start = time.process_time()
@@ -69,7 +69,7 @@ def minimise(objective: Objective, most: int = ITERATIONS) -> Array:
 
 
 def main() -> None:
-    """Fit as often as asked."""
+    """Fit `rounds` times and write the traces."""
     with np.load(sys.argv[1], allow_pickle=False) as task:
         objective = Objective(task["x"], task["offsets"], task["truth"])
         probe, rounds = torch.from_numpy(task["probe"]), int(task["rounds"])
