@@ -1,9 +1,9 @@
-"""Instances in parts: how long they take to be made and read, beside a plain copy of the same bytes.
+"""Partitioned instances: time to write and read them, relative to a plain copy of the same bytes.
 
     python benchmarks/partitions.py [--instances 2000000] [--parts 8] [--folder DIR] [--out FILE]
 
 A project of instances x 64 features, float32, twenty per bag, drawn at random (so hardly anything can be compressed);
-`Project.partition` with the processes of this machine, then single bags, selections, a pass through all of it, a part.
+`Project.partition` with all cores, then single bags, selections, a pass through everything, one partition.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def measure(folder, instances, parts):
         size = (folder / "project" / "instances.bin").stat().st_size
         copy = plain_copy(folder / "project" / "instances.bin", folder / "copy.bin")
         (folder / "copy.bin").unlink()
-        making = seconds(lambda: project.partition(parts))
+        partitioning = seconds(lambda: project.partition(parts))
         bags = project.bags
         single = [seconds(lambda b=int(b): bags[b]) for b in rng.permutation(len(bags))[:50]]
         some = rng.permutation(len(bags))[:1000]
@@ -56,7 +56,7 @@ def measure(folder, instances, parts):
             "processor": platform.processor() or platform.machine(),
             "size": bags.parts.n_bytes / size,
             "copy_seconds": copy,
-            "partition_seconds": making,
+            "partition_seconds": partitioning,
             "bag_milliseconds": 1e3 * float(np.median(single)),
             "thousand_bags_seconds": seconds(lambda: bags.select(some)),
             "pass_seconds": seconds(lambda: [None for _ in bags.chunks()]),

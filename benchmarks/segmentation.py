@@ -1,9 +1,9 @@
-"""Folders of pictures become projects: files a second, and peak memory over the number of files.
+"""Segmentation of folders of pictures: files per second, and peak memory by the number of files.
 
     python benchmarks/segmentation.py [--sizes 200 1000]
 
-Scenes of 640 x 480 pixels, cut into superpixels by `bagwise init`. Memory is that of the command and all its processes
-together, each counted by its share (PSS).
+Scenes of 640 x 480 pixels, segmented into superpixels by `bagwise init`. Memory is that of the command and all its
+processes together, each counted by its share (PSS).
 """
 
 import argparse
@@ -67,7 +67,7 @@ def measure(folder, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 1000])
-    folder = Path(tempfile.mkdtemp(prefix="bagwise-cutting-"))
+    folder = Path(tempfile.mkdtemp(prefix="bagwise-segmentation-"))
     try:
         rows = [measure(folder, count) for count in parser.parse_args().sizes]
     finally:

@@ -1,4 +1,4 @@
-"""What an answer costs when the pool is not scored anew: tell + ask against the bare product X @ W.T, in one run.
+"""Cost of an answer without scoring the whole pool: tell + ask relative to the bare product X @ W.T, in one run.
 
     python benchmarks/selection.py [--bags 10000] [--answers 150] [--out benchmarks/results/selection.json]
 

@@ -49,7 +49,7 @@ BUSY = "busy"
 
 @contextmanager
 def busy_loops() -> Iterator[None]:
-    """A loop beside the tests on every core."""
+    """Run a busy loop on every core."""
     loops = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(os.cpu_count() or 1)]
     try:
         yield
@@ -60,7 +60,7 @@ def busy_loops() -> Iterator[None]:
 
 
 def run(name: str, tests: list[str]) -> tuple[str, str, bool]:
-    """How the recorded project and the tests came out under one setting, and whether both passed."""
+    """Run the recorded project and the tests under one setting; return both results and whether they passed."""
     environment = os.environ | PROCESSORS.get(name, dict)()
     cores, workers = CORES.get(name), "auto"
     if cores:
@@ -89,14 +89,14 @@ def _output(environment: Environment, module: str, *arguments: str) -> subproces
 
 
 def main() -> int:
-    """Every setting, as often as wanted."""
+    """Run every setting `--runs` times and print a table."""
     names = [*PROCESSORS, *CORES, BUSY]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, help="how often each setting is run")
     parser.add_argument("--only", action="append", choices=names, help="this setting only; may be given again")
     parser.add_argument("tests", nargs="*", help="files and folders of tests (default: all)")
     chosen = parser.parse_args()
-    rows, well = (
+    rows, all_passed = (
         ["| setting | run | largest difference of weights | tests | minutes |", "| --- | --- | --- | --- | --- |"],
         True,
     )
@@ -108,11 +108,11 @@ def main() -> int:
                     largest, tests, passed = run(name, chosen.tests)
             else:
                 largest, tests, passed = run(name, chosen.tests)
-            well = well and passed
+            all_passed = all_passed and passed
             rows.append(f"| {name} | {number} | {largest} | {tests} | {(time.monotonic() - began) / 60:.1f} |")
             print(rows[-1], flush=True)
     print("\n".join(["", *rows]))
-    return 0 if well else 1
+    return 0 if all_passed else 1
 
 
 if __name__ == "__main__":
