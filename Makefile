@@ -36,7 +36,7 @@ docs: $(VENV)/installed-for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 kernels: $(VENV)/installed-for-tests
-	$(BIN)/python tests/warm.py
+	$(BIN)/python -m tests.support.compile_kernels
 
 # All tests as other processors, on other numbers of cores and on a busy machine, several times each: hours.
 nightly: $(VENV)/installed-for-tests

@@ -1,4 +1,4 @@
-"""10-fold cross validation on all labels with L-BFGS: bag accuracy and average precision beside what was expected.
+"""10-fold cross validation on all labels with L-BFGS: bag accuracy and average precision, and the expected values.
 
     python benchmarks/accuracy.py [--draws 5] [--out benchmarks/results/accuracy.json]
 

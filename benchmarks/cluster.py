@@ -1,8 +1,8 @@
-"""A pool on a Ray cluster of this machine: the same questions, what a question costs more, and what goes over the wire.
+"""A pool on a Ray cluster of this machine: the same questions, the extra cost of a question, and the bytes sent.
 
     python benchmarks/cluster.py [--quick] [--out FILE] [--write]
 
-Ray is started here, and shards have one processor each. `--write` puts the tables into docs/cluster.md.
+The script starts Ray; each shard has one processor. `--write` writes the tables to docs/cluster.md.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from rich.console import Console
 from bagwise import ActiveLearner, Bags, Labels, MIMLClassifier
 from bagwise.cluster import RayPool
 from bagwise.cluster.shard import Shard
-from bagwise.research.bench._pools import STANDARD, PoolSize, RandomPool
+from bagwise.research.bench.pools import STANDARD, PoolSize, RandomPool
 
 LIMIT_MS = 5.0
 DOCS = Path(__file__).parents[1] / "docs" / "cluster.md"

@@ -1,6 +1,6 @@
-"""Answers by the second: pairs, whole bags, or whichever teaches more per second, at the same price of answering.
+"""Accuracy per second of answering: pairs, whole bags, or whichever has more value per second.
 
-Two people are imagined: one who must listen (a bag costs most, further questions about it little) and one who reads at
+Two simulated people: one who must listen (a bag costs most, further questions about it little) and one who reads at
 a glance (every class costs about the same). Bag accuracy on held-out bags, mean over the seconds spent.
 """
 
@@ -21,7 +21,7 @@ FOLDS, SEED, PAIRS, POINTS = 3, 303, 400, 16
 
 
 def people(classes: int) -> dict[str, Seconds]:
-    """What answering takes."""
+    """Return the seconds of an answer for both people."""
     return {
         "listens": Seconds(pair=10, again=3, bag=10 + 0.5 * classes),
         "glances": Seconds(pair=2, again=1.5, bag=1 + 1.5 * classes),
@@ -29,7 +29,7 @@ def people(classes: int) -> dict[str, Seconds]:
 
 
 def mean_accuracy(name: str, fold: int, granularity: str, seconds: Seconds) -> float:
-    """Of one run in which so many seconds are spent as `PAIRS` pairs would take."""
+    """Return the mean accuracy of one run that takes as many seconds as `PAIRS` pairs."""
     data = datasets.load(name, SEED)
     training, held_out = split(data, 10, fold, SEED)
     labelled = first_labelled(training.labels, 0.05, SEED + fold)
@@ -55,7 +55,7 @@ def mean_accuracy(name: str, fold: int, granularity: str, seconds: Seconds) -> f
 
 
 def main() -> None:
-    """Run all, print a table and keep it."""
+    """Run all, print the rows and write them to RESULTS."""
     use_one_thread()
     found = []
     for name in SETS:

@@ -2,7 +2,7 @@
 
     python benchmarks/criteria.py [--runs results/criteria] [--out benchmarks/results/criteria.json]
 
-A twentieth of the bags is labelled at the start, then questions are asked one by one, a tenth of them audits. Dear
+A twentieth of the bags is labelled at the start, then questions are asked one by one, a tenth of them audits. Expensive
 criteria get fewer folds and questions and are compared on those; the one that looked best is run again on the folds
 that were left. Writes the figures to --out and the tables of docs/criteria.md. About fifteen minutes of one core; it
 resumes where it was interrupted.

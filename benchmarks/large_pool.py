@@ -23,8 +23,8 @@ from bagwise import Bags, Labels, MIMLClassifier
 from bagwise.kernels.arithmetic.blocks import ahead, each_block
 from bagwise.kernels.arithmetic.product import precise
 from bagwise.learning.top_k import PAIRS_AT_A_TIME, scan
-from bagwise.research.bench._memory import peak
-from bagwise.research.bench._pools import STANDARD
+from bagwise.research.bench.memory import peak
+from bagwise.research.bench.pools import STANDARD
 
 LIMITS = {"uncertainty / product": 2.0, "memory / features": 1.2}
 ROWS_AT_A_TIME = 1 << 18

@@ -1,8 +1,8 @@
-"""Many people at once: scripted annotators against a real `bagwise serve`, beside one annotator alone in the same run.
+"""Load test: scripted annotators against a real `bagwise serve`, relative to one annotator alone in the same run.
 
     python benchmarks/load.py [--people 50] [--seconds 60] [--bags 10000] [--folder DIR] [--out FILE]
 
-Every annotator signs in with a token of their own and does one thing: send the answer, fetch the next question. First
+Every annotator signs in with a token and repeats: send the answer, fetch the next question. First
 one of them alone, then all without a pause (`flat out`), then all with a pause of about a second before each answer, as
 fast people have (`paced`). Afterwards what the server acknowledged is compared with the database, and `bagwise check`
 replays it. The figure of merit is the 99th percentile of answer + next question over the median of one alone: below 10

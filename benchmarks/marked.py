@@ -1,10 +1,10 @@
-"""Tables between <!-- name --> and <!-- end --> in a page, written anew from what was measured."""
+"""Rewrites the tables between <!-- name --> and <!-- end --> in a page."""
 
 import re
 
 
 def with_tables(text, tables):
-    """The page with each named table replaced; `tables` gives the text or a function that makes it."""
+    """Return the page with each named table replaced; `tables` has their texts, or functions that return them."""
     for name, table in tables.items():
         content = table() if callable(table) else table
         marked = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"

@@ -1,16 +1,15 @@
-"""How long after a key the next question is on the screen, in Chromium, with the server of `bagwise serve` beside it.
+"""Time from a key press to the next question on the screen, in Chromium, with a server of `bagwise serve`.
 
-    python benchmarks/page.py [--answers 60] [--pauses 0 0.2 0.5] [--out benchmarks/results/page.json]
+    python -m benchmarks.page [--answers 60] [--pauses 0 0.2 0.5] [--out benchmarks/results/page.json]
 
-A pause is what a person takes between seeing a question and pressing a key. The time is from the key event to the
-first frame with the next question painted; issue 6 asks for less than 50 ms. With no pause at all, the person is faster
-than the server learns: then the questions fetched ahead run out.
+A pause is the time between seeing a question and pressing a key. The time is from the key event to the first frame with
+the next question painted; issue 6 asks for less than 50 ms. Without a pause, answers come faster than the server
+learns, and the questions fetched ahead run out.
 """
 
 import argparse
 import json
 import platform
-import shutil
 import socket
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bagwise.cli._demo import make_demo
+from tools import programs
 
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 WATCH = """() => {
@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "page.json")
     options = parser.parse_args()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM)
+        browser = playwright.chromium.launch(executable_path=programs.chromium(), args=CHROMIUM)
         rows = [measure(browser, options.answers, pause) for pause in options.pauses]
         browser.close()
     table = Table(

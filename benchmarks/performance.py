@@ -8,7 +8,7 @@ from marked import rewrite, with_tables
 from readme import RESULTS, ROOT
 
 from bagwise.research.bench import Document
-from bagwise.research.bench._showing import markdown
+from bagwise.research.bench.display import markdown
 
 PAGE = ROOT / "docs" / "performance.md"
 FILES = ("kernels-learner", "scale", "train", "peers", "gpu")

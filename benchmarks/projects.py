@@ -1,9 +1,9 @@
-"""Projects at size: importing beside a plain copy of the same bytes, and opening with very many answers.
+"""Large projects: import relative to a plain copy of the same bytes, and opening with very many answers.
 
     python benchmarks/projects.py [--instances 10000000] [--answers 100000] [--folder DIR] [--out FILE]
 
-Import: a Parquet file of instances x 128 features, float32, ten per bag; `bagwise init` in a process of its own, its
-peak memory, its time beside copying the feature bytes from one file to another with the same synchronisation. Opening:
+Import: a Parquet file of instances x 128 features, float32, ten per bag; `bagwise init` in a new process, its
+peak memory, its time relative to copying the feature bytes to another file with the same synchronisation. Opening:
 10,000 bags x 10 instances x 128 features, 50 classes; the answers are added as events, the model is learned once, and
 the project is opened again.
 """

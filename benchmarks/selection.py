@@ -1,4 +1,4 @@
-"""What an answer costs when the pool is not scored anew: tell + ask against the bare product X @ W.T, in one run.
+"""Cost of an answer without scoring the whole pool: tell + ask relative to the bare product X @ W.T, in one run.
 
     python benchmarks/selection.py [--bags 10000] [--answers 150] [--out benchmarks/results/selection.json]
 
@@ -19,7 +19,7 @@ from rich.table import Table
 
 from bagwise import ActiveLearner, MIMLClassifier
 from bagwise.learning import criteria, granularity
-from bagwise.research.bench._pools import STANDARD, PoolSize, RandomPool
+from bagwise.research.bench.pools import STANDARD, PoolSize, RandomPool
 
 INSTANCES, FEATURES, CLASSES = STANDARD.instances, STANDARD.features, STANDARD.classes
 REST = 0.12

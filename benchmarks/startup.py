@@ -1,8 +1,8 @@
-"""How long a start takes: wall and CPU time of a process, the median of several runs, and the modules it imports.
+"""Start-up time: wall and CPU time of a process, the median of several runs, and the modules it imports.
 
     python benchmarks/startup.py [--runs 9] [--python .venv/bin/python] [--before SRC]
 
-`--before` names the `src` folder of another checkout, measured in turn with this one: both see the same machine.
+`--before` names the `src` folder of another checkout, measured in alternation with this one, under the same load.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python benchmarks/stopping.py [--budget 600] [--folds 2] [--out benchmarks/results/stopping.json]
 
-The known labels of every data set play the person, a held-out tenth plays the new bags. At every point the quality is
-estimated from the answers alone; the rule stops at the first point where it says so.
+Answers come from the known labels of every data set; a held-out tenth are the new bags. At every point the quality is
+estimated from the answers alone; a run stops at the first point where the rule is met.
 """
 
 import argparse

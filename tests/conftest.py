@@ -10,7 +10,7 @@ from bagwise import Bags, Labels, datasets
 from bagwise.formats import Source
 from bagwise.project import Project
 from bagwise.project.queue import ranking
-from tests import postgres
+from tests.support import postgresql
 from tools import programs
 
 # Where there is no card, Triton's kernels are interpreted; this has to be said before anything imports them.
@@ -85,8 +85,8 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    assert postgres.may_start(), "PostgreSQL is missing: `make test` installs it (tools/system-packages.sh)."
-    server = postgres.Server()
+    assert postgresql.may_start(), "PostgreSQL is missing: `make test` installs it (tools/system-packages.sh)."
+    server = postgresql.Server()
     yield server
     server.remove()
 

@@ -16,7 +16,7 @@ from bagwise.ingest import media, worker_pool
 from bagwise.project.instances import worker_pool as working
 from bagwise.research.experiments import runner
 from benchmarks.soundscapes import Calls, mix, write
-from tests.ray_here import ray_here
+from tests.support.local_ray import local_ray
 from tools import docs_hooks, docstring_examples
 
 ROOT = Path(__file__).parents[1]
@@ -87,7 +87,7 @@ def test_partitioned_projects_run(monkeypatch, tmp_path):
 
 def test_the_cluster_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    with ray_here():
+    with local_ray():
         run_page((ROOT / "docs/cluster.md").read_text().partition("## How it works")[0], {})
 
 

@@ -2,8 +2,8 @@
 
 `benchmarks/criteria.py` says how they did.
 
-Each is tried as it is and *balanced*, divided by the square root of the questions already spent on the class, but for
-those that are balanced within.
+Each is tried as it is and *balanced*, divided by the square root of the questions already spent on the class, except
+those that are balanced already.
 """
 
 from functools import cache
@@ -17,13 +17,13 @@ BALANCED = "balanced_"
 
 
 def balanced(criterion):
-    """The criterion, shared out among the classes."""
+    """Return the criterion divided by the square root of the questions spent on the class."""
     return lambda pool: criterion(pool) / np.sqrt(1 + pool.label_counts.asked)
 
 
 @cache
 def available():
-    """Every tried criterion by name, and its balanced form."""
-    plain = {name: getattr(module, name) for name, module in discover(__name__, "bagwise.tried").items()}
-    shared = {BALANCED + name: balanced(one) for name, one in plain.items() if name not in BALANCED_WITHIN}
-    return plain | shared
+    """Return every tried criterion by name, and its balanced form."""
+    plain = {name: getattr(module, name) for name, module in discover(__name__, "bagwise.tried_criteria").items()}
+    with_balance = {BALANCED + name: balanced(one) for name, one in plain.items() if name not in BALANCED_WITHIN}
+    return plain | with_balance

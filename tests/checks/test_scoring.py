@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from bagwise.kernels import Instances
-from tests.backends import BACKENDS
 from tests.oracles import model as oracle
+from tests.support.scoring_backends import BACKENDS
 
 TOLERANCE = {np.float64: 1e-9, np.float32: 1e-4}
 EVERY = pytest.mark.parametrize(

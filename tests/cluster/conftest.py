@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.ray_here import ray_here
+from tests.support.local_ray import local_ray
 
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     """Its address."""
-    with ray_here() as address:
+    with local_ray() as address:
         yield address
 
 

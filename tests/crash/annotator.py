@@ -1,4 +1,4 @@
-"""One of many annotators: answers until so many are given, and says which pairs it was handed."""
+"""One of many annotators: answers a number of questions and prints the pairs it was given."""
 
 import sys
 

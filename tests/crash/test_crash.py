@@ -1,4 +1,4 @@
-"""Killed at random moments, again and again: no acknowledged answer is missing, none is there twice.
+"""Killed repeatedly at random moments: no acknowledged answer is lost, none is stored twice.
 
 python -m pytest tests/crash --crashes 200        the full size, about half an hour for both databases
 """
@@ -21,7 +21,7 @@ WORKER = Path(__file__).parent / "worker.py"
 
 
 def killed_worker(folder, seed, answers, wait):
-    """Start a worker, kill it `wait` seconds after so many answers; what it had acknowledged and what it had tried."""
+    """Start a worker and kill it `wait` seconds after `answers` answers; return the acknowledged and the tried keys."""
     worker = subprocess.Popen(
         [sys.executable, str(WORKER), str(folder), "ann", str(seed)], stdout=subprocess.PIPE, text=True, bufsize=1
     )
@@ -59,9 +59,9 @@ def test_no_acknowledged_answer_is_lost(project, request):
         tried += attempted
         with Project.open(project.folder) as survivor:
             keys = Counter(event.key for event in survivor.events)
-            assert max(keys.values(), default=1) == 1, "an answer is there twice"
-            assert set(acknowledged) <= set(keys), "an acknowledged answer is missing"
+            assert max(keys.values(), default=1) == 1, "an answer is stored twice"
+            assert set(acknowledged) <= set(keys), "an acknowledged answer is lost"
             answers = {event.key for event in survivor.events if event.kind == "answer"}
-            assert answers <= set(tried), "an answer is there that nobody gave"
+            assert answers <= set(tried), "an answer is stored that was not given"
             all_is_well(survivor)
     assert len(acknowledged) > crashes, "hardly anything was answered: the test says little"

@@ -1,4 +1,4 @@
-"""Many annotators at once, in threads and in processes: no pair is handed to two people, no answer is lost.
+"""Many annotators at once, in threads and in processes: no pair is leased to two people, no answer is lost.
 
 python -m pytest tests/crash/test_parallel.py --answers 5000        the full size
 """
@@ -32,13 +32,13 @@ def big_enough(tmp_path, database, answers, **asking):
 def test_twenty_people_in_one_process(tmp_path, database, request):
     answers = request.config.getoption("--answers")
     project, data = big_enough(tmp_path, database, answers)
-    handed, faults = [], []
+    leased, faults = [], []
 
     def work(name):
         try:
             for _ in range(answers // PEOPLE):
                 (asked,) = project.ask(name)
-                handed.append((asked.bag, asked.label_class))
+                leased.append((asked.bag, asked.label_class))
                 truth = data.labels.value[asked.bag % 300, asked.label_class]
                 project.answer(asked.key, name, "present" if truth else "absent")
         except BaseException as error:
@@ -51,9 +51,9 @@ def test_twenty_people_in_one_process(tmp_path, database, request):
         thread.join(600)
         assert not thread.is_alive(), "deadlock"
     assert faults == []
-    assert max(Counter(handed).values()) == 1
+    assert max(Counter(leased).values()) == 1
     assert len(project.events) == answers // PEOPLE * PEOPLE
-    assert sorted((event.bag, event.label_class) for event in project.events) == sorted(handed)
+    assert sorted((event.bag, event.label_class) for event in project.events) == sorted(leased)
     all_is_well(project)
     project.close()
 
@@ -76,24 +76,24 @@ def test_people_in_several_processes(tmp_path, database, request):
     for worker in workers:
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    said = [line.split() for worker in workers for line in worker.communicate(timeout=600)[0].splitlines()]
+    lines = [line.split() for worker in workers for line in worker.communicate(timeout=600)[0].splitlines()]
     assert all(worker.returncode == 0 for worker in workers)
-    assert len(said) == answers // PROCESSES * PROCESSES
-    assert max(Counter((bag, c) for bag, c, _ in said).values()) == 1
+    assert len(lines) == answers // PROCESSES * PROCESSES
+    assert max(Counter((bag, c) for bag, c, _ in lines).values()) == 1
     with Project.open(project.folder) as after:
-        assert Counter(event.key for event in after.events) == Counter(key for _, _, key in said)
+        assert Counter(event.key for event in after.events) == Counter(key for _, _, key in lines)
         all_is_well(after)
 
 
-def test_redundancy_hands_a_pair_to_exactly_so_many(tmp_path, database):
+def test_redundancy_leases_a_pair_to_exactly_so_many_people(tmp_path, database):
     project, _ = big_enough(tmp_path, database, 100, people=3)
-    handed = Counter()
+    leased = Counter()
     for turn in range(30):
         for person in range(5):
             (asked,) = project.ask(f"person {person}")
-            handed[asked.bag, asked.label_class] += 1
+            leased[asked.bag, asked.label_class] += 1
             project.answer(asked.key, f"person {person}", "present" if turn % 2 else "absent")
-    assert max(handed.values()) == 3
-    assert sum(count == 3 for count in handed.values()) >= 0.8 * len(handed)
+    assert max(leased.values()) == 3
+    assert sum(count == 3 for count in leased.values()) >= 0.8 * len(leased)
     all_is_well(project)
     project.close()

@@ -1,4 +1,4 @@
-"""Answers questions for ever and says on stdout what was acknowledged; somebody will kill it."""
+"""Answers questions and prints what was acknowledged, until it is killed."""
 
 import sys
 

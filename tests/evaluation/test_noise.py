@@ -10,7 +10,7 @@ from bagwise import ActiveLearner, BagwiseError, Labels, MIMLClassifier, dataset
 from bagwise.evaluation.noise import PRIOR_RATE, Answers, Rate, after_answer, estimate, flip_of, worth_asking
 from bagwise.evaluation.noise.rates import _Posterior
 from bagwise.model import out_of_fold
-from bagwise.research.experiments.noisy_learner import RECONSIDER_EVERY, CarefulLearner
+from bagwise.research.experiments.noisy_learner import RECONSIDER_EVERY, NoisyLearner
 from bagwise.research.experiments.simulation import Simulation
 
 
@@ -186,7 +186,7 @@ def test_a_careful_learner_asks_again_and_keeps_the_majority(monkeypatch):
     data = datasets.load("synthetic").select(range(40))
     first = data.labels.hide(np.arange(8, 40))
     given = (data.bags, data.classes, first, MIMLClassifier(), "balanced_uncertainty", "pair", "replay", 0.1, 0)
-    careful = CarefulLearner(*given, noise=0.2, again=True)
+    careful = NoisyLearner(*given, noise=0.2, again=True)
     question = careful.ask()
     careful.tell(question, True)
     pair = question.bag, question.classes[0]

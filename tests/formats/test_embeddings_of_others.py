@@ -11,7 +11,7 @@ from bagwise import formats
 from bagwise.cli import app
 from bagwise.core.errors import FileError
 from bagwise.project import Project
-from tests import made
+from tests.support import example_media
 
 # As perch-hoplite 1.0 makes it.
 SCHEMA = """
@@ -78,7 +78,7 @@ def test_their_windows_are_shown_in_the_recordings(tmp_path, monkeypatch, reques
     folder = request.getfixturevalue(name)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recordings").mkdir()
-    made.write_wav(tmp_path / "recordings" / "marsh.wav", made.tone(1000, 0, 1, 2))
+    example_media.write_wav(tmp_path / "recordings" / "marsh.wav", example_media.tone(1000, 0, 1, 2))
     (tmp_path / "classes.txt").write_text("wren\n")
     words = ["init", "p", "--from", str(folder), "--classes", "classes.txt", "--media", "recordings"]
     result = CliRunner().invoke(app, words, catch_exceptions=False)

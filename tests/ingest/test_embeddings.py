@@ -12,7 +12,7 @@ from PIL import Image
 from bagwise import ingest
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.ingest.embedders import functions as embedding
-from tests import made
+from tests.support import example_media
 
 TEXT = ingest.available()["paragraphs"]
 PICTURE = ingest.available()["grid"]
@@ -106,7 +106,7 @@ def test_regions_of_a_picture_go_through_a_model(tmp_path, batch):
 
 
 def test_windows_of_a_recording_go_through_a_model(tmp_path):
-    made.write_wav(tmp_path / "a.wav", made.tone(1000, 1.0, 2.0, 2.5))
+    example_media.write_wav(tmp_path / "a.wav", example_media.tone(1000, 1.0, 2.0, 2.5))
     node = helper.make_node("ReduceMax", ["x"], ["embedding"], axes=[-1], keepdims=1)
     model = save(tmp_path / "m.onnx", node, ["n", 8000], ["n", 1], sample_rate="16000")
     segment = embedding.segmenter(model, Sound)(tmp_path / "a.wav")

@@ -11,7 +11,7 @@ from bagwise.partitions import Partitions
 from bagwise.project import Project
 from bagwise.project.instances import worker_pool
 from tests.project.test_commands import bagwise
-from tests.ray_here import ray_here
+from tests.support.local_ray import local_ray
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_without_ray_it_says_what_to_install(files, monkeypatch):
 
 @pytest.fixture
 def ray_cluster():
-    with ray_here() as address:
+    with local_ray() as address:
         yield address
 
 

@@ -13,11 +13,11 @@ from bagwise.formats import LabelTable
 from bagwise.partitions import bags
 from bagwise.project import Project, quality_of, status_of
 from bagwise.project.reports.review import Wanted, beliefs, history, positions_of
-from tests import made
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
 from tests.project.test_project import all_is_well, answer_some
 from tests.server.conftest import Running
+from tests.support import example_media
 
 
 def first_answered(project):
@@ -167,7 +167,7 @@ def test_removing_from_the_command_line(tmp_path, synthetic):
 def test_a_file_that_was_renamed_is_shown_again(tmp_path):
     """The page of a running server shows it, after one command; bag, answers and marks stay."""
     rng = np.random.default_rng(0)
-    _, places = made.sounds(tmp_path / "files", rng, 4)
+    _, places = example_media.sounds(tmp_path / "files", rng, 4)
     places.write_csv(tmp_path / "places.csv")
     (tmp_path / "files" / "clip 2.wav").rename(tmp_path / "files" / "Dawn chorus.wav")
     table = places.select("bag", pl.col("start").alias("f"))

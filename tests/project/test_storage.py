@@ -16,11 +16,11 @@ from bagwise.ingest.media import Files
 from bagwise.project import Media, Project
 from bagwise.project.storage import database as databases
 from bagwise.project.storage.database import Database
-from tests import machine, made
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
 from tests.project.test_project import all_is_well, answer_some
 from tests.project.test_trouble import make_older
+from tests.support import example_media, restrictions
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_a_project_in_a_read_only_folder_can_be_read(in_a_file, synthetic, say, 
     folder, table = in_a_file.folder, write_table(tmp_path / "table.parquet")
     with Project.create(tmp_path / "older", source_of(synthetic), classes=["a"]) as older:
         make_older(older)
-    with machine.read_only(folder), machine.read_only(older.folder):
-        status, check, export, predict, backup, answer, more, of_older = machine.commands(
+    with restrictions.read_only(folder), restrictions.read_only(older.folder):
+        status, check, export, predict, backup, answer, more, of_older = restrictions.commands(
             ("status", folder),
             ("check", folder),
             ("export", folder, "--to", tmp_path / "labels.csv"),
@@ -84,8 +84,8 @@ def test_what_a_killed_process_left_in_the_log_is_read_from_a_read_only_folder(i
     )
     subprocess.run([sys.executable, "-c", program, str(in_a_file.folder)], check=False)
     assert (in_a_file.folder / "bagwise.db-wal").stat().st_size > 0
-    with machine.read_only(in_a_file.folder):
-        ((code, said),) = machine.commands(
+    with restrictions.read_only(in_a_file.folder):
+        ((code, said),) = restrictions.commands(
             ("export", in_a_file.folder, "--what", "answers", "--to", tmp_path / "a.csv")
         )
     assert code == 0, said
@@ -127,7 +127,7 @@ def test_an_import_without_room_leaves_no_bytes_behind(in_a_file, tmp_path, mixe
     table = write_table(tmp_path / "more.parquet", 60_000, mixed)
     in_a_file.close()
     before = sizes_in(in_a_file.folder)
-    ((code, said),) = machine.commands(("import", in_a_file.folder, "--from", table), largest_file=1_000_000)
+    ((code, said),) = restrictions.commands(("import", in_a_file.folder, "--from", table), largest_file=1_000_000)
     assert code == 1, said
     assert "instances.bin cannot be written: File too large. The project is as it was." in said
     assert sizes_in(in_a_file.folder) == before
@@ -142,7 +142,7 @@ def test_an_import_that_the_database_refuses_leaves_nothing_behind(in_a_file, sy
     (tmp_path / "pictures").mkdir()
     for number in range(5):
         pixels = np.zeros((4, 4, 3), np.uint8)
-        made.write_png(tmp_path / "pictures" / f"more {number}.png", pixels)
+        example_media.write_png(tmp_path / "pictures" / f"more {number}.png", pixels)
     other = sqlite3.connect(in_a_file.folder / "bagwise.db", isolation_level=None)
 
     def meanwhile(_):
@@ -224,7 +224,7 @@ def test_an_upgrade_without_room_leaves_no_broken_copy(in_a_file, say):
     make_older(in_a_file)
     file = in_a_file.folder / "bagwise.db"
     before = rows_of(file)
-    ((code, said),) = machine.commands(("status", in_a_file.folder), largest_file=file.stat().st_size // 2)
+    ((code, said),) = restrictions.commands(("status", in_a_file.folder), largest_file=file.stat().st_size // 2)
     assert code == 1, said
     assert "The database" in said
     assert rows_of(file) == before

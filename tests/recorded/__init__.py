@@ -1,12 +1,12 @@
-"""A recorded project: its bags, what three people did in it, which questions it asked and what its model became.
+"""A recorded project: its bags, the events of three people, the questions it asked and its final weights.
 
-Replayed on any processor it must ask the same questions and become the same model, bit for bit. The files beside this
-one are the record; after a change that is meant to change a model
+A replay on any processor must ask the same questions and give the same weights, bit for bit. The recording is in the
+files of this folder; after a change that is meant to change a model
 
     python -m tests.recorded
 
-writes it again. Such a change must raise `LAYOUT` in `bagwise/project/replay.py`: snapshots of earlier models must not
-be taken up.
+writes them again. Such a change must raise `LAYOUT` in `bagwise/project/answers/replay.py`, so that no snapshot of an
+earlier model is used.
 """
 
 import csv
@@ -32,13 +32,13 @@ SETTINGS = {
     "curved": {"learning": Learning(scaling="curved", criterion="expected_gradient_length", update="lbfgs")},
     "stepwise": {"learning": Learning(update="bag_sgd", criterion="balanced_uncertainty")},
 }
-"""Each with another path from answers to weights and questions."""
+"""Each takes another path from answers to weights and questions."""
 TURNING_POINT = 60
 """Events after which a model is fitted again from scratch: fewer than in a real project, so that it happens."""
 
 
 def make_bags() -> None:
-    """Sixty recordings with one to six sounds of eight features each; each sound is a bird or noise."""
+    """Write sixty recordings with one to six sounds of eight features each; each sound is a bird or noise."""
     rng = np.random.default_rng(15)
     voices = rng.integers(-4, 5, (len(CLASSES) + 1, 8))
     sizes = rng.integers(1, 7, 60)
@@ -50,7 +50,7 @@ def make_bags() -> None:
 
 
 def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
-    """What happens, one thing after the other, as rows of the record, and the project after it."""
+    """Yield every event in order as a row of the recording, and the project after it."""
     replay.REFIT_EVERY, ranking.PATIENCE = TURNING_POINT, 600.0
     with np.load(BAGS) as file:
         instances, offsets, truth = file["instances"], file["offsets"], file["truth"]
@@ -71,19 +71,19 @@ def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
             else:
                 (asked,) = project.ask(who)
                 right = truth[asked.bag, asked.label_class] != (rng.random() < RATES[who])
-                said = "unsure" if kind > 0.95 else "present" if right else "absent"
-                event = project.answer(asked.key, who, said)
+                answer = "unsure" if kind > 0.95 else "present" if right else "absent"
+                event = project.answer(asked.key, who, answer)
             yield [event.kind, who, str(event.bag), CLASSES[event.label_class], event.answer], project
 
 
 def weights_of(project: Project) -> np.ndarray:
-    """The model after everything that happened."""
+    """Return the weights after all events."""
     project.catch_up()
     return np.array(project.learner.model.weights_)
 
 
 def record(name: str, folder: Path) -> None:
-    """Write the record of one project."""
+    """Write the recording of one project."""
     rows = []
     for row, project in replayed(name, folder):
         rows.append(row)
@@ -94,7 +94,7 @@ def record(name: str, folder: Path) -> None:
 
 
 def recorded(name: str) -> tuple[list[list[str]], np.ndarray]:
-    """What happened, and the weights in the end."""
+    """Return the recorded events and the final weights."""
     with (FOLDER / f"{name}.csv").open(newline="") as file:
         rows = list(csv.reader(file))[1:]
     return rows, np.load(FOLDER / f"{name}.npy")

@@ -1,4 +1,4 @@
-"""Write the record again, or with `--compare [NAME ...]` print how a replay on this processor differs from it."""
+"""Write the recording again, or with `--compare [NAME ...]` print how a replay on this processor differs from it."""
 
 import sys
 import tempfile
@@ -10,7 +10,7 @@ from tests.recorded import BAGS, SETTINGS, make_bags, record, recorded, replayed
 
 
 def compare(name: str, folder: Path) -> bool:
-    """Whether the replay is the record; prints how it differs."""
+    """Return whether the replay equals the recording; print the differences."""
     expected, weights = recorded(name)
     other, found = 0, weights
     for (row, project), known in zip(replayed(name, folder), expected, strict=True):
@@ -23,7 +23,7 @@ def compare(name: str, folder: Path) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Write, or compare."""
+    """Write or compare."""
     with tempfile.TemporaryDirectory() as folder:
         if "--compare" in arguments:
             chosen = [name for name in arguments if name in SETTINGS] or list(SETTINGS)

@@ -26,7 +26,7 @@ def test_folds_are_a_partition():
 
 
 @pytest.mark.parametrize(("initial", "count"), [(0.1, 6), (5, 5), (0, 0), (60, 60)])
-def test_as_many_bags_are_labelled_as_said(initial, count):
+def test_as_many_bags_are_labelled_as_requested(initial, count):
     assert len(set(first_labelled(DATA.labels, initial, seed=0))) == count
 
 
@@ -42,7 +42,7 @@ def test_too_many_first_bags_are_refused():
 
 
 @pytest.mark.parametrize("granularity", ["pair", "bag"])
-def test_rows_lie_on_the_grid_and_whole_bags_count_once_paid(granularity):
+def test_rows_are_on_the_grid_and_whole_bags_count_once_paid(granularity):
     rows = Simulation("synthetic", granularity=granularity, queries=30, evaluate_every=4, update="bag_sgd").run()
     assert [row["asked"] for row in rows] == [*range(0, 30, 4), 30]
     assert rows[0]["bag_accuracy"] == Simulation("synthetic", queries=1, evaluate_every=1).run()[0]["bag_accuracy"]
@@ -57,7 +57,7 @@ def test_an_exhausted_pool_keeps_its_last_value():
 
 
 class Counted(Simulation):
-    """A simulation that leaves a mark every time it is run."""
+    """A simulation that records every run in a file."""
 
     def run(self, progress=lambda _: None):
         with Path(os.environ["MARKS"]).open("a") as marks:
@@ -67,7 +67,7 @@ class Counted(Simulation):
         return super().run(progress)
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
+def test_an_interrupted_run_resumes_where_it_stopped(tmp_path, monkeypatch):
     marks = tmp_path / "marks"
     monkeypatch.setenv("MARKS", str(marks))
     monkeypatch.setenv("BAGWISE_THREADS", "1")
@@ -81,13 +81,20 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert marks.read_text().split() == ["0", "1", "1", "2"]
     assert rows.equals(again)
     monkeypatch.setenv("BAGWISE_THREADS", "2")
-    assert run_all(simulations, tmp_path / "elsewhere").equals(rows), "in processes of their own, the same bit for bit"
+    assert run_all(simulations, tmp_path / "elsewhere").equals(rows), "in worker processes, the same bit for bit"
 
 
 @pytest.mark.parametrize("field", ["criterion", "granularity", "update", "system"])
 def test_a_name_that_does_not_exist_is_refused_before_anything_runs(field):
     with pytest.raises(BagwiseError, match="'magic': choose one of"):
         Simulation("digits", **{field: "magic"})
+
+
+def test_runs_stored_by_earlier_versions_are_found():
+    """The keys were computed before fields were added and `scouting` was renamed `cold_start`."""
+    assert Simulation("digits").key == "a6fb2fe030df8fe5840b"
+    assert Simulation("digits", cold_start=True, detailed=True, title="x").key == "8b340fcb5807bcff5e6d"
+    assert Simulation("digits", noise="estimate", again=True).key == "178e5440e3d1d78e7b5e"
 
 
 def test_every_field_of_a_specification_is_in_its_key():
@@ -107,7 +114,7 @@ def test_every_system_runs_and_is_tuned_on_the_first_labels_only(system):
     chosen = json.loads(rows[0]["parameters"])
     candidates = systems.get(system).candidates
     assert any(candidate.items() <= chosen.items() for candidate in candidates)
-    assert len(candidates) == len(systems.get("bagwise").candidates), "the same tuning budget for everybody"
+    assert len(candidates) == len(systems.get("bagwise").candidates), "the same tuning budget for every system"
 
 
 def test_paired_differences():

@@ -15,7 +15,7 @@ from bagwise.cli._demo import make_demo
 from bagwise.project import Project
 from bagwise.server import Site, application, configuration
 from bagwise.server.connections import BoundedProtocol
-from tests import made
+from tests.support import example_media
 
 
 def free_port():
@@ -116,7 +116,7 @@ def serve(tmp_path):
     servers = []
 
     def start(kind, bags=20):
-        folder, truth = made.make(tmp_path, kind, bags)
+        folder, truth = example_media.make(tmp_path, kind, bags)
         servers.append(Running(folder))
         return servers[0], truth
 

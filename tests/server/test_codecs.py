@@ -3,8 +3,8 @@
 import pytest
 import soundfile
 
-from tests import made
 from tests.server.test_media_page import BRIGHTEST, opened
+from tests.support import example_media
 
 RATE, TONE = 22050, 5000
 
@@ -16,7 +16,7 @@ def test_a_spectrogram_is_drawn_of_every_codec(page, serve, suffix, drawn_at):
     for bag in range(4):
         path = server.folder / "media" / f"{bag}.wav"
         path.unlink()
-        soundfile.write(path.with_suffix(f".{suffix}"), made.tone(TONE, 0.0, 1.0, 1.0, RATE), RATE)
+        soundfile.write(path.with_suffix(f".{suffix}"), example_media.tone(TONE, 0.0, 1.0, 1.0, RATE), RATE)
     opened(page, server, "#bag .sound canvas")
     columns = page.evaluate(BRIGHTEST)
     for place in (400, 600, 800):

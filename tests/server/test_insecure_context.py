@@ -4,16 +4,16 @@ import contextlib
 
 import pytest
 
-from tests import made
 from tests.conftest import HOST_NAME
 from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
+from tests.support import example_media
 
 
 @pytest.fixture
 def elsewhere(tmp_path):
     """A project of sounds under a host name that is not this machine's to the browser."""
-    folder, _ = made.make(tmp_path, "sound", 20)
+    folder, _ = example_media.make(tmp_path, "sound", 20)
     running = Running(folder, name=HOST_NAME)
     yield running
     with contextlib.suppress(Exception):

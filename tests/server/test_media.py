@@ -7,12 +7,12 @@ from fastapi.testclient import TestClient
 
 from bagwise.project import Project
 from bagwise.server import application
-from tests import made
+from tests.support import example_media
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return made.make(tmp_path, "sound", bags=4)[0]
+    return example_media.make(tmp_path, "sound", bags=4)[0]
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_what_is_not_on_the_list_is_not_sent(client, folder, name):
 
 
 def test_text_is_sent_as_text(tmp_path):
-    folder, _ = made.make(tmp_path, "text", bags=2)
+    folder, _ = example_media.make(tmp_path, "text", bags=2)
     (folder / "media" / "0.txt").unlink()
     (folder / "media" / "0.txt").write_text("<script>alert(1)</script>")
     with (

@@ -7,9 +7,9 @@ import pytest
 from bagwise import formats
 from bagwise.project import Project
 from bagwise.project.storage import queries
-from tests import made
 from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
+from tests.support import example_media
 
 POSITION = "() => parseFloat(document.querySelector('.sound .time').textContent)"
 BRIGHTEST = """
@@ -97,15 +97,15 @@ def test_the_spectrogram_shows_every_tone_where_it_is(page, serve):
         columns = page.evaluate(BRIGHTEST)
         for name, place in zip(truth[bag], places, strict=True):
             middle = round(len(columns) * (place["start"] + place["end"]) / 2 / 3.0)
-            frequency = columns[middle][0] * made.RATE / 2
-            assert frequency == pytest.approx(made.TONES[name], abs=made.RATE / 512)
+            frequency = columns[middle][0] * example_media.RATE / 2
+            assert frequency == pytest.approx(example_media.TONES[name], abs=example_media.RATE / 512)
         loud = np.array([light for _, light in columns]) > 300
         seconds = (np.arange(len(columns)) + 0.5) / len(columns) * 3.0
         inside = np.any([(seconds > p["start"]) & (seconds < p["end"]) for p in places], axis=0)
         assert (loud == inside).mean() > 0.95, "tones begin and end when they do"
         box, plot = (page.locator(f"#bag {one}").first.bounding_box() for one in (".place", ".plot"))
         assert (box["x"] - plot["x"]) / plot["width"] * 3.0 == pytest.approx(places[0]["start"], abs=0.01)
-        top = (1 - (box["y"] - plot["y"]) / plot["height"]) * made.RATE / 2
+        top = (1 - (box["y"] - plot["y"]) / plot["height"]) * example_media.RATE / 2
         assert top == pytest.approx(places[0]["high"], abs=60)
         answer(page, truth)
         page.wait_for_selector("#bag .sound canvas")
@@ -121,7 +121,7 @@ def test_the_frequencies_are_those_of_the_file(page, serve, rate):
     for bag in range(4):
         path = server.folder / "media" / f"{bag}.wav"
         path.unlink()
-        made.write_wav(path, made.tone(0.4 * rate, 0.0, 1.0, 1.0, rate), rate)
+        example_media.write_wav(path, example_media.tone(0.4 * rate, 0.0, 1.0, 1.0, rate), rate)
     opened(page, server, "#bag .sound canvas")
     found = page.evaluate(BRIGHTEST)[600][0] * rate / 2
     assert found == pytest.approx(0.4 * rate, rel=0.01)
@@ -293,14 +293,14 @@ def test_text_with_its_passages(page, serve):
         bag, _ = shown(page)
         _, evidence = places_of(server, page)
         page.wait_for_selector("#bag .text mark")
-        assert page.locator("#bag mark.evidence").all_inner_texts() == [made.PASSAGES[truth[bag][evidence]]]
+        assert page.locator("#bag mark.evidence").all_inner_texts() == [example_media.PASSAGES[truth[bag][evidence]]]
         whole = (server.folder.parent / "text files" / f"{bag}.txt").read_text(encoding="utf-8")
         assert page.locator("#bag .text").evaluate("element => element.textContent") == whole
         answer(page, truth)
     answer_until(page, truth, "#examples blockquote")
     quoted = page.locator("#examples blockquote").all_inner_texts()
     assert quoted
-    assert set(quoted) <= set(made.PASSAGES.values())
+    assert set(quoted) <= set(example_media.PASSAGES.values())
     assert page.faults == []
 
 
@@ -326,7 +326,7 @@ def test_a_file_that_is_gone_is_said_so_and_answers_go_on(page, serve):
     wait_for_events(server, 1)
 
 
-@pytest.mark.parametrize("kind", made.MEDIA)
+@pytest.mark.parametrize("kind", example_media.MEDIA)
 def test_the_next_question_is_there_before_it_is_asked(page, serve, kind):
     server, truth = serve(kind)
     sent = []
@@ -342,7 +342,7 @@ def test_the_next_question_is_there_before_it_is_asked(page, serve, kind):
         assert page.get_by_text("cannot be shown").count() == 0
 
 
-@pytest.mark.parametrize("kind", made.MEDIA)
+@pytest.mark.parametrize("kind", example_media.MEDIA)
 def test_everything_fits_and_has_a_name(page, serve, kind):
     server, truth = serve(kind)
     opened(page, server, f"#bag .{kind} .evidence")

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from bagwise.cli import app
 from bagwise.ingest import worker_pool
-from tests import made
 from tests.server.conftest import Running
 from tests.server.test_media_page import answer_until, opened, places_of, shown
+from tests.support import example_media
 
 
 @pytest.fixture
@@ -36,19 +36,19 @@ def serve(tmp_path, monkeypatch):
 
 def test_the_region_that_made_the_model_ask_is_outlined(page, serve, tmp_path):
     rng = np.random.default_rng(1)
-    found, _ = made.pictures(tmp_path / "files", rng, 4)
+    found, _ = example_media.pictures(tmp_path / "files", rng, 4)
     turned = Image.open(tmp_path / "files" / "scene 0.png")
     exif = Image.Exif()
     exif[0x0112] = 6
     for number in range(4):
         turned.save(tmp_path / "files" / f"turned {number}.jpg", exif=exif)
-    server = serve(made.SHAPES)
+    server = serve(example_media.SHAPES)
     truth = {f"scene {number}.png": content for number, content in enumerate(found)}
     truth |= {f"turned {number}.jpg": found[0] for number in range(4)}
     opened(page, server, "#bag .outlines .evidence")
     seen = set()
     # Half of the bags are turned: after so many questions, whichever they are, both kinds were seen.
-    for _ in range(4 * len(made.SHAPES) + 1):
+    for _ in range(4 * len(example_media.SHAPES) + 1):
         bag, _ = shown(page)
         page.wait_for_selector("#bag .outlines .evidence")
         places, evidence = places_of(server, page)
@@ -72,7 +72,7 @@ def test_the_region_that_made_the_model_ask_is_outlined(page, serve, tmp_path):
     assert page.evaluate(stroke) == "4px"
     page.keyboard.press("h")
     assert page.evaluate(stroke) == "1px", "hidden, it looks like every other region"
-    answer_until(page, dict.fromkeys(truth, made.SHAPES), "#examples .outlines .evidence")
+    answer_until(page, dict.fromkeys(truth, example_media.SHAPES), "#examples .outlines .evidence")
     assert page.faults == []
 
 
@@ -97,8 +97,8 @@ def test_the_passage_of_a_converted_document_is_marked(page, serve, tmp_path):
 
 
 def test_outlines_are_sent_only_where_there_are_some(page, serve, tmp_path):
-    made.pictures(tmp_path / "files", np.random.default_rng(1), 2)
-    server = serve(made.SHAPES)
+    example_media.pictures(tmp_path / "files", np.random.default_rng(1), 2)
+    server = serve(example_media.SHAPES)
     (tmp_path / "p" / "media" / "1.outlines").unlink()
     page.goto(server.address)
     asked = "address => fetch(address).then((response) => response.status)"

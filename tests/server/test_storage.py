@@ -11,10 +11,10 @@ from sqlalchemy import text
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project import Project
-from tests import machine
 from tests.conftest import source_of
 from tests.project.test_project import all_is_well, answer_some
 from tests.server.conftest import Served
+from tests.support import restrictions
 
 
 @pytest.fixture
@@ -130,8 +130,8 @@ def test_an_older_database_under_an_open_project_is_noticed(postgres_server, tmp
 def test_a_read_only_folder_is_served_for_reading(folder, say):
     with Project.open(folder) as project:
         answer_some(project, say, 4)
-    with machine.read_only(folder):
-        server = Served(folder, under=machine.obeying_permissions())
+    with restrictions.read_only(folder):
+        server = Served(folder, under=restrictions.obeying_permissions())
         try:
             with httpx.Client(base_url=server.address, timeout=600) as client:
                 assert client.get("/api/status").json()["answers"] == 4

@@ -1,4 +1,4 @@
-"""Runs of a command that simulates: one progress bar, resumed where they were interrupted."""
+"""Run simulations behind one progress bar; interrupted runs are resumed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ def run(
     quiet: bool = False,
     one_by_one: bool = False,
 ) -> pl.DataFrame:
-    """All runs behind one progress bar, those finished before left out; all rows go to FOLDER/NAME."""
+    """Run all that have not finished before; write all rows to FOLDER/NAME and return them."""
     runs = folder / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     before = [one for one in simulations if finished(one, runs)]

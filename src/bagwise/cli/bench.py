@@ -1,4 +1,4 @@
-"""`bagwise bench`: how fast, beside a floor measured in the same run."""
+"""`bagwise bench`: speed relative to a floor measured in the same run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +9,9 @@ from bagwise.cli._app import app, console, errors, say
 from bagwise.core.errors import BagwiseError
 from bagwise.research import bench as suites
 from bagwise.research.bench import Document, Report
-from bagwise.research.bench._comparing import changes, keep
-from bagwise.research.bench._running import fallen_behind, run
-from bagwise.research.bench._showing import change_table, chart, table
+from bagwise.research.bench.comparison import changes, save_reference
+from bagwise.research.bench.display import change_table, chart, table
+from bagwise.research.bench.runner import regression_message, run
 from bagwise.research.experiments.curves import save_figure
 
 
@@ -21,27 +21,25 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="SUITE",
-            help=f"Of {', '.join(suites.available())} (default: {' '.join(suites.DEFAULT)}).",
+            help=f"From {', '.join(suites.available())} (default: {' '.join(suites.DEFAULT)}).",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: to see that it runs.")] = False,
-    compare: Annotated[Path | None, typer.Option(help="JSON file of an earlier run: show what moved.")] = None,
-    kept: Annotated[
-        bool, typer.Option("--keep", help="Make these figures the reference that later runs are held against.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to check that the suites run.")] = False,
+    compare: Annotated[Path | None, typer.Option(help="JSON file of an earlier run: show what changed.")] = None,
+    kept: Annotated[bool, typer.Option("--keep", help="Make these figures the reference for later runs.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the figures (JSON) and the chart.")] = Path("results/bench"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Measure how fast Bagwise is here: every figure is a ratio to a floor measured beside it.
 
     Fails where a ratio is worse than the reference by more than half. `peers` and `train` install other libraries from
-    the package index into a folder of their own; they say so first.
+    the package index into a separate folder, and announce it.
     """
     if kept and quick:
         raise BagwiseError("--keep needs the full size: leave --quick out.")
     before = Document.read(compare) if compare else None
     chosen = {name: suites.get(name) for name in names or suites.DEFAULT}
-    document, failures = run(chosen, quick, lambda what: errors.print(what, highlight=False))
+    document, failures = run(chosen, quick, lambda message: errors.print(message, highlight=False))
     if document.reports:
         path = out / f"{'-'.join(document.reports)}.json"
         document.write(path)
@@ -52,9 +50,9 @@ def bench(
             _show(document, before)
             say(f"Figures: {path}   Chart: {figures[1]} (and .svg, .html)")
     if kept:
-        keep(document)
+        save_reference(document)
     else:
-        failures += fallen_behind(document.reports.values())
+        failures += regression_message(document.reports.values())
     if failures:
         raise BagwiseError(" ".join(failures))
 
@@ -74,4 +72,4 @@ def _show_changes(before: Report, now: Report) -> None:
     if before.size == now.size:
         console.print(change_table(list(changes(before, now))))
     else:
-        say(f"{now.suite}: nothing to compare, the other run is of another size ({before.size}).")
+        say(f"{now.suite}: cannot be compared, because the other run has another size ({before.size}).")

@@ -1,4 +1,4 @@
-"""`bagwise compare`: strategies side by side, run by run."""
+"""`bagwise compare`: strategies on the same folds, paired by run."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def compare(
         list[str] | None,
         typer.Argument(
             help="CRITERION, CRITERION:GRANULARITY or CRITERION:GRANULARITY:UPDATE, or miml_al, mimlsvm_al "
-            f"(default: {', '.join(DEFAULT_COMPARISON)}); random is always drawn beside them."
+            f"(default: {', '.join(DEFAULT_COMPARISON)}); random is always added."
         ),
     ] = None,
     background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
@@ -49,7 +49,7 @@ def compare(
     ] = 0.05,
     every: Annotated[int, typer.Option(min=1, help="Queries between two evaluations.")] = 25,
     folds: Annotated[int, typer.Option(min=2, help="Partitions of the cross validation.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds, first labels, ties and drawn data.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the results (default: results/compare-DATASET).")] = None,
     suite: Annotated[
         str | None, typer.Option(help="efficiency: the defaults on all data sets, as in docs/label-efficiency.md.")
@@ -65,7 +65,7 @@ def compare(
         choose("suite", suite, SUITES)(out or Path("results") / suite, quick)
         return
     if dataset is None:
-        raise BagwiseError("Say what to compare on: a data set, a file, a project, or --suite efficiency.")
+        raise BagwiseError("No data to compare on: give a data set, a file, a project, or `--suite efficiency`.")
     folder = out or Path("results") / f"compare-{Path(dataset).stem}"
     title = dataset
     if (Path(dataset) / "bagwise.toml").exists():
@@ -89,7 +89,7 @@ def compare(
 
 
 def _plan(strategies: list[dict[str, Any]], folds: int, alike: dict[str, Any]) -> list[Simulation]:
-    """Every strategy on every fold, the baseline among them."""
+    """Return every strategy on every fold, the baseline among them."""
     if _strategy(BASELINE) not in strategies:
         strategies = [*strategies, _strategy(BASELINE)]
     return [Simulation(folds=folds, fold=fold, **alike, **strategy) for strategy in strategies for fold in range(folds)]
@@ -103,9 +103,9 @@ def _differences(rows: pl.DataFrame, baseline: str) -> list[statistics.Differenc
 def _efficiency(folder: Path, quick: bool) -> None:
     size = efficiency.QUICK if quick else efficiency.FULL
     names = efficiency.available_datasets()
-    left_out = [name for name in efficiency.SETS if name not in names]
-    if left_out:
-        console.print(f"Not here (see `bagwise datasets`), so left out: {', '.join(left_out)}.")
+    skipped = [name for name in efficiency.SETS if name not in names]
+    if skipped:
+        console.print(f"Skipped, because they are not installed (see `bagwise datasets`): {', '.join(skipped)}.")
     ceilings = run(efficiency.ceilings(names, size), folder, "ceilings.parquet")
     rows = run(efficiency.plan(names, size), folder)
     console.print(f"Report: {efficiency_report.write(rows, ceilings, folder, size)}")
@@ -115,7 +115,7 @@ SUITES = {"efficiency": _efficiency}
 
 
 def _arrays_of_project(project: Path, folder: Path) -> Path:
-    """What the project knows, as one file whose name changes with its content, so that no old run is taken for new."""
+    """Write the bags and known labels of a project to a file; its name has a hash of the content, as a key for runs."""
     extras.require("app", "Projects")
     from bagwise.project import Project
 
@@ -132,7 +132,7 @@ def _arrays_of_project(project: Path, folder: Path) -> Path:
 
 
 def _strategy(text: str) -> dict[str, Any]:
-    """The fields of a simulation that a word on the command line stands for."""
+    """Return the fields of a simulation that an argument of the command line stands for."""
     if text in systems.SYSTEMS and text != "bagwise":
         return {"system": text}
     names = dict(zip(("criterion", "granularity", "update"), text.split(":"), strict=False))

@@ -1,4 +1,4 @@
-"""`bagwise demo`: a page to label on, or a simulation that answers by itself."""
+"""`bagwise demo`: a labelling page, or a simulation that answers by itself."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ DEMO_LEVEL = 0.92
 @app.command()
 def demo(
     simulate: Annotated[
-        int | None, typer.Option(min=25, help="Answers that the demo gives to itself, instead of showing the page.")
+        int | None, typer.Option(min=25, help="Simulate this many answers instead of showing the page.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs to average.")] = 4,
     out: Annotated[Path, typer.Option(help="Folder for the project, or for rows and figures.")] = Path("results/demo"),

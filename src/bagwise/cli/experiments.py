@@ -1,4 +1,4 @@
-"""Commands about data sets and experiments. They are thin: read options, call the library, show what came back."""
+"""`bagwise simulate` and `bagwise reproduce`: read options, call the library, show the results."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def simulate(
     ] = 1,
     folds: Annotated[int, typer.Option(min=2, help="Partitions of the cross validation.")] = 10,
     runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run (default: all).")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds, first labels, ties and drawn data.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds, first labels, ties and drawn data.")] = 0,
     cluster: Cluster = "",
     out: Annotated[Path | None, typer.Option(help="Folder for rows and figures (default: results/DATASET).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the final figures as JSON.")] = False,
@@ -94,7 +94,7 @@ def reproduce(
     for name in chosen:
         datasets.load(name)
     if not names and "hja" not in chosen:
-        console.print("hja.npz is not there (see `bagwise datasets`): birds is run in its place.")
+        console.print("hja.npz does not exist (see `bagwise datasets`): birds is used instead.")
     size = reproduction.QUICK if quick else reproduction.FULL
     rows: dict[reproduction.Variant, dict[str, pl.DataFrame]] = {}
     for variant in variants:

@@ -13,8 +13,8 @@ from bagwise.formats import Source
 from bagwise.ingest import media
 from bagwise.ingest.media import Files, Places
 from bagwise.project import Media, Project, check
-from tests import made
 from tests.project.test_commands import bagwise
+from tests.support import example_media
 
 PNG = np.zeros((4, 6, 3), np.uint8)
 
@@ -22,7 +22,7 @@ PNG = np.zeros((4, 6, 3), np.uint8)
 def folder_with(path, *names):
     for name in names:
         (path / name).parent.mkdir(parents=True, exist_ok=True)
-        made.write_png(path / name, PNG)
+        example_media.write_png(path / name, PNG)
     return path
 
 
@@ -34,7 +34,7 @@ def source_of(ids, sizes=None):
 
 @pytest.mark.parametrize("kind", media.available())
 def test_every_medium_keeps_its_files_and_places(tmp_path, kind):
-    folder, truth = made.make(tmp_path, kind, bags=6)
+    folder, truth = example_media.make(tmp_path, kind, bags=6)
     places = pl.read_csv(tmp_path / f"{kind}.csv")
     with Project.open(folder) as project:
         for position, name in enumerate(truth):
@@ -209,7 +209,7 @@ def test_places_without_files_are_refused(tmp_path):
 
 
 def test_moving_the_folder_moves_the_media_and_a_backup_has_them(tmp_path):
-    folder, _ = made.make(tmp_path, "picture", bags=3)
+    folder, _ = example_media.make(tmp_path, "picture", bags=3)
     with Project.open(folder) as project:
         project.backup(tmp_path / "backup")
         expected = [(project.medium(b).path.read_bytes(), project.medium(b).places) for b in range(3)]
@@ -227,7 +227,7 @@ def test_another_disk_is_copied_from(tmp_path, monkeypatch):
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
-    folder, _ = made.make(tmp_path, "text", bags=3)
+    folder, _ = example_media.make(tmp_path, "text", bags=3)
     with Project.open(folder) as project:
         assert project.medium(0).path.read_text(encoding="utf-8").strip()
     assert sorted(path.name for path in (folder / "media").iterdir()) == ["0.txt", "1.txt", "2.txt", "places.npy"]
@@ -267,7 +267,7 @@ def test_an_interrupted_import_lends_nothing_to_the_next(tmp_path, monkeypatch):
 
 
 def test_damaged_places_stop_nobody_and_are_found(tmp_path):
-    folder, _ = made.make(tmp_path, "sound", bags=3)
+    folder, _ = example_media.make(tmp_path, "sound", bags=3)
     with Project.open(folder) as project:
         for damage in (b"", b"nonsense", (folder / "media" / "places.npy").read_bytes()[:150]):
             (folder / "media" / "places.npy").write_bytes(damage)
@@ -279,7 +279,7 @@ def test_damaged_places_stop_nobody_and_are_found(tmp_path):
 
 
 def test_from_the_command_line(tmp_path):
-    made.make(tmp_path, "sound", bags=4)
+    example_media.make(tmp_path, "sound", bags=4)
     rows = [(f"clip {b}", float(b), float(i)) for b in range(5) for i in range(4)]
     pl.DataFrame(rows, schema=["bag", "f", "g"], orient="row").write_csv(tmp_path / "instances.csv")
     (tmp_path / "classes.txt").write_text("low tone\n")

@@ -12,7 +12,7 @@ from bagwise.cli import app
 from bagwise.cli import bench as cli_bench
 from bagwise.core.errors import BagwiseError
 from bagwise.research import bench
-from bagwise.research.bench import Document, Figure, Report, _comparing
+from bagwise.research.bench import Document, Figure, Report, comparison
 
 NUMBER, TEXT = {"type": "number"}, {"type": "string", "minLength": 1}
 FIGURE = {
@@ -64,8 +64,8 @@ class MadeUp:
         self.ratios = list(ratios)
         self.measured = 0
 
-    def measure(self, size, say):
-        say("measuring")
+    def measure(self, size, log):
+        log("measuring")
         ratio = self.ratios[min(self.measured, len(self.ratios) - 1)]
         self.measured += 1
         slow = Figure.of("slow thing", "floor", [ratio * 0.99, ratio, ratio * 1.01], seconds=ratio, floor_seconds=1.0)
@@ -76,15 +76,15 @@ class MadeUp:
 @pytest.fixture
 def run(monkeypatch, tmp_path, request):
     """Run the command on a made-up suite with these ratios, against a reference of its own."""
-    monkeypatch.setattr(_comparing, "REFERENCE", tmp_path / "reference.json")
+    monkeypatch.setattr(comparison, "REFERENCE", tmp_path / "reference.json")
     if "drawn" not in request.function.__name__:
         monkeypatch.setattr(cli_bench, "save_figure", lambda _, stem: [stem, stem])
     monkeypatch.setenv("COLUMNS", "160")
 
     def run(ratios, *words):
         suite = MadeUp(*ratios)
-        needs_a_card = SimpleNamespace(measure=_no_card, FULL=None, QUICK=None)
-        monkeypatch.setattr(bench, "available", lambda: {"made_up": suite, "card": needs_a_card})
+        needs_a_gpu = SimpleNamespace(measure=_no_gpu, FULL=None, QUICK=None)
+        monkeypatch.setattr(bench, "available", lambda: {"made_up": suite, "gpu": needs_a_gpu})
         arguments = ["bench", "made_up", "--out", str(tmp_path), *map(str, words)]
         result = CliRunner().invoke(app, arguments)
         return SimpleNamespace(said=result.output, error=result.exception, suite=suite)
@@ -92,8 +92,8 @@ def run(monkeypatch, tmp_path, request):
     return run
 
 
-def _no_card(size, say):
-    raise BagwiseError("This needs a card.")
+def _no_gpu(size, log):
+    raise BagwiseError("The suite needs a GPU.")
 
 
 def test_figures_are_written_as_json_shown_in_a_table_and_drawn(run, tmp_path):
@@ -147,7 +147,7 @@ def test_what_looks_worse_once_is_measured_again_and_the_better_counts(run, tmp_
 def test_runs_are_held_against_each_other_by_what_others_on_the_machine_do_not_change():
     quiet, busy = (Figure.of("x", "floor", [ratio], one_thread=2.0) for ratio in (2.0, 9.0))
     assert busy.times_worse_than(quiet) == 1
-    assert _comparing.Change("suite", quiet, busy).moved == "as before"
+    assert comparison.Change("suite", quiet, busy).verdict == "as before"
 
 
 def test_another_size_is_not_held_against_the_reference(run):
@@ -182,32 +182,32 @@ def test_compare_shows_what_moved(run, tmp_path, now, moved):
 def test_compare_says_when_the_sizes_differ(run, tmp_path):
     run([2.0], "--quick")
     (tmp_path / "made_up.json").rename(tmp_path / "old.json")
-    assert "the other run is of another size (quick size)" in run([2.0], "--compare", tmp_path / "old.json").said
+    assert "the other run has another size (quick size)" in run([2.0], "--compare", tmp_path / "old.json").said
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 1, "machine": {}, "suites": {"a": {"x": 1}}}'])
 def test_comparing_with_another_file_is_refused_in_a_sentence(run, tmp_path, content):
     (tmp_path / "other.json").write_text(content)
-    assert "this is no result of `bagwise bench`" in str(run([2.0], "--compare", tmp_path / "other.json").error)
+    assert "is not a result of `bagwise bench`" in str(run([2.0], "--compare", tmp_path / "other.json").error)
 
 
 def test_a_later_format_is_refused(run, tmp_path):
     (tmp_path / "other.json").write_text('{"format": 99}')
-    assert "measure anew" in str(run([2.0], "--compare", tmp_path / "other.json").error)
+    assert "measure again" in str(run([2.0], "--compare", tmp_path / "other.json").error)
 
 
 def test_a_suite_that_cannot_run_does_not_take_the_others_with_it(run, tmp_path):
-    result = run([2.0], "card")
-    assert str(result.error) == "card: This needs a card."
+    result = run([2.0], "gpu")
+    assert str(result.error) == "gpu: The suite needs a GPU."
     assert (tmp_path / "made_up.json").exists()
 
 
 def test_an_unknown_suite_is_refused_with_those_there_are(run):
-    assert "There is no suite 'nonsense': choose one of made_up, card." in str(run([2.0], "nonsense").error)
+    assert "There is no suite 'nonsense': choose one of made_up, gpu." in str(run([2.0], "nonsense").error)
 
 
 def test_the_committed_reference_holds_the_default_suites_at_full_size():
-    reference = Document.read(_comparing.REFERENCE)
-    jsonschema.validate(json.loads(_comparing.REFERENCE.read_text()), SCHEMA)
+    reference = Document.read(comparison.REFERENCE)
+    jsonschema.validate(json.loads(comparison.REFERENCE.read_text()), SCHEMA)
     for name in bench.DEFAULT:
         assert reference.reports[name].size == str(bench.get(name).FULL.pool)

@@ -1,4 +1,4 @@
-"""Every suite at a tiny size: figures that are there, finite, and say what they are compared with."""
+"""Every suite at a tiny size: figures exist, are finite, and name their floor."""
 
 import sys
 from pathlib import Path
@@ -11,17 +11,18 @@ from bagwise.core.errors import BagwiseError
 from bagwise.learning import criteria
 from bagwise.model import MIMLClassifier, solvers
 from bagwise.research import bench
-from bagwise.research.bench import _environment, _measuring, _race, gpu, kernels, learner, peers, scale, train
-from bagwise.research.bench._foreign.runners import formulas, loop
-from bagwise.research.bench._pools import PoolSize, RandomPool
+from bagwise.research.bench import environments, lbfgs_race, timing
+from bagwise.research.bench.external.runners import formulas, loop
+from bagwise.research.bench.pools import PoolSize, RandomPool
+from bagwise.research.bench.suites import gpu, kernels, learner, peers, scale, train
 
 TINY = PoolSize(60, instances=3, features=8, classes=4)
 HERE = Path(sys.executable)
 
 
 @pytest.fixture(autouse=True)
-def no_rest(monkeypatch):
-    monkeypatch.setattr(_measuring, "REST", 0.0)
+def no_pause(monkeypatch):
+    monkeypatch.setattr(timing, "PAUSE", 0.0)
 
 
 def measured(suite, size):
@@ -35,7 +36,7 @@ def measured(suite, size):
     return report
 
 
-def test_the_suites_of_the_issue_are_there():
+def test_the_suites_are_found():
     assert set(bench.available()) == {"kernels", "learner", "train", "peers", "scale", "gpu"}
     assert all(suite.DESCRIPTION for suite in bench.available().values())
 
@@ -62,30 +63,33 @@ def test_scale_measures_growth_in_every_dimension():
 
 
 def test_growth_is_the_slope_of_what_was_timed(monkeypatch):
-    monkeypatch.setattr(scale, "side_by_side", lambda jobs, rounds, clock: {n: [float(n) ** 2] * rounds for n in jobs})
+    def squares(jobs, rounds, clock):
+        return {size: [float(size) ** 2] * rounds for size in jobs}
+
+    monkeypatch.setattr(scale, "time_alternating", squares)
     report = scale.measure(scale.Size(PoolSize(60, 2, 4, 3), (1, 2), rounds=2), lambda _: None)
     assert [figure.ratio for figure in report.figures] == pytest.approx([2.0] * 8)
 
 
 def test_train_reaches_the_same_objective_as_torch(monkeypatch):
     small = datasets.load("synthetic", bags=40, features=4)
-    monkeypatch.setattr(_race.datasets, "load", lambda _: small)
+    monkeypatch.setattr(lbfgs_race.datasets, "load", lambda _: small)
     report = measured(train, train.Size(("synthetic",), folds=5, runs=1, rounds=1, classifiers=()))
     (figure,) = report.figures
     assert figure.details["our F"] == pytest.approx(figure.details["its F"], rel=1e-3)
 
 
-def test_train_holds_fit_against_classifiers_on_the_same_folds(monkeypatch):
-    """With our own fit in the place of theirs: the same folds and the same metric give the same accuracy."""
+def test_train_compares_fit_with_classifiers_on_the_same_folds(monkeypatch):
+    """With our own fit in place of the others: the same folds and the same metric give the same accuracy."""
     kept = []
 
     def fitted(python, runner, task, *words):
         if runner == "ours_fit":
-            kept.append(_environment.run_elsewhere(python, runner, task))
+            kept.append(environments.run_external(python, runner, task))
         return kept[0]
 
-    monkeypatch.setattr(train, "python_with", lambda *_: HERE)
-    monkeypatch.setattr(train, "run_elsewhere", fitted)
+    monkeypatch.setattr(train, "environment_python", lambda *_: HERE)
+    monkeypatch.setattr(train, "run_external", fitted)
     report = measured(train, train.Size((), folds=5, runs=1, rounds=1, classifiers=("tree",)))
     ours, theirs = report.figures
     assert ours.details == theirs.details
@@ -93,7 +97,7 @@ def test_train_holds_fit_against_classifiers_on_the_same_folds(monkeypatch):
 
 
 def test_train_says_what_is_missing(monkeypatch):
-    monkeypatch.setattr(_race, "find_spec", lambda _: None)
+    monkeypatch.setattr(lbfgs_race, "find_spec", lambda _: None)
     with pytest.raises(BagwiseError, match="torch is not installed"):
         train.measure(train.Size(("frost",), 5, 1, 1, classifiers=()), lambda _: None)
 
@@ -109,8 +113,8 @@ def test_the_formulas_as_they_read_ask_what_bagwise_asks():
 
 def test_numpy_torch_and_the_kernels_agree():
     torch = pytest.importorskip("torch")
-    from bagwise.research.bench._foreign.runners import eager
-    from bagwise.research.bench._foreign.runners.torch_autograd import log_absent
+    from bagwise.research.bench.external.runners import eager
+    from bagwise.research.bench.external.runners.torch_autograd import log_absent
 
     pool = RandomPool(TINY)
     seen = MIMLClassifier.from_weights(pool.weights).pool(pool.bags)
@@ -130,59 +134,61 @@ def test_gpu_runs_wherever_torch_does():
     assert {figure.floor for figure in report.figures} == {gpu.FLOOR, gpu.COPIED}
 
 
-def test_gpu_without_a_card_says_what_it_needs(monkeypatch):
+def test_gpu_without_a_gpu_says_what_it_needs(monkeypatch):
     monkeypatch.setattr(gpu, "find_spec", lambda _: None)
-    with pytest.raises(BagwiseError, match=r"needs an NVIDIA card .*bagwise\[gpu\]"):
+    with pytest.raises(BagwiseError, match=r"needs an NVIDIA GPU .*bagwise\[gpu\]"):
         gpu.measure(gpu.QUICK, print)
 
 
-# Environments of their own
+# Separate environments
 
 
 @pytest.fixture
-def made(monkeypatch, tmp_path):
-    """An environment whose interpreter notes what it is told and ends as `ends`."""
+def fake_environment(monkeypatch, tmp_path):
+    """Makes environments whose interpreter logs its arguments and exits with `status`."""
 
-    def make(ends):
+    log = tmp_path / "commands"
+
+    def make(status):
         def create(folder, **_):
             (folder / "bin").mkdir(parents=True, exist_ok=True)
             python = folder / "bin" / "python"
-            python.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/told\necho no route to host >&2\nexit {ends}\n')
+            python.write_text(f'#!/bin/sh\necho "$@" >> {log}\necho no route to host >&2\nexit {status}\n')
             python.chmod(0o700)
 
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        monkeypatch.setattr(_environment.venv, "create", create)
-        return tmp_path / "told"
+        monkeypatch.setattr(environments.venv, "create", create)
+        return log
 
     return make
 
 
-def test_an_environment_is_made_once_and_announced_first(made):
-    told, said = made(ends=0), []
-    python = _environment.python_with(("some==1",), lambda what: said.append((what, told.exists())))
-    assert _environment.python_with(("some==1",), said.append) == python
-    assert len(said) == 1
-    what, installed_before = said[0]
+def test_an_environment_is_created_once_and_announced_first(fake_environment):
+    commands, messages = fake_environment(status=0), []
+    python = environments.environment_python(("some==1",), lambda text: messages.append((text, commands.exists())))
+    assert environments.environment_python(("some==1",), messages.append) == python
+    assert len(messages) == 1
+    message, installed_before = messages[0]
     assert not installed_before
-    assert "installs some==1 from your package index" in what
-    assert told.read_text().splitlines() == ["-m pip install --quiet --disable-pip-version-check some==1"]
-    assert _environment.python_with(("some==2",), said.append) != python
+    assert "installing some==1 from your package index" in message
+    assert commands.read_text().splitlines() == ["-m pip install --quiet --disable-pip-version-check some==1"]
+    assert environments.environment_python(("some==2",), messages.append) != python
 
 
-def test_without_a_network_it_says_so_and_tries_again_next_time(made):
-    told = made(ends=1)
+def test_without_a_network_the_error_says_so_and_the_next_run_retries(fake_environment):
+    commands = fake_environment(status=1)
     for _ in range(2):
         with pytest.raises(BagwiseError, match=r"some==1 could not be installed .* network.* no route to host"):
-            _environment.python_with(("some==1",), lambda _: None)
-    assert len(told.read_text().splitlines()) == 2
+            environments.environment_python(("some==1",), lambda _: None)
+    assert len(commands.read_text().splitlines()) == 2
 
 
 def test_a_runner_that_fails_is_named():
     with pytest.raises(BagwiseError, match=r"The runner nonsense failed"):
-        _environment.run_elsewhere(HERE, "nonsense", {})
+        environments.run_external(HERE, "nonsense", {})
 
 
-class Doubtful(loop.BinaryProblems):
+class ByBagNumber(loop.BinaryProblems):
     """Scores by the number of the bag: which pairs are open is all that is tested."""
 
     def learn_and_score(self, label_class, y, open_bags):
@@ -194,7 +200,7 @@ def test_one_problem_per_class_asks_every_open_pair_once(rng):
     truth = rng.random((5, 3)) < 0.5
     x, offsets = rng.normal(size=(10, 2)), np.arange(0, 11, 2)
     task = loop.Task(x, offsets, truth, np.array([0]), x, offsets, np.array(12), np.zeros((3, 3)), np.array(1.0))
-    peer, asked = Doubtful(task), []
+    peer, asked = ByBagNumber(task), []
     for _ in range(12):
         asked.append(peer.ask())
         peer.tell(*asked[-1], present=True)
@@ -203,8 +209,8 @@ def test_one_problem_per_class_asks_every_open_pair_once(rng):
 
 
 def test_the_compared_libraries_still_run(monkeypatch):
-    """In the environment of the tests, which has them too: one of their own would cost a minute and 400 MB."""
-    monkeypatch.setattr(peers, "python_with", lambda *_: HERE)
+    """In the environment of the tests, which has them: a separate one would take a minute and 400 MB."""
+    monkeypatch.setattr(peers, "environment_python", lambda *_: HERE)
     report = measured(peers, peers.Size(("frost",), folds=5, runs=1, answers=2, systems=peers.LIBRARIES))
     theirs = report.figures[-len(peers.LIBRARIES) :]
     assert all(system.title in figure.name for system, figure in zip(peers.LIBRARIES, theirs, strict=True))

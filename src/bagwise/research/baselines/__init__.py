@@ -1,4 +1,4 @@
-"""The compared systems: MIMLfast and MIMLSVM, and the active learners built on them, behind the learner's interface."""
+"""The compared systems: MIMLfast and MIMLSVM, and active learners built on them with the interface of `Learner`."""
 
 from bagwise.research.baselines.class_frequency import ClassFrequency
 from bagwise.research.baselines.miml_al import MIMLAL

@@ -3,7 +3,7 @@
 A label l scores an instance by f_l(x) = max_k w_lk' V x and a bag by its best instance, the key instance. Label C is
 the dummy that separates relevant from irrelevant labels. For a relevant label y, irrelevant labels are drawn until one
 violates f_j > f_y - 1; after v draws of M the step is g S with S = H(floor(M/v)) and moves w_y, w_j and V down the
-gradient of S (1 + f_j - f_y); then norms are cut back to the bound.
+gradient of S (1 + f_j - f_y); then norms are clipped to the bound.
 """
 
 import math
@@ -18,7 +18,7 @@ LOWEST = -1e300
 
 @kernel
 def _draw(state: Array, below: int) -> int:
-    """A whole number in [0, below) from a SplitMix64 stream."""
+    """Return an integer in [0, below) from a SplitMix64 stream."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -29,7 +29,7 @@ def _draw(state: Array, below: int) -> int:
 
 @kernel
 def through_map(bag: Array, shared: Array) -> Array:
-    """V x of every instance, (instances x rows of V)."""
+    """Return V x of every instance, (instances x rows of V)."""
     mapped = np.empty((bag.shape[0], shared.shape[0]))
     for i in range(bag.shape[0]):
         for r in range(shared.shape[0]):
@@ -42,7 +42,7 @@ def through_map(bag: Array, shared: Array) -> Array:
 
 @kernel
 def best_concept(concepts: Array, mapped: Array) -> tuple[float, int, int]:
-    """Largest w_k' z_i with its instance and sub-concept."""
+    """Return the largest w_k' z_i with its instance and sub-concept."""
     best, instance, concept = LOWEST, 0, 0
     for i in range(mapped.shape[0]):
         for k in range(concepts.shape[0]):
@@ -55,7 +55,7 @@ def best_concept(concepts: Array, mapped: Array) -> tuple[float, int, int]:
 
 
 @kernel
-def _cut(vector: Array, bound: float) -> None:
+def _clip(vector: Array, bound: float) -> None:
     squared = 0.0
     for r in range(vector.shape[0]):
         squared += vector[r] * vector[r]
@@ -67,7 +67,7 @@ def _cut(vector: Array, bound: float) -> None:
 
 @kernel
 def _step(shared: Array, up: Array, down: Array, x_up: Array, x_down: Array, step: float, bound: float) -> None:
-    """up += step V x_up, down -= step V x_down, V -= step (down x_down' - up x_up'), all from old values; then cut.
+    """up += step V x_up, down -= step V x_down, V -= step (down x_down' - up x_up'), all from old values; then clip.
 
     `up` and `down` may be the same vector.
     """
@@ -80,10 +80,10 @@ def _step(shared: Array, up: Array, down: Array, x_up: Array, x_down: Array, ste
             shared[r, j] -= step * (old_down * x_down[j] - old_up * x_up[j])
         up[r] += step * z_up
         down[r] -= step * z_down
-    _cut(up, bound)
-    _cut(down, bound)
+    _clip(up, bound)
+    _clip(down, bound)
     for j in range(width):
-        _cut(shared[:, j], bound)
+        _clip(shared[:, j], bound)
 
 
 @kernel

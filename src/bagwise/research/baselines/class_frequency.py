@@ -1,4 +1,4 @@
-"""Every bag gets every class with the share of bags that had it: what a model must beat to have learned anything."""
+"""Predicts every class with its frequency among the labelled bags: the least that a model must beat."""
 
 from typing import Any, Self
 
@@ -21,5 +21,5 @@ class ClassFrequency(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, bags: Bags) -> Array:
-        """The same row for every bag."""
+        """Return the same row for every bag."""
         return np.tile(self.frequency_, (len(bags), 1))

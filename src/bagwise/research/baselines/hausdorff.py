@@ -52,7 +52,7 @@ def _rows(
 
 
 def hausdorff(first: Bags, second: Bags, kind: str = "average") -> Array:
-    """Distances of all bags of `first` to all of `second`.
+    """Return the distances of all bags of `first` to all of `second`.
 
     >>> one, two = Bags.from_list([[[0.0], [4.0]]]), Bags.from_list([[[1.0]]])
     >>> [float(hausdorff(one, two, kind)[0, 0].round(3)) for kind in ("max", "average", "median", "min")]

@@ -3,7 +3,7 @@
 The bag is the one whose number of labels above the dummy is least like the labelled bags', divided by the questions it
 has had; the class is the unknown one nearest to the dummy. After a positive answer the person also points at an
 instance that carries the class. Which schedule of updates the paper used is not known: `ours` replays all known labels
-with a fresh average, `published` follows a public relative of its code (the newest bags only, one average for ever).
+with a new average, `published` follows public code related to it (the newest bags only, one average throughout).
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ LATER_PASSES = 4
 
 
 class MIMLAL(Learner):
-    """Asks and learns as MIML-AL does; `model` is the MIMLfast inside, `schedule` "ours" or "published"."""
+    """The active learner MIML-AL; `model` is its MIMLfast, `schedule` is "ours" or "published"."""
 
     wants_key = True
 
@@ -52,7 +52,7 @@ class MIMLAL(Learner):
         self.model.learn(self.bags, self.labels, passes)
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Above a half where a label beats the dummy."""
+        """Return scores above 0.5 where a label ranks above the dummy."""
         return self.model.predict_proba(bags)
 
     def _questions(self, count: int) -> list[Question]:
@@ -74,7 +74,7 @@ class MIMLAL(Learner):
         if len(self._answered_since_update) <= self.labels.n_classes:
             return
         if self.schedule == "ours":
-            self.model.forget_average()
+            self.model.reset_average()
             self.model.learn(self.bags, self.labels, LATER_PASSES, self._keys)
         else:
             newest = np.unique(self._answered_since_update)

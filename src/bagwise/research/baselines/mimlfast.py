@@ -23,15 +23,25 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    subspace : rows of the shared map V.
-    sub_concepts : vectors per label.
-    norm : bound on every sub-concept and on every column of V.
-    step_size, decay : step t is step_size / (1 + decay step_size t).
-    passes : over all (bag, relevant label) pairs.
-    average_every : pairs between two models that enter the average; prediction uses the average.
-    force_top : always predict the best label. None: unless the training data hold a bag known to have no class.
-    key_mode : "off", "anchor" (a positive label is scored at its key instance) or "rank" (and that instance is ranked
-        above the others); matters only where key instances are given.
+    subspace : int
+        Rows of the shared map V.
+    sub_concepts : int
+        Vectors per label.
+    norm : float
+        Bound on every sub-concept and on every column of V.
+    step_size, decay : float
+        Step t is step_size / (1 + decay step_size t).
+    passes : int
+        Passes over all (bag, relevant label) pairs.
+    average_every : int
+        Pairs between two models that enter the average; prediction uses the average.
+    force_top : bool, optional
+        Always predict the best label. None: unless the training data hold a bag known to have no class.
+    key_mode : str
+        "off", "anchor" (a positive label is scored at its key instance) or "rank" (and that instance is ranked above
+        the others); matters only where key instances are given.
+    random_state : int
+        Seed of the first V and w and of the order of the pairs.
     """
 
     def __init__(
@@ -60,11 +70,11 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def released(cls, **rest: Any) -> "MIMLfast":
-        """The parameters of the published code."""
+        """Return a model with the parameters of the published code."""
         return cls(sub_concepts=5, passes=10, **rest)
 
     def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any, keys: Array | None = None) -> Self:
-        """Learn from every known label; `keys` (bags x classes) names key instances, -1 where there is none."""
+        """Fit to every known label; `keys` (bags x classes) are key instances, -1 for none."""
         bags = Bags.of(bags)
         labels = Labels.of(labels, len(bags))
         self.start(bags, labels.n_classes)
@@ -73,7 +83,7 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
     def start(self, bags: Bags, n_classes: int) -> Self:
         """Fit the scaling and draw V and w, every column and vector of norm `norm`."""
         if self.key_mode not in ("off", "anchor", "rank"):
-            raise BagwiseError(f"key_mode={self.key_mode!r} is not known: choose off, anchor or rank.")
+            raise BagwiseError(f"`key_mode` is {self.key_mode!r}: choose off, anchor or rank.")
         self.transformer_ = fit_transformer(STANDARDISE, bags)
         width = bags.n_features + 1
         rng = np.random.default_rng(self.random_state)
@@ -85,18 +95,18 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
         self._rng = rng
         self._updates = 0
         self.forced_ = bool(self.force_top)
-        self.forget_average()
+        self.reset_average()
         return self
 
-    def forget_average(self) -> None:
-        """Start the average of models anew."""
+    def reset_average(self) -> None:
+        """Reset the average of models."""
         self._shared_sum, self._concepts_sum = np.zeros_like(self.shared_), np.zeros_like(self.concepts_)
         self._averaged = 0
 
     def learn(
         self, bags: Bags, labels: Labels, passes: int, keys: Array | None = None, only: Array | None = None
     ) -> Self:
-        """`passes` more over the known labels, of the bags `only` where given."""
+        """Make `passes` more passes over the known labels, restricted to the bags `only` if given."""
         instances = instances_of(bags, self.transformer_, intercept=True)
         seen = instances.transformed(0, len(instances.x)).astype(float)
         known_keys = np.full(labels.known.shape, NO_KEY) if keys is None or self.key_mode == "off" else keys
@@ -133,7 +143,7 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """f_c - f_dummy of every bag and class."""
+        """Return f_c - f_dummy, (bags x classes)."""
         check_is_fitted(self, "shared_")
         bags = Bags.of(bags)
         shared, concepts = self.shared_, self.concepts_
@@ -146,16 +156,16 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
         return np.asarray(scores[:, :-1] - scores[:, -1:])
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Numbers in (0, 1) in the order of the scores, above a half where a label is predicted; not probabilities."""
+        """Return scores in (0, 1), above 0.5 where a label is predicted; they are not probabilities."""
         return as_predictions(self.decision_function(bags), self.forced_)
 
     def predict(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """1 where a label beats the dummy (or is the forced best)."""
+        """Return 1 where a label ranks above the dummy (or is the forced best), else 0."""
         return (self.predict_proba(bags) > 0.5).astype(int)
 
 
 def as_predictions(decision: Array, force_top: bool) -> Array:
-    """Decision values squeezed into (0, 1) in their order, 0 to a half; `force_top` lifts the best label over it."""
+    """Map decision values monotonically into (0, 1), 0 to 0.5; `force_top` lifts the best label above 0.5."""
     squeezed = 0.5 + decision / (2 * (1 + np.abs(decision)))
     if force_top:
         rows, top = np.arange(len(decision)), decision.argmax(axis=1)
@@ -164,7 +174,7 @@ def as_predictions(decision: Array, force_top: bool) -> Array:
 
 
 def _relevant_pairs(labels: Labels, chosen: Array) -> tuple[Array, Array]:
-    """Every known relevant label of the chosen bags, and the dummy (index C) of every chosen bag with a known label."""
+    """Return every known relevant label of the chosen bags, and the dummy (index C) of those with a known label."""
     relevant = labels.value & labels.known & chosen[:, None]
     touched = labels.known.any(axis=1) & chosen
     pairs = np.column_stack([relevant, touched])
@@ -173,5 +183,5 @@ def _relevant_pairs(labels: Labels, chosen: Array) -> tuple[Array, Array]:
 
 
 def _harmonic(largest: int) -> Array:
-    """H(r) = 1 + 1/2 + ... + 1/r for r = 0 .. largest."""
+    """Return H(r) = 1 + 1/2 + ... + 1/r for r = 0 .. largest."""
     return np.concatenate([[0.0], np.cumsum(1 / np.arange(1, largest + 1))])

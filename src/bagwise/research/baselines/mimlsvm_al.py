@@ -1,7 +1,7 @@
-"""MIMLSVM-AL (after Retz & Schwenker 2016): MIMLSVM whose next bag is chosen by its decision values, asked whole.
+"""MIMLSVM-AL (after Retz & Schwenker 2016): MIMLSVM that selects whole bags by their decision values.
 
-Only the abstract of the paper could be read: that MIMLSVM's representation is made once, from all bags, and that active
-strategies for single instances are carried over. Which they are is our choice; `min` did best in a pilot.
+Only the abstract of the paper was available: MIMLSVM's representation is computed once, from all bags, and strategies
+for single instances are applied to it. Which strategies is our choice; `min` did best in a pilot.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,11 +44,11 @@ STRATEGIES: dict[str, Callable[[Array, float], Array]] = {
     "lci": lambda decision, expected: np.abs((decision > 0).sum(axis=1) - expected),
     "random": lambda decision, _: np.zeros(len(decision)),
 }
-"""Decision values (bags x classes that have a machine), expected number of classes -> score, larger = ask sooner."""
+"""Functions of decision values (bags x classes with a machine) and expected number of classes; larger = ask sooner."""
 
 
 class MIMLSVMAL(Learner):
-    """Asks whole bags; `strategy` is one of `STRATEGIES`."""
+    """The active learner MIMLSVM-AL, which asks whole-bag questions; `strategy` is one of `STRATEGIES`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class MIMLSVMAL(Learner):
         self._train()
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Above a half where a machine says yes."""
+        """Return scores above 0.5 where a machine is positive."""
         return self.model.predict_proba(bags)
 
     def _train(self) -> None:

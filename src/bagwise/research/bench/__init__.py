@@ -1,14 +1,15 @@
-"""Benchmarks: ONE FILE = ONE SUITE, found by its name. Every figure is a ratio to a floor measured in the same run.
+"""Benchmarks: every figure is a ratio to a floor that is measured in the same run.
 
-A suite has DESCRIPTION, two sizes FULL and QUICK, and measure(size, say) -> Report; `say` tells a person what it is at.
+`suites/` has one file per suite; the other modules time, compare, store and show. `bagwise bench` runs them.
 """
 
 from functools import cache
 from typing import Any, Protocol, cast
 
 from bagwise.core.plugins import choose, discover
-from bagwise.research.bench._figures import Document, Figure, Report
-from bagwise.research.bench._measuring import Say
+from bagwise.research.bench import suites
+from bagwise.research.bench.figures import Document, Figure, Report
+from bagwise.research.bench.timing import Log
 
 __all__ = ["DEFAULT", "Document", "Figure", "Report", "Suite", "available", "get"]
 
@@ -16,23 +17,31 @@ DEFAULT = ("kernels", "learner")
 
 
 class Suite(Protocol):
-    """What the file of a suite has."""
+    """What the module of a suite defines.
+
+    Attributes
+    ----------
+    DESCRIPTION : str
+        One line for `bagwise bench --help`.
+    FULL, QUICK : any
+        Two sizes for `measure`: that of published figures, and one that only shows that the suite runs.
+    """
 
     DESCRIPTION: str
     FULL: Any
     QUICK: Any
 
-    def measure(self, size: Any, say: Say) -> Report:
-        """All figures of the suite."""
+    def measure(self, size: Any, log: Log) -> Report:
+        """Measure all figures of the suite; `log` is called with what is being measured."""
         ...
 
 
 @cache
 def available() -> dict[str, Suite]:
-    """Every suite by name."""
-    return cast(dict[str, Suite], discover(__name__, "bagwise.bench_suites"))
+    """Return every suite by name: those of `suites/` and the entry points of the group `bagwise.bench_suites`."""
+    return cast(dict[str, Suite], discover(suites.__name__, "bagwise.bench_suites"))
 
 
 def get(name: str) -> Suite:
-    """The suite called `name`."""
+    """Return the suite called `name`."""
     return choose("suite", name, available())

@@ -1,1 +1,1 @@
-"""Experiments: a specification gives tidy rows, rows give curves and tables."""
+"""Experiments: a specification is run to tidy rows on disk; rows give curves, statistics and tables."""

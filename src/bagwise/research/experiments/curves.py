@@ -1,4 +1,4 @@
-"""Learning curves: mean over the runs with a 95 % interval, as a picture, a page and a table."""
+"""Learning curves: the mean over the runs with a 95 % interval, as a chart."""
 
 from pathlib import Path
 
@@ -16,7 +16,10 @@ NORMAL_95 = 1.96
 
 
 def mean_curves(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """strategy, asked, mean, low, high, runs: over the points that every run of a strategy reached."""
+    """Return the mean curves, with columns strategy, asked, mean, low, high, runs.
+
+    Only points that every run of a strategy reached are used.
+    """
     runs = rows.group_by("strategy").agg(pl.struct("fold", "seed").n_unique().alias("all_runs"))
     return (
         rows.group_by("strategy", "asked")
@@ -37,14 +40,14 @@ def mean_curves(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
 def figure(
     rows: pl.DataFrame, metric: str = "bag_accuracy", title: str = "", x_title: str = "questions answered"
 ) -> alt.LayerChart:
-    """The curves of one data set with their intervals."""
+    """Return a chart of the curves of one data set with their intervals."""
     return _panel(rows, metric, title, x_title, alt.Legend(orient="bottom-right", symbolOpacity=1)).properties(
         width=560, height=340
     )
 
 
 def panels(rows: pl.DataFrame, metric: str, title: str, x_title: str, hover: bool = True) -> alt.HConcatChart:
-    """One panel for every data set, side by side, with one legend; with points to hover over, or small for a file."""
+    """Return one panel per data set with a common legend; `hover` adds points with tooltips."""
     legend = alt.Legend(orient="bottom", symbolOpacity=1, columns=3, labelLimit=400)
     charts = [
         _panel(rows.filter(pl.col("dataset") == name), metric, name, x_title, legend, hover).properties(
@@ -77,7 +80,7 @@ def _panel(
 
 
 def save_figure(chart: Chart, stem: Path, page: bool = True, scale: int = 2) -> list[Path]:
-    """Write the chart as SVG, PNG and, if wanted, a page of its own that needs no network."""
+    """Write the chart as SVG, PNG and, with `page`, a self-contained HTML page; return the paths."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.parent / f"{stem.name}{suffix}" for suffix in (".svg", ".png", ".html")[: 3 if page else 2]]
     chart.save(paths[0])

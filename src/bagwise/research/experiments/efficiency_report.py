@@ -1,4 +1,4 @@
-"""What the efficiency suite found, as a page of text with figures: docs/label-efficiency.md is written by it."""
+"""The report of the efficiency suite, Markdown with figures; it writes docs/label-efficiency.md."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,13 +17,13 @@ METRIC = "bag_accuracy"
 
 
 def write(rows: pl.DataFrame, ceilings: pl.DataFrame, folder: Path, size: efficiency.Size) -> Path:
-    """The page and its figures."""
+    """Write the page and its figures; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     labelled = rows.filter(pl.col("initial") > 0)
     nothing = rows.filter(pl.col("initial") == 0)
     levels = dict(ceilings.group_by("dataset", maintain_order=True).agg(pl.col(METRIC).mean()).iter_rows())
     page = folder / "label-efficiency.md"
-    parts = [
+    sections = [
         _head(size),
         _to_the_level(labelled, levels),
         _against_the_paper(labelled, size),
@@ -31,10 +31,10 @@ def write(rows: pl.DataFrame, ceilings: pl.DataFrame, folder: Path, size: effici
         _from_nothing(nothing),
         _rare(labelled),
     ]
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     shown = rows.filter(pl.col("strategy").is_in([OURS, RANDOM, *PAPER]))
-    for start, part in (("labelled", shown.filter(pl.col("initial") > 0)), ("nothing", nothing)):
-        sets = part.filter(pl.col("dataset").is_in(PAPERS_SETS) | (pl.col("dataset") == "digits"))
+    for start, selected in (("labelled", shown.filter(pl.col("initial") > 0)), ("nothing", nothing)):
+        sets = selected.filter(pl.col("dataset").is_in(PAPERS_SETS) | (pl.col("dataset") == "digits"))
         chart = curves.panels(sets, METRIC, f"start: {start}", "questions answered", hover=False)
         curves.save_figure(chart, folder / "images" / f"label-efficiency-{start}", page=False, scale=1)
     return page
@@ -46,15 +46,15 @@ def _head(size: efficiency.Size) -> str:
 Written by `bagwise compare --suite efficiency`. {size.fold_count} folds of {size.folds}, with a seed that no pilot used
 ({efficiency.SEED}); every arm on the same folds from the same start. *Bagwise* is the default of `ActiveLearner` and of
 projects: background class, prior 1, `widening_uncertainty` with 10 % audit questions, `update="replay"`, and from
-nothing an opening of scouting and completing (*without scouting*: without it). *Random pairs* has the same model and
-update. *The paper's system* has no background class, penalty 1e-4, `bag_sgd` and EGL or uncertainty. Area: mean bag
-accuracy over the questions; intervals: 95 %, paired by fold, bootstrap.
+nothing a cold start of class discovery and bag completion (*without scouting*: none). *Random pairs* has the same
+model and update. *The paper's system* has no background class, penalty 1e-4, `bag_sgd` and EGL or uncertainty. Area:
+mean bag accuracy over the questions; intervals: 95 %, paired by fold, bootstrap.
 
 ![Learning curves from a twentieth of the bags labelled](images/label-efficiency-labelled.png)"""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -71,8 +71,8 @@ def _to_the_level(rows: pl.DataFrame, levels: dict[str, float]) -> str:
         most = int(here["asked"].max())  # type: ignore[arg-type]
         share = "" if ours is None else f"{ours / (random or most):.2f}" + ("" if random else " or less")
         met = ours is not None and ours <= goal * (random or most)
-        said = [_count(ours, most), _count(random, most), share, f"{goal:.2f}", "yes" if met else "no"]
-        found.append([name, f"{levels[name]:.3f}", f"{level:.3f}", *said])
+        cells = [_count(ours, most), _count(random, most), share, f"{goal:.2f}", "yes" if met else "no"]
+        found.append([name, f"{levels[name]:.3f}", f"{level:.3f}", *cells])
     head = ["data set", "all labels", "95 % of it", "Bagwise", "random pairs", "share", "goal", "met"]
     text = "Where the mean curve first reaches it."
     return f"## Questions to 95 % of what all labels give\n\n{text}\n\n{table(head, found)}"

@@ -1,7 +1,7 @@
-"""Run many specifications on all cores, each in its own process with one thread; what is finished stays on disk.
+"""Run many specifications on all cores, each in its own process with one thread; finished ones are stored on disk.
 
-A specification is anything with a `key`; its rows lie in FOLDER/KEY.parquet once it is done. An interrupted run goes on
-where it stopped, and asking twice for the same costs nothing.
+A specification is anything with a `key`; its rows are in FOLDER/KEY.parquet once it has finished. An interrupted run
+resumes where it stopped, and finished specifications are not run again.
 """
 
 import hashlib
@@ -25,25 +25,25 @@ Progress = Callable[[int], None]
 
 
 class Specification(Protocol):
-    """What determines rows."""
+    """Everything that determines the rows of one run."""
 
     @property
     def key(self) -> str:
-        """A name that no other specification has."""
+        """Return a name that no other specification has."""
         ...
 
     @property
     def steps(self) -> int:
-        """How much work it is, for the progress bar."""
+        """Return the amount of work, for the progress bar."""
         ...
 
     def run(self, progress: Progress) -> list[Row]:
-        """Do it; `progress` is told of steps done."""
+        """Run and return the rows; `progress` is called with the number of steps done."""
         ...
 
 
 def key_from(described: dict[str, Any]) -> str:
-    """A name for rows made from everything that determines them."""
+    """Return a name for rows: a hash of everything that determines them."""
     text = json.dumps({**described, "rows": ROWS_VERSION}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -57,7 +57,7 @@ def _start_worker(reports: "multiprocessing.Queue[int]") -> None:
     use_one_thread()
 
 
-def _run_and_keep(specification: Specification, folder: Path, progress: Progress) -> None:
+def _run_and_store(specification: Specification, folder: Path, progress: Progress) -> None:
     rows = pl.DataFrame(specification.run(progress), infer_schema_length=None)
     unfinished = folder / f"{specification.key}.part"
     rows.write_parquet(unfinished)
@@ -74,11 +74,11 @@ def _work(specification: Specification, folder: Path) -> None:
             _reports.put(pending)
             pending = 0
 
-    _run_and_keep(specification, folder, progress)
+    _run_and_store(specification, folder, progress)
 
 
 def finished(specification: Specification, folder: Path) -> bool:
-    """Whether its rows are there."""
+    """Return whether the rows of the specification are on disk."""
     return (folder / f"{specification.key}.parquet").exists()
 
 
@@ -88,12 +88,12 @@ def run_all(
     progress: Progress = lambda _: None,
     one_by_one: bool = False,
 ) -> pl.DataFrame:
-    """The rows of all specifications, in their order; only those not finished yet are run."""
+    """Return the rows of all specifications in their order; only unfinished ones are run."""
     folder.mkdir(parents=True, exist_ok=True)
     todo = [one for one in specifications if not finished(one, folder)]
     if one_by_one or len(todo) <= 1 or thread_count() == 1:
         for specification in todo:
-            _run_and_keep(specification, folder, progress)
+            _run_and_store(specification, folder, progress)
     else:
         _in_processes(todo, folder, progress)
     frames = [pl.read_parquet(folder / f"{one.key}.parquet") for one in specifications]
@@ -101,7 +101,7 @@ def run_all(
 
 
 def _in_processes(todo: Sequence[Specification], folder: Path, progress: Progress) -> None:
-    # Spawned, not forked: a fork would copy threads' locks in whatever state they are.
+    # Spawned, not forked: a fork would copy the locks of other threads in an arbitrary state.
     context = multiprocessing.get_context("spawn")
     reports = context.Queue()
     with ProcessPoolExecutor(min(thread_count(), len(todo)), context, _start_worker, (reports,)) as pool:

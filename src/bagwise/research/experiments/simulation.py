@@ -1,4 +1,4 @@
-"""A labelling project answered by itself: known labels play the person, a held-out fold plays the exam."""
+"""Simulated labelling: answers come from known labels, metrics from a held-out fold."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ from bagwise.research.experiments.noisy_learner import ESTIMATE
 from bagwise.research.experiments.runner import Row, key_from
 
 WRONG_ANSWERS = 1 << 41
-CAME_LATER = {
+ADDED_LATER = {
     "wrong": 0.0,
     "noise": 0.0,
     "again": False,
@@ -32,12 +32,42 @@ CAME_LATER = {
     "detailed": False,
     "title": "",
 }
+STORED_NAMES = {"cold_start": "scouting"}
+"""Fields whose name in rows and keys on disk is older than that in the code."""
 REPORTED = (bag_accuracy, average_precision, hamming_loss, one_error)
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Everything that determines one run; the same specification gives the same rows, bit for bit."""
+    """Everything that determines one run; the same specification gives the same rows, bit for bit.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of a data set or path of a file.
+    criterion, granularity, update, audit, cold_start, refit_every
+        Those of `ActiveLearner`.
+    background, prior, penalty, step_size
+        Those of `MIMLClassifier`.
+    queries, evaluate_every : int
+        Total cost of the questions, and the cost between two rows of metrics.
+    initial : float
+        Bags labelled at the start: a share below 1, or a number.
+    classes_per_query, key_cost : int
+        Classes of a whole bag that cost one query, and the cost of pointing at an instance.
+    folds, fold, seed : int
+        The cross validation, and the seed of folds, first labels, ties and drawn data.
+    system, tuned
+        A compared system, and whether its settings are chosen on the bags labelled at the start.
+    wrong : float
+        Share of wrong answers.
+    noise, again
+        Those of `NoisyLearner`.
+    detailed : bool
+        Whether rows also have the recall of every class and the classes not found yet.
+    title : str
+        Name of the strategy; empty for the default one.
+    """
 
     dataset: str
     criterion: str = "balanced_uncertainty"
@@ -66,7 +96,7 @@ class Simulation:
     detailed: bool = False
     title: str = ""
     cluster: str = ""
-    """Where the bags lie; it determines no row."""
+    """Address of the Ray cluster that holds the bags; the rows do not depend on it."""
 
     def __post_init__(self) -> None:
         criteria.get(self.criterion)
@@ -74,17 +104,17 @@ class Simulation:
         solvers.get(self.update)
         systems.get(self.system)
         if not 0 <= self.wrong < 0.5 or (isinstance(self.noise, float) and not 0 <= self.noise < 0.5):
-            raise BagwiseError("wrong and noise are shares of wrong answers: at least 0 and less than 0.5.")
+            raise BagwiseError("`wrong` and `noise` are shares of wrong answers: at least 0 and less than 0.5.")
         if isinstance(self.noise, str) and self.noise != ESTIMATE:
-            raise BagwiseError(f"noise={self.noise!r} must be a rate or {ESTIMATE!r}.")
+            raise BagwiseError(f"`noise` is {self.noise!r}, but must be a rate or {ESTIMATE!r}.")
         if self.cluster and (self.noise or self.system != "bagwise"):
-            raise BagwiseError("On a cluster only Bagwise's own learner runs, and without a rate of wrong answers.")
+            raise BagwiseError("`cluster` works only with the system `bagwise` and without `noise`.")
         if self.again and not self.noise:
-            raise BagwiseError("Asking again needs a rate of wrong answers: give noise.")
+            raise BagwiseError("`again` needs a rate of wrong answers: set `noise`.")
 
     @property
     def strategy(self) -> str:
-        """What is compared, in words."""
+        """Return the name under which runs are compared."""
         if self.title:
             return self.title
         if self.system == "bagwise":
@@ -93,30 +123,32 @@ class Simulation:
 
     @property
     def key(self) -> str:
-        """A name made from everything that determines the rows."""
+        """Return a hash of everything that determines the rows."""
         return key_from(self.described)
 
     @property
     def described(self) -> dict[str, Any]:
-        """Every field, but those that came later only where they say something: older rows do not have them."""
-        said = {name for name, usual in CAME_LATER.items() if getattr(self, name) != usual}
+        """Return every field by its stored name; those added later only if they differ from the default.
+
+        Rows and keys from before a field was added do not have it.
+        """
         return {
-            name: str(value) if name == "noise" else value
+            STORED_NAMES.get(name, name): str(value) if name == "noise" else value
             for name, value in asdict(self).items()
-            if name != "cluster" and (name not in CAME_LATER or name in said)
+            if name != "cluster" and (name not in ADDED_LATER or value != ADDED_LATER[name])
         }
 
     @property
     def steps(self) -> int:
-        """How much work it is."""
+        """Return the amount of work."""
         return self.queries
 
     def run(self, progress: Callable[[int], None] = lambda _: None) -> list[Row]:
-        """Ask, answer from the known labels, learn; a row of metrics every `evaluate_every` queries."""
+        """Ask, answer from the known labels, learn; return a row of metrics every `evaluate_every` queries."""
         return _run(self, progress)
 
     def parameters(self, data: Dataset, labelled: Array) -> systems.Parameters:
-        """Of the model: those given and, where `tuned`, those chosen on the bags labelled at the start."""
+        """Return the parameters of the model: those given and, if `tuned`, those chosen on the bags labelled first."""
         if self.system != "bagwise":
             given: systems.Parameters = {}
         else:
@@ -129,17 +161,20 @@ class Simulation:
 
 
 def split(dataset: Dataset, folds: int, fold: int, seed: int) -> tuple[Dataset, Dataset]:
-    """Training and held-out bags of one fold of a shuffled k-fold split."""
+    """Return the training and held-out bags of one fold of a shuffled k-fold split."""
     if not 2 <= folds <= len(dataset.bags):
-        raise BagwiseError(f"{folds} folds of {len(dataset.bags)} bags: choose between 2 and the number of bags.")
+        raise BagwiseError(
+            f"{folds} folds of {len(dataset.bags)} bags are not possible: choose between 2 and the number of bags."
+        )
     order = np.random.default_rng([seed, folds]).permutation(len(dataset.bags))
     held_out = np.sort(order[fold::folds])
     return dataset.select(np.setdiff1d(order, held_out)), dataset.select(held_out)
 
 
 def first_labelled(labels: Labels, initial: float, seed: int) -> Array:
-    """Bags labelled before the first question: a share (below 1) or a number of them, in random order, those first
-    that bring a class not seen yet.
+    """Return the bags labelled before the first question, in random order, those with a class not seen yet first.
+
+    `initial` is a share (below 1) or a number of bags.
     """
     bags = len(labels)
     count = round(initial * bags) if 0 < initial < 1 else int(initial)
@@ -177,7 +212,7 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
     )
     learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
     described = {**simulation.described, "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
-    found = _Found(known, training.labels)
+    found = _ClassesFound(known, training.labels)
     try:
         return [{**described, **row} for row in _rows(simulation, learner, training, held_out, found, progress)]
     finally:
@@ -185,7 +220,7 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
 
 
 def _key_instance(data: Dataset, bag: int, label_class: int, rng: np.random.Generator) -> int | None:
-    """An instance that a person would point at: any that truly has the class, if the data tell."""
+    """Return an instance that a person would point at: any that has the class; None if instances have no labels."""
     if data.instance_labels is None:
         return None
     start, stop = data.bags.offsets[bag : bag + 2]
@@ -193,40 +228,40 @@ def _key_instance(data: Dataset, bag: int, label_class: int, rng: np.random.Gene
     return int(rng.choice(carriers)) if len(carriers) else None
 
 
-class _Person:
-    """Says what is true but for a share of wrong answers, keyed by seed, bag, class and how often it was asked."""
+class _Annotator:
+    """Gives true answers but for a share of wrong ones, drawn by seed, bag, class and the number of repetitions."""
 
     def __init__(self, simulation: Simulation, data: Dataset) -> None:
         self.wrong, self.seed, self.data = simulation.wrong, simulation.seed + simulation.fold, data
         self._asked: Counter[tuple[int, int]] = Counter()
 
-    def to(self, question: Question) -> list[bool]:
-        """One answer for each class."""
-        return [self._about(question.bag, label_class) for label_class in question.classes]
+    def answer(self, question: Question) -> list[bool]:
+        """Return one answer for each class of the question."""
+        return [self._present(question.bag, label_class) for label_class in question.classes]
 
-    def _about(self, bag: int, label_class: int) -> bool:
+    def _present(self, bag: int, label_class: int) -> bool:
         times = self._asked[bag, label_class]
         self._asked[bag, label_class] += 1
-        place = np.array([WRONG_ANSWERS + times * self.data.labels.n_classes + label_class])
-        mistaken = hashed_uniform(self.seed, self.data.bags.keys[[bag]], place)[0] < self.wrong
+        index = np.array([WRONG_ANSWERS + times * self.data.labels.n_classes + label_class])
+        mistaken = hashed_uniform(self.seed, self.data.bags.keys[[bag]], index)[0] < self.wrong
         return bool(self.data.labels.value[bag, label_class]) != bool(mistaken)
 
 
-class _Found:
-    """Which classes a positive answer has shown so far, and after how many queries all of them were."""
+class _ClassesFound:
+    """Which classes had a positive answer so far, and after how many queries all of them had."""
 
     def __init__(self, known: Labels, truth: Labels) -> None:
         self._missing: Array = np.asarray(truth.value.any(axis=0) & ~known.value.any(axis=0))
         self.after: int | None = None if self._missing.any() else 0
 
-    def note(self, question: Question, present: list[bool], asked: int) -> None:
-        """What was answered."""
-        self._missing[[c for c, said in zip(question.classes, present, strict=True) if said]] = False
+    def record(self, question: Question, present: list[bool], asked: int) -> None:
+        """Record the answers to a question."""
+        self._missing[[c for c, yes in zip(question.classes, present, strict=True) if yes]] = False
         if self.after is None and not self._missing.any():
             self.after = asked
 
     def details(self, held_out: Dataset, probability: Array) -> Row:
-        """Recall of every class (None where no held-out bag has it), and how far the search for classes is."""
+        """Return the recall of every class (None if no held-out bag has it) and the progress of class discovery."""
         true, predicted = held_out.labels.value, probability > THRESHOLD
         recalls = [float(predicted[true[:, c], c].mean()) if true[:, c].any() else None for c in range(true.shape[1])]
         return {"recall": recalls, "missing": int(self._missing.sum()), "all_found_after": self.after}
@@ -237,7 +272,7 @@ def _rows(
     learner: Learner,
     training: Dataset,
     held_out: Dataset,
-    found: _Found,
+    found: _ClassesFound,
     progress: Callable[[int], None],
 ) -> Iterator[Row]:
     rng = np.random.default_rng([simulation.seed, simulation.fold, 3])
@@ -251,14 +286,14 @@ def _rows(
     grid = iter([*points, simulation.queries])
     due = next(grid, None)
     asked = 0
-    answers = _Person(simulation, training)
+    annotator = _Annotator(simulation, training)
     while not learner.exhausted:
         question = learner.ask()
-        present = answers.to(question)
+        present = annotator.answer(question)
         wanted = learner.wants_key and present[0]
         key = _key_instance(training, question.bag, question.classes[0], rng) if wanted else None
         cost = question.cost(simulation.classes_per_query) + (0 if key is None else simulation.key_cost)
-        # A row tells what was known after at most that many queries, so a dear question counts only once paid.
+        # A row describes the state after at most that many queries: an expensive question counts once it is paid.
         while due is not None and due < asked + cost:
             yield row(due)
             due = next(grid, None)
@@ -266,7 +301,7 @@ def _rows(
             return
         learner.tell(question, present, key)
         asked += cost
-        found.note(question, present, asked)
+        found.record(question, present, asked)
         progress(cost)
     while due is not None:
         yield row(due)

@@ -1,4 +1,4 @@
-"""How sure a difference between strategies is: paired over runs, with bootstrap intervals and Holm's correction."""
+"""Differences between strategies, paired over runs, with bootstrap intervals and Holm's correction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ RUN = ("strategy", "dataset", "seed", "fold")
 
 @dataclass(frozen=True)
 class Difference:
-    """Mean of (first - second) over paired runs with its 95 % interval; `p` is corrected for all that were compared.
+    """Mean of (first - second) over paired runs with its 95 % interval; `p` is corrected for all comparisons.
 
-    `part` says what of a run is compared: the `area` under its curve, its `start` or its `final` value.
+    `part` is what of a run is compared: the `area` under its curve, its `start` or its `final` value.
     """
 
     dataset: str
@@ -35,19 +35,19 @@ class Difference:
 
     @property
     def better(self) -> bool:
-        """Whether the first is better beyond doubt: the interval excludes 0 on the good side and p < 0.05."""
+        """Return whether the first is significantly better: the interval excludes 0 and p < 0.05."""
         good = self.high < 0 if self.metric in LOSSES else self.low > 0
         return good and self.p < 0.05
 
     @property
     def worse(self) -> bool:
-        """Whether the first is worse beyond doubt."""
+        """Return whether the first is significantly worse."""
         bad = self.low > 0 if self.metric in LOSSES else self.high < 0
         return bad and self.p < 0.05
 
 
 def run_values(rows: pl.DataFrame, metric: str, part: str = "area") -> pl.DataFrame:
-    """One value for every run: strategy, dataset, seed, fold, value.
+    """Return one value for every run, with columns strategy, dataset, seed, fold, value.
 
     The `area` is the mean over the points, which are equally spaced; the `start` the mean over the first tenth of the
     questions; `final` the last point.
@@ -58,7 +58,7 @@ def run_values(rows: pl.DataFrame, metric: str, part: str = "area") -> pl.DataFr
 
 
 def queries_to(rows: pl.DataFrame, metric: str, level: float) -> dict[str, int | None]:
-    """For every strategy, after how many questions its mean curve first reaches `level` (falls to it, for a loss)."""
+    """Return, for every strategy, after how many questions its mean curve reaches `level` (falls to it, for a loss)."""
     means = rows.group_by("strategy", "asked", maintain_order=True).agg(pl.col(metric).mean().alias("mean"))
     reached = pl.col("mean") <= level if metric in LOSSES else pl.col("mean") >= level
     first: dict[str, int | None] = {}
@@ -69,7 +69,7 @@ def queries_to(rows: pl.DataFrame, metric: str, level: float) -> dict[str, int |
 
 
 def differences(rows: pl.DataFrame, metric: str, baseline: str, part: str = "area") -> list[Difference]:
-    """Every other strategy against `baseline` on every data set, run by run."""
+    """Compare every other strategy with `baseline` on every data set, paired by run."""
     others = [name for name in rows["strategy"].unique(maintain_order=True) if name != baseline]
     return compare_pairs(rows, metric, [(other, baseline) for other in others], part)
 
@@ -77,14 +77,14 @@ def differences(rows: pl.DataFrame, metric: str, baseline: str, part: str = "are
 def compare_pairs(
     rows: pl.DataFrame, metric: str, pairs: Sequence[tuple[str, str]], part: str = "area"
 ) -> list[Difference]:
-    """The first of every pair of strategies against the second on every data set; corrected for all of them."""
+    """Compare the first with the second of every pair of strategies on every data set; `p` is corrected for all."""
     table = run_values(rows, metric, part).pivot("strategy", index=["dataset", "seed", "fold"], values="value")
     folds = int(rows["folds"][0])
     found = []
     for dataset in rows["dataset"].unique(maintain_order=True):
-        here = table.filter(pl.col("dataset") == dataset)
+        values = table.filter(pl.col("dataset") == dataset)
         for first, second in pairs:
-            gaps = (here[first] - here[second]).drop_nulls().to_numpy()
+            gaps = (values[first] - values[second]).drop_nulls().to_numpy()
             low, high = bootstrap_interval(gaps)
             mean, p = float(gaps.mean()), p_value(gaps, folds)
             found.append(Difference(dataset, first, second, metric, part, len(gaps), mean, low, high, p))
@@ -93,16 +93,16 @@ def compare_pairs(
 
 
 def bootstrap_interval(values: Array, seed: int = 0) -> tuple[float, float]:
-    """95 % percentile interval of the mean."""
+    """Return the 95 % percentile interval of the mean."""
     draws = np.random.default_rng(seed).integers(0, len(values), size=(RESAMPLES, len(values)))
     low, high = np.percentile(values[draws].mean(axis=1), [2.5, 97.5])
     return float(low), float(high)
 
 
 def p_value(gaps: Array, folds: int) -> float:
-    """Student's paired test, corrected for folds that share their training bags (Nadeau & Bengio 2003).
+    """Return p of Student's paired test, corrected for folds that share training bags (Nadeau & Bengio 2003).
 
-    The variance of the mean is s^2 (1/n + 1/(folds - 1)) instead of s^2/n. 1 where nothing differs.
+    The variance of the mean is s^2 (1/n + 1/(folds - 1)) instead of s^2/n. p is 1 if no pair differs.
     """
     if len(gaps) < 2 or not gaps.any():
         return 1.0
@@ -111,7 +111,7 @@ def p_value(gaps: Array, folds: int) -> float:
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Holm's step-down correction.
+    """Return p values after Holm's step-down correction.
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]

@@ -1,6 +1,6 @@
-"""The systems an experiment can run, each with the few settings it may choose among.
+"""The systems that an experiment can run, each with its candidate settings.
 
-`tune` picks them by cross validation inside the bags labelled at the start, never on a test fold; every system has the
+`tune` chooses by cross validation inside the bags labelled at the start, never on a test fold; every system has the
 same number of candidates.
 """
 
@@ -20,7 +20,7 @@ from bagwise.learning.base import Learner
 from bagwise.learning.learner import ActiveLearner
 from bagwise.model import MIMLClassifier
 from bagwise.research.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
-from bagwise.research.experiments.noisy_learner import CarefulLearner
+from bagwise.research.experiments.noisy_learner import NoisyLearner
 
 INNER_FOLDS = 3
 
@@ -28,20 +28,20 @@ Parameters = dict[str, Any]
 
 
 class Model(Protocol):
-    """Anything that learns from labelled bags."""
+    """A model that is fitted to labelled bags."""
 
     def fit(self, bags: Bags, labels: Labels) -> Any:
-        """Learn."""
+        """Fit the model."""
         ...
 
     def predict_proba(self, bags: Bags) -> Array:
-        """Scores in [0, 1]."""
+        """Return scores in [0, 1], bags x classes."""
         ...
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How the learner of the paper selects and learns; the compared systems have their own ways."""
+    """How the learner of the paper selects and updates; the compared systems ignore it."""
 
     criterion: str = "balanced_uncertainty"
     granularity: str = "pair"
@@ -56,7 +56,7 @@ class Strategy:
 
 @dataclass(frozen=True)
 class System:
-    """A model, the learner around it, and what it may be tuned to."""
+    """A model, its learner, and the candidate settings."""
 
     title: str
     candidates: tuple[Parameters, ...]
@@ -64,10 +64,10 @@ class System:
     learner: Callable[[Dataset, Labels, Any, Strategy, int], Learner]
 
 
-def _of_the_paper(data: Dataset, labels: Labels, model: Any, how: Strategy, seed: int) -> Learner:
+def _active_learner(data: Dataset, labels: Labels, model: Any, how: Strategy, seed: int) -> Learner:
     given = (data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed)
     if how.noise:
-        return CarefulLearner(*given, noise=how.noise, again=how.again)
+        return NoisyLearner(*given, noise=how.noise, again=how.again)
     options: Parameters = {"refit_every": how.refit_every, "cold_start": None if how.cold_start else False}
     if how.cluster:
         from bagwise.cluster import RayPool
@@ -81,7 +81,7 @@ SYSTEMS = {
         "Bagwise",
         ({"penalty": 1e-2}, {"penalty": 1e-3}, {"penalty": 1e-4}, {"penalty": 1e-5}),
         lambda parameters, transformer: MIMLClassifier(transformer=transformer, **parameters),
-        _of_the_paper,
+        _active_learner,
     ),
     "miml_al": System(
         "MIML-AL",
@@ -99,14 +99,14 @@ SYSTEMS = {
 
 
 def get(name: str) -> System:
-    """The system called `name`."""
+    """Return the system called `name`."""
     return choose("system", name, SYSTEMS)
 
 
 def tune(system: System, fixed: Parameters, data: Dataset, labelled: Array, seed: int) -> Parameters:
-    """The candidate with the best average precision in a cross validation of the labelled bags.
+    """Return the candidate with the best average precision in a cross validation of the labelled bags.
 
-    Too few bags for that: the first candidate, which holds the model back most.
+    With too few bags, return the first candidate, the most regularised one.
     """
     if len(labelled) < INNER_FOLDS:
         return system.candidates[0]

@@ -14,7 +14,7 @@ BAR_WIDTH = 24
 
 
 def final_values(rows: pl.DataFrame) -> pl.DataFrame:
-    """For every strategy: each metric at the last point and the mean bag accuracy over the curve, over the runs."""
+    """Return, for every strategy, the metrics at the last point and the mean bag accuracy over the curve."""
     last = rows.filter(pl.col("asked") == pl.col("asked").max().over("strategy"))
     final = last.group_by("strategy", maintain_order=True).agg(pl.col(METRICS).mean(), pl.len().alias("runs"))
     area = rows.group_by("strategy").agg(pl.col("bag_accuracy").mean().alias("mean_accuracy_over_curve"))
@@ -22,7 +22,7 @@ def final_values(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def final_table(rows: pl.DataFrame) -> Table:
-    """`final_values` to look at."""
+    """Return `final_values` as a table."""
     titles = [*(TITLES[metric] for metric in METRICS), "accuracy over curve"]
     table = Table(Column("strategy", no_wrap=True), "runs", *titles)
     for row in final_values(rows).to_dicts():
@@ -32,7 +32,7 @@ def final_table(rows: pl.DataFrame) -> Table:
 
 
 def difference_table(differences: Sequence[Difference], title: str) -> Table:
-    """Paired differences in the area under the curve, with what they are worth."""
+    """Return a table of paired differences in the area under the curve, with intervals and p values."""
     title += f": area under the curve against {differences[0].second}, {differences[0].runs} paired runs"
     middle = ["data set", "metric", "difference", "95 % interval", "p (Holm)"]
     table = Table(Column("strategy", no_wrap=True), *middle, Column(no_wrap=True), title=title)
@@ -44,7 +44,7 @@ def difference_table(differences: Sequence[Difference], title: str) -> Table:
 
 
 def curve_table(rows: pl.DataFrame, step: int) -> Table:
-    """Bag accuracy of every strategy side by side, every `step` answers."""
+    """Return a table of the bag accuracy of every strategy, every `step` answers."""
     means = mean_curves(rows, "bag_accuracy")
     strategies = means["strategy"].unique(maintain_order=True).to_list()
     table = Table("answers", *strategies, title="bag accuracy on held-out bags")

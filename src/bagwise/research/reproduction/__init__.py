@@ -1,1 +1,1 @@
-"""The paper's three experiments: what is run, its claims, and the report."""
+"""Reproduction of the paper: its three experiments, its claims, and the report of `bagwise reproduce`."""

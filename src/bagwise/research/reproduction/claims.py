@@ -1,8 +1,8 @@
-"""The paper's seven claims, each with what was measured for and against it, and the verdict that follows.
+"""The paper's seven claims, each with its evidence and the verdict that follows from it.
 
-Every piece of evidence speaks *for* its claim, *against* it, or is *unclear* (too small to tell on these folds). A
+Every piece of evidence is *for* its claim, *against* it, or *unclear* (too small to tell on these folds). A
 claim *held* when all of it speaks for it and *partly* when at least as much speaks for it as against it; *not held*
-when more speaks against it; *undecided* when all is unclear.
+when more speaks against it; *undecided* when all of it is unclear.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +53,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """One thing measured; `leans` says which way it points, clearly or not."""
+    """One measurement; `leans` is whether it points the claim's way, significantly or not."""
 
     dataset: str
     text: str
@@ -69,17 +69,17 @@ class Finding:
     evidence: tuple[Evidence, ...] = field(repr=False)
 
     def count(self, speaks: str, dataset: str | None = None) -> int:
-        """How many pieces speak so."""
+        """Return how many pieces of evidence are `speaks`."""
         return sum(one.speaks == speaks and dataset in (None, one.dataset) for one in self.evidence)
 
     @property
     def leaning(self) -> int:
-        """How many pieces point the claim's way, be it ever so little."""
+        """Return how many pieces point the claim's way, however little."""
         return sum(one.leans for one in self.evidence)
 
     @property
     def verdict(self) -> str:
-        """*held*, *partly*, *not held* or, where nothing measured is clear, *undecided*."""
+        """Return *held*, *partly*, *not held* or, if all evidence is unclear, *undecided*."""
         if self.count("unclear") == len(self.evidence):
             return "undecided"
         if self.count("for") == len(self.evidence):
@@ -88,7 +88,7 @@ class Finding:
 
     @property
     def closest(self) -> str:
-        """The data set on which most of the evidence speaks for the claim, or at least points its way."""
+        """Return the data set on which most of the evidence is for the claim, or at least points its way."""
 
         def share(name: str) -> tuple[float, float]:
             here = [one for one in self.evidence if one.dataset == name]
@@ -101,7 +101,7 @@ Rows = dict[str, pl.DataFrame]
 
 
 def judge(rows: Rows, growth: Sequence[Growth]) -> list[Finding]:
-    """A finding for every claim whose experiment is among the `rows` (of one model)."""
+    """Return a finding for every claim whose experiment is among the `rows` (of one model)."""
     needs: dict[int, tuple[tuple[str, ...], Callable[[], Iterable[Evidence]]]] = {
         1: (("E1",), lambda: _updates(rows["E1"])),
         2: (("E2",), lambda: _selections(rows["E2"])),
@@ -119,7 +119,7 @@ def judge(rows: Rows, growth: Sequence[Growth]) -> list[Finding]:
 
 
 def full_data_levels(full_data: pl.DataFrame, metric: str = "bag_accuracy") -> dict[str, float]:
-    """What the model reaches on each data set when every label of the training folds is known."""
+    """Return the metric on each data set with every label of the training folds known."""
     ours = full_data.filter((pl.col("strategy") == MARGINAL) & (pl.col("seed") == pl.col("seed").min()))
     means = ours.group_by("dataset", maintain_order=True).agg(pl.col(metric).mean())
     return dict(means.iter_rows())
@@ -230,7 +230,7 @@ def _growth(growth: Sequence[Growth]) -> Iterable[Evidence]:
 
 
 def area_table(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Mean area under the curve of every strategy on every data set."""
+    """Return the mean area under the curve of every strategy on every data set."""
     values = run_values(rows, metric)
     return (
         values.group_by("strategy", "dataset", maintain_order=True)

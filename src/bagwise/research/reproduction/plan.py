@@ -8,10 +8,10 @@ import polars as pl
 
 from bagwise import datasets
 from bagwise.core.errors import BagwiseError
+from bagwise.research.experiments.full_data import CONTENDERS, FullData
 from bagwise.research.experiments.runner import Specification
 from bagwise.research.experiments.simulation import Simulation
 from bagwise.research.experiments.statistics import Difference, differences
-from bagwise.research.reproduction.full_data import CONTENDERS, FullData
 from bagwise.research.reproduction.timing import FitTime, Growth
 from bagwise.research.reproduction.training import Training
 
@@ -22,12 +22,12 @@ OTHERS = (("uncertainty", "bag"), ("uncertainty", "bag_then_class"), ("random", 
 LIKELIHOODS = ("marginal", "joint")
 """The models that can have a background class."""
 WHOLE_BAG = 1000
-"""More classes than any bag has: a whole bag then costs one query."""
+"""More classes than any bag has, so that a whole bag costs one query."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything is run."""
+    """Number of folds, epochs, queries and draws."""
 
     folds: int = 10
     of_folds: int = 10
@@ -75,7 +75,7 @@ EXPERIMENTS = {
 
 @dataclass(frozen=True)
 class Variant:
-    """A model that the experiments are run with; without a penalty of its own, that is tuned."""
+    """A model that the experiments are run with; without a fixed penalty, the penalty is tuned."""
 
     name: str
     title: str
@@ -83,7 +83,7 @@ class Variant:
     penalty: float | None = None
 
     def runs(self, experiment: str) -> bool:
-        """Whether there is anything to compare: a fixed penalty matters to the selections of our own model."""
+        """Return whether the variant runs this experiment: a fixed penalty matters only to our own model."""
         return self.penalty is None or experiment in ("full data", "E2")
 
 
@@ -95,7 +95,7 @@ MODELS = {"paper": (PAPER, FIXED), "background": (BACKGROUND,), "all": (PAPER, F
 
 @dataclass(frozen=True)
 class Results:
-    """All that a reproduction measured: rows by experiment for every model."""
+    """All results of a reproduction: rows by experiment for every model, and times."""
 
     size: Size
     rows: dict[Variant, dict[str, pl.DataFrame]]
@@ -103,12 +103,12 @@ class Results:
     fit_times: Sequence[FitTime]
 
     def of(self, experiment: str) -> dict[Variant, pl.DataFrame]:
-        """The rows of one experiment for every model that ran it."""
+        """Return the rows of one experiment for every model that ran it."""
         return {variant: rows[experiment] for variant, rows in self.rows.items() if experiment in rows}
 
 
 def available_datasets() -> list[str]:
-    """The paper's data sets; `birds` in place of `hja` where its file is not there."""
+    """Return the paper's data sets; `birds` in place of `hja` if its file does not exist."""
     try:
         datasets.load("hja")
     except BagwiseError:
@@ -117,9 +117,9 @@ def available_datasets() -> list[str]:
 
 
 def paired_differences(experiment: str, rows: pl.DataFrame) -> list[Difference]:
-    """Everything an experiment compares, against what it is compared with, for each of its figures.
+    """Return the differences between every strategy and the last one, for each figure of the experiment.
 
-    Epochs are unevenly spaced, so the first experiment compares the last ones; the others the area under the curve.
+    Epochs are unevenly spaced, so the first experiment compares final values; the others the area under the curve.
     """
     last = rows["strategy"].unique(maintain_order=True)[-1]
     part = "final" if experiment == "E1" else "area"
@@ -128,7 +128,7 @@ def paired_differences(experiment: str, rows: pl.DataFrame) -> list[Difference]:
 
 
 def plan(experiment: str, names: Sequence[str], size: Size, variant: Variant, seed: int = 0) -> list[Specification]:
-    """Everything that E1, E2, E3a or E3b runs on these data sets; what all are compared with comes last."""
+    """Return everything that an experiment runs on these data sets; the strategy all are compared with comes last."""
     folds, background = range(size.of_folds), variant.background
 
     def training(solver: str, epochs: int) -> list[Specification]:
@@ -178,7 +178,7 @@ def plan(experiment: str, names: Sequence[str], size: Size, variant: Variant, se
         return [one for how in (*PAIRS, *OTHERS) for one in by_pair(*how)]
     if experiment == "E3a":
         ours = [one for how in (*PAIRS, ("uncertainty", "bag_then_class")) for one in by_pair(*how)]
-        dear = simulation(size.pair_queries, size.pair_grid, system="miml_al", key_cost=1)
-        return ours + dear + simulation(size.pair_queries, size.pair_grid, system="miml_al")
+        with_key_cost = simulation(size.pair_queries, size.pair_grid, system="miml_al", key_cost=1)
+        return ours + with_key_cost + simulation(size.pair_queries, size.pair_grid, system="miml_al")
     ours = simulation(size.bag_queries, size.bag_grid, WHOLE_BAG, criterion="uncertainty", granularity="bag")
     return ours + simulation(size.bag_queries, size.bag_grid, WHOLE_BAG, system="mimlsvm_al")

@@ -1,4 +1,4 @@
-"""The reproduction as a report: verdicts first, then figures, then the tables behind them. No figure is typed in."""
+"""The report of a reproduction: verdicts, figures, and tables, all computed from the rows."""
 
 import hashlib
 import json
@@ -11,18 +11,18 @@ from pathlib import Path
 import polars as pl
 
 from bagwise.research.experiments import curves
-from bagwise.research.experiments.pages import Block, Heading, Paragraph, Picture, Rows, write_markdown, write_page
 from bagwise.research.experiments.statistics import Difference, queries_to
 from bagwise.research.reproduction import claims
 from bagwise.research.reproduction.claims import LEVELS, Finding
+from bagwise.research.reproduction.pages import Block, Heading, Paragraph, Picture, Rows, write_markdown, write_page
 from bagwise.research.reproduction.plan import FIGURES, FIXED, Figure, Results, Variant, paired_differences
 
-TITLE = "Active Learning in Incomplete Label MIML Learning, measured anew"
+TITLE = "Active Learning in Incomplete Label MIML Learning, measured again"
 FULL_DATA_METRICS = ("bag_accuracy", "average_precision", "hamming_loss")
 
 
 def write(results: Results, folder: Path) -> Path:
-    """Write report.html, README.md, figures, results.json and the checksums of the rows; the page's path."""
+    """Write report.html, README.md, figures, results.json and checksums of the rows; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     findings = judged(results)
     sums = checksums(results)
@@ -36,7 +36,7 @@ def write(results: Results, folder: Path) -> Path:
 
 
 def judged(results: Results) -> dict[Variant, list[Finding]]:
-    """The claims that each model was run for."""
+    """Return the findings about the claims that each model was run for."""
     return {
         variant: [
             one for one in claims.judge(rows, results.growth) if variant != FIXED or one.number in claims.OF_SELECTION
@@ -46,7 +46,7 @@ def judged(results: Results) -> dict[Variant, list[Finding]]:
 
 
 def checksums(results: Results) -> dict[str, str]:
-    """SHA-256 of the rows of every experiment, written as text, so that another run can be held against this one."""
+    """Return the SHA-256 of the rows of every experiment as CSV, to compare runs."""
     return {
         f"{experiment}, {variant.title}": hashlib.sha256(rows.write_csv().encode()).hexdigest()
         for variant, by_experiment in results.rows.items()
@@ -85,7 +85,9 @@ def _blocks(results: Results, findings: dict[Variant, list[Finding]], sums: dict
 def _what_was_run(results: Results) -> str:
     size, rows = results.size, next(iter(results.rows.values()))
     names = next(iter(rows.values()))["dataset"].unique(maintain_order=True).to_list()
-    stand_in = " (birds stands in for HJA, whose file is not there)" if "birds" in names and "hja" not in names else ""
+    stand_in = (
+        " (birds stands in for HJA, whose file does not exist)" if "birds" in names and "hja" not in names else ""
+    )
     folds = f"{size.of_folds} of {size.folds} folds" if size.of_folds < size.folds else f"{size.folds} folds"
     few = " Too few folds to conclude from: this is the quick version." if size.of_folds < 5 else ""
     return (

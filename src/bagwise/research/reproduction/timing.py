@@ -1,6 +1,6 @@
-"""Times that claims are about: how selection grows with the pool, and what the joint likelihood costs.
+"""Times for the claims: growth of selection with the pool, and cost of the joint likelihood.
 
-Times differ from run to run and machine to machine, so they are no rows of a specification: they are measured anew.
+Times differ between runs and machines, so they are not rows of a specification: every reproduction measures them.
 """
 
 import time
@@ -23,7 +23,7 @@ REPEATS = 7
 
 @dataclass(frozen=True)
 class Growth:
-    """Seconds of one question while one size of the pool grows; `slope` is that of its logarithm."""
+    """Seconds of one question while one size of the pool grows; `slope` is that of log time against log size."""
 
     criterion: str
     size: str
@@ -32,13 +32,13 @@ class Growth:
 
     @property
     def slope(self) -> float:
-        """1 where the cost is proportional to the size."""
+        """Return the slope: 1 if the cost is proportional to the size."""
         return float(np.polyfit(np.log(self.sizes), np.log(self.seconds), 1)[0])
 
 
 @dataclass(frozen=True)
 class FitTime:
-    """Seconds to fit all labels of a data set with either likelihood, side by side."""
+    """Seconds to fit all labels of a data set with either likelihood."""
 
     dataset: str
     background: bool
@@ -47,7 +47,7 @@ class FitTime:
 
 
 def fastest(job: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Seconds of the fastest of some calls: other users of the machine only ever add time."""
+    """Return the seconds of the fastest of some calls: other load on the machine only adds time."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -57,7 +57,7 @@ def fastest(job: Callable[[], object], repeats: int = REPEATS) -> float:
 
 
 def selection_growth() -> list[Growth]:
-    """One question of either criterion while bags, instances, classes or features grow; one thread."""
+    """Time one question of either criterion while bags, instances, classes or features grow; one thread."""
     use_one_thread()
     found = []
     for criterion in CRITERIA:
@@ -80,7 +80,7 @@ def _ask_seconds(criterion: str, size: dict[str, int]) -> float:
 
 
 def likelihood_times(names: Sequence[str], backgrounds: Sequence[bool] = (False, True)) -> list[FitTime]:
-    """Both likelihoods on all labels of each data set with the paper's penalty; one thread."""
+    """Time both likelihoods on all labels of each data set with the paper's penalty; one thread."""
     use_one_thread()
     found = []
     for name in names:

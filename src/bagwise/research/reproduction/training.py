@@ -1,4 +1,4 @@
-"""Experiment 1: the updates as batch solvers on fully labelled data, epoch by epoch."""
+"""Experiment 1: the updates as batch solvers on fully labelled data, by epoch."""
 
 import json
 from collections.abc import Callable
@@ -35,21 +35,21 @@ class Training:
 
     @property
     def strategy(self) -> str:
-        """What is compared."""
+        """Return the name under which runs are compared."""
         return self.solver
 
     @property
     def key(self) -> str:
-        """A name made from everything that determines the rows."""
+        """Return a hash of everything that determines the rows."""
         return key_from({**asdict(self), "kind": "training"})
 
     @property
     def steps(self) -> int:
-        """How much work it is."""
+        """Return the amount of work."""
         return self.epochs
 
     def run(self, progress: Callable[[int], None] = lambda _: None) -> list[Row]:
-        """Log-likelihood and held-out bag accuracy at the epochs that are shown."""
+        """Return rows of log-likelihood and held-out bag accuracy at the epochs in SHOWN."""
         data = datasets.load(self.dataset, self.seed)
         training, held_out = split(data, self.folds, self.fold, self.seed)
         parameters: Parameters = {"step_size": self._best_step(training)} if self.solver.endswith("sgd") else {}
@@ -73,7 +73,7 @@ class Training:
         show: Callable[[int, float, MIMLClassifier], None],
         progress: Callable[[int], None],
     ) -> float:
-        """Run the solver; the last log-likelihood."""
+        """Run the solver and return the last log-likelihood."""
         model = MIMLClassifier(
             self.solver,
             penalty=self.penalty,
@@ -99,7 +99,7 @@ class Training:
         return log_likelihood
 
     def _best_step(self, training: Dataset) -> float:
-        """The step size with the highest training likelihood after a few epochs; no held-out bag is looked at."""
+        """Return the step size with the highest training likelihood after a few epochs; held-out bags are not used."""
 
         def nothing(*_: object) -> None:
             return None

@@ -1,0 +1,74 @@
+"""Random pools of any size for measurements, and a learner that is asked and told in a loop."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bagwise.data.bags import Bags
+from bagwise.data.labels import Labels
+from bagwise.kernels import Array
+from bagwise.learning.learner import ActiveLearner
+from bagwise.model import MIMLClassifier
+
+CRITERIA = {"uncertainty": "uncertainty", "expected_gradient_length": "EGL"}
+LABELLED = 50
+SHARE_PRESENT = 0.1
+
+
+@dataclass(frozen=True)
+class PoolSize:
+    """Number of bags, instances per bag, features and classes."""
+
+    bags: int
+    instances: int = 10
+    features: int = 128
+    classes: int = 50
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bags:,} bags x {self.instances} instances x {self.features} features x {self.classes} classes, "
+            "float32"
+        )
+
+
+STANDARD, SMALL = PoolSize(10_000), PoolSize(2_000)
+
+
+class RandomPool:
+    """Random bags, weights and true labels; the first `LABELLED` bags are labelled."""
+
+    def __init__(self, size: PoolSize) -> None:
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((size.bags * size.instances, size.features), dtype=np.float32)
+        self.bags = Bags(x, np.arange(0, len(x) + 1, size.instances))
+        self.weights = (rng.standard_normal((size.classes, size.features)) / np.sqrt(size.features)).astype(np.float32)
+        self.truth: Array = rng.random((size.bags, size.classes)) < SHARE_PRESENT
+        self.classes = [str(c) for c in range(size.classes)]
+
+    def labels(self) -> Labels:
+        """Return the labels known at the start."""
+        labels = Labels.unknown(*self.truth.shape)
+        labels.value[:LABELLED], labels.known[:LABELLED] = self.truth[:LABELLED], True
+        return labels
+
+    def product(self) -> Array:
+        """Return the bare product X @ W.T: the least that reading every instance for every class costs."""
+        return np.asarray(self.bags.instances @ self.weights.T)
+
+
+class AskTellLoop:
+    """A learner that every call gives the true answer to its question and asks for the next."""
+
+    def __init__(self, pool: RandomPool, criterion: str, update: str, device: str = "cpu") -> None:
+        model = MIMLClassifier(max_iter=3)
+        self._truth = pool.truth
+        self.learner = ActiveLearner(
+            pool.bags, pool.classes, pool.labels(), model, criterion, update=update, audit=0.0, device=device
+        )
+        self._question = self.learner.ask()
+
+    def __call__(self) -> None:
+        """Run one `tell` and one `ask`."""
+        question = self._question
+        self.learner.tell(question, bool(self._truth[question.bag, question.classes[0]]))
+        self._question = self.learner.ask()

@@ -1,0 +1,65 @@
+"""Time of `tell` + `ask`, learning one answer and selecting the next question, with every update and both criteria.
+
+The floor is the bare product X @ W.T over the whole pool. Every learner gets `warm` answers before the measurement. The
+median is what a labeller usually waits; `replay` and `lbfgs` refit at intervals, so the mean of `replay` over one whole
+interval, with its refit, is reported as well.
+"""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bagwise.model import solvers
+from bagwise.model.solvers.replay import REFIT_EVERY
+from bagwise.research.bench.figures import Figure, Report
+from bagwise.research.bench.pools import CRITERIA, SMALL, STANDARD, AskTellLoop, PoolSize, RandomPool
+from bagwise.research.bench.timing import Log, one_thread, ratios_to, seconds
+
+DESCRIPTION = "tell + ask with every update and criterion, relative to the bare product X @ W.T"
+FLOOR = "bare product X @ W.T"
+GOALS = {("bag_sgd", "uncertainty"): 0.5, ("bag_sgd", "expected_gradient_length"): 1.5}
+
+
+@dataclass(frozen=True)
+class Size:
+    """The pool, the rounds, and the answers before the first round."""
+
+    pool: PoolSize
+    rounds: int
+    warm: int
+
+
+FULL, QUICK = Size(STANDARD, rounds=15, warm=50), Size(SMALL, rounds=5, warm=10)
+
+
+def measure(size: Size, log: Log) -> Report:
+    """Measure every update with every criterion."""
+    pool = RandomPool(size.pool)
+    names = {(update, criterion): _name(update, criterion) for update in solvers.available() for criterion in CRITERIA}
+    loops = {}
+    for (update, criterion), name in names.items():
+        log(f"{size.warm} answers to {name}")
+        loops[name] = AskTellLoop(pool, criterion, update)
+        for _ in range(size.warm):
+            loops[name]()
+    log(f"{size.rounds} rounds in alternation, on all cores and on one")
+    found, notes = ratios_to(FLOOR, {FLOOR: pool.product, **loops}, size.rounds)
+    figures = [replace(found[name], goal=GOALS.get(which)) for which, name in names.items()]
+    log("a refit of replay and the answers before it")
+    figures.append(_between_refits(loops[_name("replay", "uncertainty")], pool))
+    return Report("learner", str(size.pool), tuple(figures), notes=notes)
+
+
+def _name(update: str, criterion: str) -> str:
+    return f"tell + ask, {update}, {CRITERIA[criterion]}"
+
+
+def _between_refits(loop: AskTellLoop, pool: RandomPool) -> Figure:
+    """Measure the mean over REFIT_EVERY consecutive answers, one of which refits, on one thread."""
+    with one_thread():
+        times = [seconds(loop, time.process_time) for _ in range(REFIT_EVERY)]
+        floor_times = [seconds(pool.product, time.process_time) for _ in range(REFIT_EVERY)]
+    mean, floor = float(np.mean(times)), float(np.median(floor_times))
+    name = f"{_name('replay', 'uncertainty')}, mean with a refit"
+    return Figure.of(name, FLOOR, [mean / floor], seconds=mean, floor_seconds=floor, one_thread=mean / floor)

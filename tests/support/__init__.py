@@ -1,0 +1,1 @@
+"""What several test packages use: example files, restricted processes, database servers, clusters, scoring backends."""
