@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bagwise import BagwiseError, formats
 from bagwise.core.errors import FileError
 from bagwise.formats import Source
-from bagwise.partitions import PartitionedBags, Partitions
+from bagwise.partitions import Partitions, partitions_of
 from bagwise.project import Project, Tables, check, in_processes, status_of
 from bagwise.project.instances import worker_pool
 from bagwise.project.instances.partition_writer import edges
@@ -84,8 +84,7 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
         assert "lease_seconds = 250.0" in (folder / "bagwise.toml").read_text()
         assert place == folder.resolve() / "instances"
         assert not (folder / "instances.bin").exists()
-        assert isinstance(other.bags, PartitionedBags)
-        assert len(other.bags.parts.parts) == count
+        assert len(partitions_of(other.bags)) == count
         assert answered(one, say, 10) == answered(other, say, 10)
     with Project.open(plain) as one, Project.open(folder) as other:
         assert answered(one, say, 10) == answered(other, say, 10)
@@ -97,7 +96,7 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
         assert np.array_equal(predicted.probability, expected.probability)
         assert np.array_equal(predicted.evidence, expected.evidence)
         assert status_of(one).instances == status_of(other).instances
-        with pytest.raises(BagwiseError, match="is in parts already, in "):
+        with pytest.raises(BagwiseError, match="is partitioned already, in "):
             other.partition(2)
 
 
@@ -120,7 +119,7 @@ def test_looking_at_bags_reads_no_more_than_these(plain):
         assert len(project.bags[bag]) == project.bags.sizes[bag]
         assert project.labels().values.shape == project.contents.given.shape
         assert status_of(project).bytes_on_disk["instances"] > 0
-        assert project.bags._all is None
+        assert not project.bags.store.is_loaded
 
 
 def test_parts_may_lie_elsewhere_and_a_backup_has_them(plain, tmp_path, synthetic):
@@ -132,12 +131,10 @@ def test_parts_may_lie_elsewhere_and_a_backup_has_them(plain, tmp_path, syntheti
         project.backup(tmp_path / "backup")
     moved = plain.rename(tmp_path / "moved")
     shared.rename(tmp_path / "shared" / "away")
-    with pytest.raises(
-        BagwiseError, match=r"parts\.json: is missing: there are no instances in parts here, or restore"
-    ):
+    with pytest.raises(BagwiseError, match=r"parts\.json: is missing: the folder holds no partitions, or restore"):
         Project.open(moved)
     with Project.open((tmp_path / "backup").rename(tmp_path / "restored")) as project:
-        assert project.bags.parts.folder == tmp_path / "restored" / "instances"
+        assert partitions_of(project.bags).folder == tmp_path / "restored" / "instances"
         assert np.array_equal(project.bags.instances, synthetic.bags.instances)
         all_is_well(project)
 
@@ -149,7 +146,7 @@ def test_bags_that_come_later_become_parts_also_from_a_process_that_was_there_be
         stale.import_(Source.of_bags(Path("more.npz"), more, [f"new {i}" for i in range(7)]))
         project.catch_up()
         for one in (stale, project):
-            assert len(one.bags.parts.parts) == 4
+            assert len(partitions_of(one.bags)) == 4
             assert one.bags.n_instances == sum(len(bag) for bag in [*synthetic.bags, *more])
             assert np.array_equal(one.bags[62], more[2])
             all_is_well(one)
@@ -162,11 +159,11 @@ def test_parts_that_do_not_count_are_overwritten(plain, synthetic):
         extra = Partitions.write(plain.parent / "extra", [synthetic.bags, synthetic.bags, synthetic.bags.select([0])])
         place = plain / "instances"
         shutil.copyfile(extra.folder / "part-00002.parquet", place / "part-00002.parquet")
-        Partitions.open(place).with_parts([extra.parts[2]]).save()
+        Partitions.open(place).extended([extra.entries[2]]).save()
     with Project.open(plain) as project:
-        assert len(project.bags.parts.parts) == 2
+        assert len(partitions_of(project.bags)) == 2
         project.import_(Source.of_bags(Path("more.npz"), [np.array(synthetic.bags[3])], ["new"]))
-        assert len(Partitions.open(place).parts) == 3
+        assert len(Partitions.open(place)) == 3
         assert np.array_equal(project.bags[60], synthetic.bags[3])
         all_is_well(project)
 
@@ -192,7 +189,7 @@ def test_instances_of_others_are_refused(plain, tmp_path, synthetic):
         other.partition(2, tmp_path / "shared")
     with Project.open(plain) as project:
         for there in (tmp_path / "shared", tmp_path, plain / "bagwise.db"):
-            with pytest.raises(BagwiseError, match="is there already: choose another folder with --to"):
+            with pytest.raises(BagwiseError, match="exists already: choose another folder with"):
                 project.partition(2, there)
         assert not list(tmp_path.rglob("*.part"))
     text = (plain / "bagwise.toml").read_text()
@@ -227,11 +224,11 @@ def test_killed_at_any_stage_the_project_is_as_it_was_and_a_second_run_works(pla
     for stage in stages:
         folder = plain.parent / stage
         with Project.open(folder) as project:
-            done = isinstance(project.bags, PartitionedBags)
+            done = partitions_of(project.bags) is not None
             assert done == (stage in ("settings", "removing"))
             assert np.array_equal(project.bags.instances, synthetic.bags.instances)
             if done:
-                with pytest.raises(BagwiseError, match="is in parts already"):
+                with pytest.raises(BagwiseError, match="is partitioned already"):
                     project.partition(4)
             else:
                 project.partition(4)
@@ -285,7 +282,7 @@ def test_tables_become_parts_and_are_what_they_are_in_one_file(first_table, tabl
         found = Tables.look_at(project, tables, None, in_processes)
         assert found.instances == expected.bags.n_instances - project.bags.n_instances
         found.import_into(project, count)
-        assert len(project.bags.parts.parts) == 1 + count
+        assert len(partitions_of(project.bags)) == 1 + count
         same_bags(project.bags, expected.bags)
         assert np.array_equal(project.contents.given, expected.contents.given)
         all_is_well(project)
@@ -314,7 +311,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
     few = synthetic.bags.select([0, 1])
     with Project.open(first_table) as project:
         project.partition(2)
-        before = project.bags.parts
+        before = partitions_of(project.bags)
         write_table(tables / "d.csv", few, ["bag 25", "new"])
         refused(r"d\.csv: bag bag 25 is in b\.csv as well: give it once")
         few.instances[3, 2] = np.nan
@@ -331,7 +328,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
         write_table(tables / "b.csv", synthetic.bags.select(range(20, 30)), [f"bag {i}" for i in range(20, 30)])
         with pytest.raises(BagwiseError, match=r"b\.csv: changed while it was imported"):
             seen.import_into(project, 2)
-        assert project.bags.parts == before == Partitions.open(first_table / "instances")
+        assert partitions_of(project.bags) == before == Partitions.open(first_table / "instances")
         assert not list((first_table / "instances").glob(".*"))
         all_is_well(project)
 

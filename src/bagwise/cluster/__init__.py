@@ -1,4 +1,4 @@
-"""The same learner over a pool whose bags lie on a Ray cluster."""
+"""A pool on a Ray cluster, and tasks on it."""
 
 try:
     import ray  # noqa: F401

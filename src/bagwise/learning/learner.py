@@ -19,7 +19,7 @@ from bagwise.data.labels import Labels
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning import criteria, granularity
-from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request
+from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request, top_k_on
 from bagwise.learning.questions import Answer, Learner, Present, Question, diversify
 from bagwise.learning.top_k import Statistics
 from bagwise.model import MIMLClassifier, ScoredPool, solvers
@@ -174,7 +174,7 @@ class ActiveLearner(Learner):
             for label_class, present in zip(answer.classes, answer.present, strict=True)
         ]
         states = [self._first_state, self._state, *self._states]
-        told = self._label_store.told()
+        told = self._label_store.known_labels()
         return {
             "answers": np.array(rows, np.int64).reshape(-1, 6),
             "told": told.bags,
@@ -190,7 +190,7 @@ class ActiveLearner(Learner):
 
     def _remember(self, memory: Memory) -> None:
         known = Labels(memory["value"], memory["known"], memory.get("flip"))
-        self._label_store.remember(KnownLabels(memory["told"], known, memory["withdrawn"].astype(bool)))
+        self._label_store.load(KnownLabels(memory["told"], known, memory["withdrawn"].astype(bool)))
         self._told, self._revised = int(memory["counts"][0]), bool(memory["counts"][1])
         moments = iter(memory["moments"])
         states = [
@@ -329,7 +329,7 @@ def _pool(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Pool | None, device
         raise BagwiseError("Give bags, or a pool whose bags lie elsewhere: one of the two.")
     if pool is None:
         assert bags is not None
-        return LocalPool(Bags.of(bags), device)
+        return LocalPool(Bags.of(bags), top_k_on(device))
     if device != "cpu":
         raise BagwiseError(f"device={device!r} is for bags in this process: a pool elsewhere has devices of its own.")
     return pool

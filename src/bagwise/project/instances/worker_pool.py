@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 class Each(Protocol):
     """Does every piece of some work somewhere, and says (number of the piece, result) as soon as one is done."""
 
-    def __call__(self, work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[tuple[int, Result]]:
+    def __call__(self, work: Callable[[Piece], Result], tasks: Sequence[Piece]) -> Iterator[tuple[int, Result]]:
         """In whatever order."""
 
 
