@@ -46,8 +46,8 @@ def test_nobody_waits_for_learning(project, say, monkeypatch):
     """The learner hangs; twelve people go on as if nothing were wrong."""
     answer_some(project, say, 3)
     goes_on = threading.Event()
-    study = trainer.Teaching.study
-    monkeypatch.setattr(trainer.Teaching, "study", lambda self, count: goes_on.wait(600) and study(self, count))
+    rank = trainer.Trainer.rank
+    monkeypatch.setattr(trainer.Trainer, "rank", lambda self, count: goes_on.wait(600) and rank(self, count))
     monkeypatch.setattr(ranking, "PATIENCE", 0.01)
     handed = []
     try:
@@ -87,9 +87,9 @@ def test_what_was_missed_up_to_a_turning_point_need_not_be_learned_one_by_one(pr
 
 
 def test_a_killed_learner_is_begun_again(beside, say, monkeypatch):
-    monkeypatch.setattr(trainer_process, "REST_AFTER_A_CRASH", 0.0)
+    monkeypatch.setattr(trainer_process, "RESTART_SECONDS", 0.0)
     answer_some(beside, say, 5)
-    beside._record.teaching._process.kill()
+    beside._state.trainer._process.kill()
     for _ in range(300):
         (asked,) = beside.ask("ann")
         beside.answer(asked.key, "ann", say(asked))

@@ -44,7 +44,7 @@ class TrainerStopped(BagwiseError):
     """The training process ended: for those who need a newer ranking than there is. The next request starts another."""
 
     def __init__(self) -> None:
-        super().__init__("The training process ended unexpectedly, and another is started: try again.")
+        super().__init__("The training process crashed and is restarting: retry.")
 
 
 class Turn(NamedTuple):
