@@ -48,7 +48,7 @@ class TaskTimeout(BagwiseError):
 
 
 class RemoteTraceback(Exception):
-    """The cause of an error in a worker process: its traceback there, as text."""
+    """The cause of an error in a worker process: its traceback in that process, as text."""
 
     def __str__(self) -> str:
         return f"in a worker process:\n{self.args[0]}"
@@ -271,7 +271,7 @@ class ChildProcess(Generic[Sent, Received]):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if silent else None,
-            # Where there is no `nice`, the priority is set from here.
+            # The priority on Windows, which has no `nice`.
             creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),
         )
         self._mutex = threading.Lock()

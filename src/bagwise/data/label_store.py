@@ -338,7 +338,7 @@ class LabelStore:
         return self.labels.select(rows)
 
     def load(self, known: KnownLabels) -> None:
-        """Replace everything by what is known here, and notify the listener."""
+        """Replace everything by these known labels, and notify the listener."""
         rows = self._rows.reset(known.bags)
         labels = Labels.unknown(self._rows.capacity, self.labels.n_classes)
         withdrawn = np.zeros(labels.known.shape, bool)

@@ -23,8 +23,8 @@ class PartitionStore:
     """A `BagStore` over the partitions of a folder.
 
     One bag, a selection or a pass over all instances in chunks reads blocks of rows, of which the last
-    `BLOCKS_CACHED` are cached. `instances` reads everything into memory, and from then on all comes from there; a
-    single `.npy` partition is memory-mapped instead.
+    `BLOCKS_CACHED` are cached. `instances` reads everything into memory, and all later calls use that; a single `.npy`
+    partition is memory-mapped instead.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Run many specifications on all cores, each in its own process with one thread; what is finished stays on disk.
+"""Run many specifications on all cores, each in its own process with one thread; what is finished is saved.
 
-A specification is anything with a `key`; its rows lie in FOLDER/KEY.parquet once it is done. An interrupted run goes on
-where it stopped, and asking twice for the same costs nothing.
+A specification is anything with a `key`; its rows are saved in FOLDER/KEY.parquet once it is done. An interrupted run
+continues where it stopped, and what is finished is not run again.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class Specification(Protocol):
         ...
 
     def run(self, progress: Progress) -> list[Row]:
-        """Do it; `progress` is told of steps done."""
+        """Return its rows; `progress` is called with every number of steps done."""
         ...
 
 
@@ -74,7 +74,7 @@ class _RunInWorker:
 
 
 def finished(specification: Specification, folder: Path) -> bool:
-    """Whether its rows are there."""
+    """Whether its rows are saved."""
     return (folder / f"{specification.key}.parquet").exists()
 
 
