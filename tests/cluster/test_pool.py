@@ -40,7 +40,7 @@ def data():
 
 
 class Watched(Shard):
-    """A shard that can be told to be slow, and says which process it is."""
+    """A shard that can be made slow, and returns its process id."""
 
     slow = 0.0
 
@@ -67,7 +67,7 @@ def pools(data):
         pool.close()
 
 
-def told(learner, question, truth):
+def answer(learner, question, truth):
     learner.tell(question, [bool(truth[question.bag, c]) for c in question.classes])
 
 
@@ -76,8 +76,8 @@ def assert_alike(here, there, truth, answers, now_and_then=lambda _: None):
         now_and_then(number)
         asked, also = here.ask(), there.ask()
         assert asked == also, number
-        told(here, asked, truth)
-        told(there, also, truth)
+        answer(here, asked, truth)
+        answer(there, also, truth)
 
 
 def pair_of(pool, data, **options):
@@ -114,7 +114,7 @@ def test_undone_revised_withdrawn_and_asked_in_batches(pools, data):
         batch = here.ask(4)
         assert batch == there.ask(4)
         for learner in (here, there):
-            told(learner, batch[0], data[1])
+            answer(learner, batch[0], data[1])
             learner.tell(batch[1], None)
             if number % 3 == 0:
                 learner.undo()
@@ -125,7 +125,7 @@ def test_undone_revised_withdrawn_and_asked_in_batches(pools, data):
     assert here.ranked(30) == there.ranked(30)
 
 
-def test_what_a_learner_has_become_can_be_taken_up(pools, data):
+def test_the_state_of_a_learner_can_be_restored(pools, data):
     here, there = pair_of(pools["two"], data)
     assert_alike(here, there, data[1], 15)
     memory = there.memory()
@@ -210,11 +210,13 @@ def test_a_killed_worker_changes_nothing(data):
         np.testing.assert_array_equal(before[1], after[1])
 
 
-def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path):
+def test_missing_storage_is_reported_and_once_it_is_back_all_goes_on(data, tmp_path):
     bags = data[0]
-    parts = Partitions.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(100, BAGS))])
-    gone = tmp_path / "parts" / parts.entries[1].file
-    with WatchedPool.open(tmp_path / "parts", cpus=0.1) as pool:
+    partitions = Partitions.write(
+        tmp_path / "partitions", [bags.select(np.arange(100)), bags.select(np.arange(100, BAGS))]
+    )
+    gone = tmp_path / "partitions" / partitions.entries[1].file
+    with WatchedPool.open(tmp_path / "partitions", cpus=0.1) as pool:
         here, there = pair_of(pool, data)
         assert_alike(here, there, data[1], 3)
         gone.rename(tmp_path / "elsewhere")
@@ -223,8 +225,8 @@ def test_missing_storage_is_said_and_once_it_is_back_all_goes_on(data, tmp_path)
             there.ask()
         (tmp_path / "elsewhere").rename(gone)
         assert_alike(here, there, data[1], 3)
-        shutil.rmtree(tmp_path / "parts")
-        Partitions.write(tmp_path / "parts", [bags.select(np.arange(100)), bags.select(np.arange(99, BAGS))])
+        shutil.rmtree(tmp_path / "partitions")
+        Partitions.write(tmp_path / "partitions", [bags.select(np.arange(100)), bags.select(np.arange(99, BAGS))])
         kill(pool, 1)
         with pytest.raises(BagwiseError, match="changed since the pool was opened"):
             there.ask()
@@ -274,7 +276,7 @@ class Silence:
 
 
 @pytest.mark.parametrize("timeout", [0.2, 1.5, 10.0])
-def test_patience_is_one_span_of_time(pools, timeout, monkeypatch):
+def test_a_timeout_is_one_span_of_time(pools, timeout, monkeypatch):
     silence, alone = Silence(), pools["one"].messages
     monkeypatch.setattr(messages, "ray", silence)
     monkeypatch.setattr(messages, "time", silence)
@@ -285,7 +287,7 @@ def test_patience_is_one_span_of_time(pools, timeout, monkeypatch):
     assert silence.now == pytest.approx(timeout)
 
 
-def test_what_is_left_may_lie_in_a_slow_shard(pools, data):
+def test_what_is_left_may_be_in_a_slow_shard(pools, data):
     pool = pools["two"]
     labels = Labels(data[1], (np.arange(BAGS) >= 200)[:, None] * np.ones(len(CLASSES)))
     _, there = pair_of(pool, data, labels=labels, audit=0, model=MIMLClassifier(max_iter=2))
@@ -303,13 +305,13 @@ class Unborn(Shard):
         raise ModuleNotFoundError("No module named 'bagwise'")
 
 
-def test_a_shard_that_cannot_begin_is_not_waited_for(data, monkeypatch):
+def test_a_shard_that_cannot_start_is_not_waited_for(data, monkeypatch):
     monkeypatch.setattr(RayPool, "shard", Unborn)
     with pytest.raises(BagwiseError, match=r"cannot be restarted.*No module named 'bagwise'"):
         RayPool.of(data[0], 1, cpus=0.1)
 
 
-def test_a_shard_that_fails_says_so(pools):
+def test_a_shard_that_fails_is_named(pools):
     with pytest.raises(BagwiseError, match=r"shard 0 .* failed: AttributeError"):
         pools["one"].messages.broadcast("no_such_thing")
 
@@ -334,8 +336,8 @@ def test_gradients_are_summed_where_the_bags_are(data, monkeypatch):
         for update in ("lbfgs", "gd", "replay", "bag_sgd"):
             here.update = there.update = update
             question = here.ask()
-            told(here, question, data[1])
-            told(there, question, data[1])
+            answer(here, question, data[1])
+            answer(there, question, data[1])
             np.testing.assert_allclose(there.model.weights_, here.model.weights_, rtol=1e-6, atol=1e-8)
 
 

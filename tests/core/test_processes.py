@@ -53,7 +53,7 @@ def test_a_crashed_or_late_worker_is_replaced(monkeypatch):
 
 
 def test_an_error_of_a_task_is_raised_with_its_traceback():
-    with WorkerPool(work.run, 2) as pool, pytest.raises(BagwiseError, match="^it failed$") as error:
+    with WorkerPool(work.run, 2) as pool, pytest.raises(BagwiseError, match=r"^it failed$") as error:
         list(pool.in_order(["a", "fail"]))
     assert isinstance(error.value.__cause__, RemoteTraceback)
     assert 'raise BagwiseError("it failed")' in str(error.value.__cause__)

@@ -1,4 +1,4 @@
-"""A ledger that counts as it changes has counted right, with a row for every bag or only for some."""
+"""A label store that counts as it changes counts right, with a row for every bag or only for some."""
 
 import numpy as np
 from hypothesis import given
@@ -39,7 +39,7 @@ def same_known(one, other):
 
 
 @given(CHANGES)
-def test_what_is_counted_on_the_way_is_what_counting_anew_finds(changes):
+def test_what_is_counted_on_the_way_is_what_counting_from_scratch_finds(changes):
     label_store = changed(LabelStore(Labels.unknown(BAGS, CLASSES)), changes)
     assert same(label_store.label_counts, LabelCounts.of(label_store.labels, label_store.withdrawn))
     assert np.array_equal(label_store.askable, ~(label_store.labels.known | label_store.withdrawn))
@@ -48,13 +48,13 @@ def test_what_is_counted_on_the_way_is_what_counting_anew_finds(changes):
 
 
 @given(CHANGES, st.integers(0, 60))
-def test_rows_for_some_bags_say_what_rows_for_all_say(changes, cut):
-    full = changed(LabelStore(Labels.unknown(BAGS, CLASSES)), changes[:cut])
-    sparse = changed(LabelStore.sparse(BAGS, CLASSES), changes[:cut])
+def test_rows_for_some_bags_say_what_rows_for_all_say(changes, split):
+    full = changed(LabelStore(Labels.unknown(BAGS, CLASSES)), changes[:split])
+    sparse = changed(LabelStore.sparse(BAGS, CLASSES), changes[:split])
     again = LabelStore.sparse(BAGS, CLASSES)
     again.load(sparse.known_labels())
     for label_store in (full, sparse, again):
-        changed(label_store, changes[cut:])
+        changed(label_store, changes[split:])
     for label_store in (sparse, again):
         assert same(label_store.label_counts, full.label_counts)
         assert same_known(label_store.known_labels(), full.known_labels())
@@ -77,7 +77,7 @@ def test_more_bags_than_there_is_room_for_at_first():
     assert sparse.is_open(999_999_900, 1)
 
 
-def test_what_was_told_can_be_taken_up():
+def test_known_labels_can_be_loaded():
     label_store = LabelStore(Labels.unknown(4, 2))
     labels = Labels.from_array([[1, np.nan], [np.nan, 0]])
     label_store.load(KnownLabels(np.array([1, 3]), labels, np.array([[False, True], [False, False]])))

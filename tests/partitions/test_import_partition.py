@@ -43,7 +43,7 @@ def refused(*arguments):
     return err.replace("\n", " ")
 
 
-def test_from_a_plain_project_to_parts_and_more_of_them(files, synthetic):
+def test_from_a_plain_project_to_partitions_and_more_of_them(files, synthetic):
     folder = files / "p"
     said("answer", folder, keys="ynyq")
     assert f"The instances are in 3 parts in {folder / 'instances'}." in said("import", folder, "--partition", 3)
@@ -63,7 +63,7 @@ def test_from_a_plain_project_to_parts_and_more_of_them(files, synthetic):
         assert len(Partitions.open(folder / "instances")) == 5
 
 
-def test_a_table_straight_into_parts_elsewhere_by_several_processes(files, monkeypatch):
+def test_a_table_straight_into_partitions_elsewhere_by_several_processes(files, monkeypatch):
     monkeypatch.setattr(worker_pool, "thread_count", lambda: 2)
     said("import", files / "p", "--from", files / "more", "--partition", 4, "--to", files / "shared" / "p")
     assert sorted(path.name for path in (files / "shared" / "p").iterdir())[-1] == "parts.json"

@@ -1,4 +1,4 @@
-"""A project in parts is the same project: the same questions, answers and predictions; interrupted or not."""
+"""A partitioned project is the same project: the same questions, answers and predictions; interrupted or not."""
 
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ from tests.partitions import crashing, work
 
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch):
-    """A start costs more than these few parts."""
+    """A start costs more than these few partitions."""
     monkeypatch.setattr(worker_pool, "thread_count", lambda: 1)
 
 
@@ -63,19 +63,19 @@ def same_bags(found, expected):
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.integers(1, 9))
-def test_parts_are_alike_in_size_and_none_is_empty(sizes, count):
-    cuts = edges(np.cumsum([0, *sizes]), count)
-    assert (cuts[0], cuts[-1]) == (0, len(sizes))
-    assert len(cuts) == min(count, len(sizes)) + 1
-    assert all(first < last for first, last in pairwise(cuts))
+def test_partitions_are_alike_in_size_and_none_is_empty(sizes, count):
+    starts = edges(np.cumsum([0, *sizes]), count)
+    assert (starts[0], starts[-1]) == (0, len(sizes))
+    assert len(starts) == min(count, len(sizes)) + 1
+    assert all(first < last for first, last in pairwise(starts))
     if count <= len(sizes) / max(sizes):
-        largest = max(sum(sizes[first:last]) for first, last in pairwise(cuts))
+        largest = max(sum(sizes[first:last]) for first, last in pairwise(starts))
         assert largest <= sum(sizes) / count + max(sizes)
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_the_questions_are_those_of_the_plain_project(plain, say, count):
-    folder = copied(plain, "parted")
+    folder = copied(plain, "partitioned")
     with Project.open(plain) as one, Project.open(folder) as other:
         assert answered(one, say, 10) == answered(other, say, 10)
         text = (folder / "bagwise.toml").read_text()
@@ -100,7 +100,7 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
             other.partition(2)
 
 
-def test_parts_do_not_end_where_imports_do(plain, synthetic):
+def test_partitions_do_not_end_where_imports_do(plain, synthetic):
     with Project.open(plain) as project:
         for number in range(3):
             some = [np.array(bag) for bag in synthetic.bags.select(range(number, 2 * number + 3))]
@@ -122,8 +122,8 @@ def test_looking_at_bags_reads_no_more_than_these(plain):
         assert not project.bags.store.is_loaded
 
 
-def test_parts_may_lie_elsewhere_and_a_backup_has_them(plain, tmp_path, synthetic):
-    shared = tmp_path / "shared" / "parts"
+def test_partitions_may_be_elsewhere_and_a_backup_has_them(plain, tmp_path, synthetic):
+    shared = tmp_path / "shared" / "partitions"
     with Project.open(plain) as project:
         assert project.partition(3, shared) == shared
         assert f'parts = "{shared}"' in (plain / "bagwise.toml").read_text()
@@ -139,7 +139,7 @@ def test_parts_may_lie_elsewhere_and_a_backup_has_them(plain, tmp_path, syntheti
         all_is_well(project)
 
 
-def test_bags_that_come_later_become_parts_also_from_a_process_that_was_there_before(plain, synthetic):
+def test_bags_that_come_later_become_partitions_also_from_a_process_that_was_there_before(plain, synthetic):
     with Project.open(plain) as stale, Project.open(plain) as project:
         project.partition(3)
         more = [np.array(bag) for bag in synthetic.bags.select(range(7))]
@@ -153,7 +153,7 @@ def test_bags_that_come_later_become_parts_also_from_a_process_that_was_there_be
         assert not (plain / "instances.bin").exists()
 
 
-def test_parts_that_do_not_count_are_overwritten(plain, synthetic):
+def test_partitions_that_do_not_count_are_overwritten(plain, synthetic):
     with Project.open(plain) as project:
         project.partition(2)
         extra = Partitions.write(plain.parent / "extra", [synthetic.bags, synthetic.bags, synthetic.bags.select([0])])
@@ -168,7 +168,7 @@ def test_parts_that_do_not_count_are_overwritten(plain, synthetic):
         all_is_well(project)
 
 
-def test_what_is_wrong_with_the_parts_is_said(plain, synthetic):
+def test_what_is_wrong_with_the_partitions_is_reported(plain, synthetic):
     with Project.open(plain) as project:
         project.partition(3)
     path = plain / "instances" / "part-00001.parquet"
@@ -273,7 +273,7 @@ def first_table(tables, tmp_path, synthetic):
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_tables_become_parts_and_are_what_they_are_in_one_file(first_table, tables, count):
+def test_tables_become_partitions_and_are_what_they_are_in_one_file(first_table, tables, count):
     folder = copied(first_table, "one by one")
     with Project.open(folder) as expected, Project.open(first_table) as project:
         for name in ("b.csv", "c.parquet"):
@@ -336,7 +336,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
 # Processes
 
 
-def test_processes_say_what_they_found_or_what_was_wrong(monkeypatch):
+def test_processes_return_results_or_raise_errors(monkeypatch):
     monkeypatch.setattr(worker_pool, "thread_count", lambda: 2)
     assert worker_pool.in_order(in_processes(work.doubled, [3, 1, 2])) == [6, 2, 4]
     with pytest.raises(FileError, match=r"^t\.csv, line 3, column x: is bad\.$") as error:

@@ -1,7 +1,7 @@
 """The features of all instances in one file that only grows; the database has the number of rows that count.
 
-Rows are appended, and belong to the project when the database counts them. Rows after these (of an import that failed or
-was killed) are removed.
+Rows are appended, and belong to the project when the database counts them. Rows after these (of an import that failed
+or was killed) are removed.
 """
 
 import os
