@@ -18,6 +18,7 @@ import numpy as np
 from projects import plain_copy
 
 from bagwise.formats import Source
+from bagwise.partitions import partitions_of
 from bagwise.project import Project
 
 FEATURES, PER_BAG, BLOCKS = 64, 20, 50
@@ -54,13 +55,13 @@ def measure(folder, instances, parts):
             "parts": parts,
             "cores": len(os.sched_getaffinity(0)),
             "processor": platform.processor() or platform.machine(),
-            "size": bags.parts.n_bytes / size,
+            "size": partitions_of(bags).n_bytes / size,
             "copy_seconds": copy,
             "partition_seconds": partitioning,
             "bag_milliseconds": 1e3 * float(np.median(single)),
             "thousand_bags_seconds": seconds(lambda: bags.select(some)),
             "pass_seconds": seconds(lambda: [None for _ in bags.chunks()]),
-            "part_seconds": float(np.median([seconds(lambda n=n: bags.parts.read(n)) for n in range(parts)])),
+            "part_seconds": float(np.median([seconds(lambda n=n: partitions_of(bags).read(n)) for n in range(parts)])),
         }
 
 

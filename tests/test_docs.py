@@ -81,8 +81,8 @@ def test_partitioned_projects_run(monkeypatch, tmp_path):
     found = {}
     section = (ROOT / "docs/cluster.md").read_text().partition("## Partitioned projects\n")[2].partition("\n## ")[0]
     run_page(section, found)
-    assert found["parts"].n_bags == 200
-    assert len(found["parts"].parts) == 5
+    assert found["partitions"].n_bags == 200
+    assert len(found["partitions"]) == 5
 
 
 def test_the_cluster_page_runs(monkeypatch, tmp_path):

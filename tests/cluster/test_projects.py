@@ -1,4 +1,4 @@
-"""A partitioned project whose questions are looked for on a cluster: in the library and on the page."""
+"""A partitioned project whose questions are searched for on a cluster: in the library and on the page."""
 
 import json
 import urllib.request
@@ -14,15 +14,15 @@ from tests.server.conftest import Served
 
 
 @pytest.fixture
-def parted(make_project):
-    """A plain project, and the same in parts."""
-    plain, other = make_project("plain"), make_project("parted")
+def partitioned(make_project):
+    """A plain project, and the same partitioned."""
+    plain, other = make_project("plain"), make_project("partitioned")
     other.partition(3, None, in_processes)
     return plain, other
 
 
-def test_the_same_questions_as_in_one_process_and_what_was_learned_is_taken_up(parted, say):
-    plain, other = parted
+def test_the_same_questions_as_in_one_process_and_what_was_learned_is_restored(partitioned, say):
+    plain, other = partitioned
     other.close()
     with Project.open(other.folder, cluster="auto") as shared:
         for _ in range(25):
@@ -42,13 +42,13 @@ def test_the_same_questions_as_in_one_process_and_what_was_learned_is_taken_up(p
         assert all(np.array_equal(value, again.memory()[name]) for name, value in plain.memory().items())
 
 
-def test_a_project_in_one_file_is_told_what_to_do(make_project):
+def test_a_project_in_one_file_is_refused(make_project):
     with pytest.raises(BagwiseError, match="import DIR --partition N"):
         Project.open(make_project().folder, cluster="auto")
 
 
-def test_the_page_asks_from_the_cluster(parted, cluster):
-    plain, other = parted
+def test_the_page_asks_from_the_cluster(partitioned, cluster):
+    plain, other = partitioned
     other.close()
     server = Served(other.folder, "--cluster", cluster)
     try:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from bagwise import ingest
 from bagwise.cli import app
+from bagwise.core import processes
 from bagwise.core.errors import BagwiseError
 from bagwise.ingest import folder as _folder
 from bagwise.ingest import worker_pool
@@ -210,8 +211,8 @@ def test_another_recipe_or_a_changed_file_is_cut_anew(here):
 
 
 def test_a_file_that_takes_for_ever_is_given_up(here, monkeypatch):
-    monkeypatch.setattr(worker_pool, "LOOK_EVERY", 0.1)
-    monkeypatch.setattr(worker_pool, "PATIENCE", 3.0)
+    monkeypatch.setattr(processes, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(worker_pool, "TIMEOUT", 3.0)
     write(here / "texts", "a.txt", "forever.txt", "z.txt")
     recipe = ingest.Recipe.of("text", "paragraphs", DANGEROUS[1])
     done = dict(worker_pool.segment_files(recipe, sorted((here / "texts").iterdir())))

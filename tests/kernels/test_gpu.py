@@ -6,7 +6,7 @@ import torch
 
 from bagwise import ActiveLearner, Bags, BagwiseError
 from bagwise.kernels.gpu import fused
-from bagwise.learning import pool
+from bagwise.learning import learner
 from bagwise.learning.top_k_gpu import GpuTopK
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -26,7 +26,7 @@ def test_the_same_questions_as_on_the_cpu(rng, monkeypatch, dtype, update, crite
     bags, truth = make(rng, dtype)
     options = {"criterion": criterion, "update": update, "random_state": 3, "cold_start": False}
     here = ActiveLearner(bags, list("abcdef"), **options)
-    monkeypatch.setattr(pool, "top_k_on", lambda _: GpuTopK(DEVICE))
+    monkeypatch.setattr(learner, "top_k_on", lambda _: GpuTopK(DEVICE))
     if DEVICE == "cpu":
         # The interpreter of the fused kernels is slow, and they are checked elsewhere.
         monkeypatch.setattr(fused, "serves", lambda *_: False)

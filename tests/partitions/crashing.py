@@ -33,10 +33,10 @@ def after(owner, name):
 STAGES = {
     "writing": lambda: setattr(partition_writer.Partitions, "read", die),
     "verified": lambda: setattr(partitions, "checksum_of", die),
-    "put": lambda: after(partitions, "on_the_disk"),
+    "put": lambda: after(partitions, "sync_to_disk"),
     "unsettled": lambda: setattr(Settings, "write", die),
     "settings": lambda: after(Settings, "write"),
-    "removing": lambda: setattr(partitions, "on_the_disk", lambda *paths: die() if paths[0].name == FILE else None),
+    "removing": lambda: setattr(partitions, "sync_to_disk", lambda *paths: die() if paths[0].name == FILE else None),
 }
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def refused(*arguments):
     return err.replace("\n", " ")
 
 
-def test_from_a_plain_project_to_parts_and_more_of_them(files, synthetic):
+def test_from_a_plain_project_to_partitions_and_more_of_them(files, synthetic):
     folder = files / "p"
     said("answer", folder, keys="ynyq")
     assert f"The instances are in 3 parts in {folder / 'instances'}." in said("import", folder, "--partition", 3)
@@ -60,14 +60,14 @@ def test_from_a_plain_project_to_parts_and_more_of_them(files, synthetic):
     with Project.open(folder) as project:
         assert sorted(project.bags.ids) == sorted(f"bag {i}" for i in range(60))
         assert np.array_equal(project.bags[25], synthetic.bags[25])
-        assert len(Partitions.open(folder / "instances").parts) == 5
+        assert len(Partitions.open(folder / "instances")) == 5
 
 
-def test_a_table_straight_into_parts_elsewhere_by_several_processes(files, monkeypatch):
+def test_a_table_straight_into_partitions_elsewhere_by_several_processes(files, monkeypatch):
     monkeypatch.setattr(worker_pool, "thread_count", lambda: 2)
     said("import", files / "p", "--from", files / "more", "--partition", 4, "--to", files / "shared" / "p")
     assert sorted(path.name for path in (files / "shared" / "p").iterdir())[-1] == "parts.json"
-    assert len(Partitions.open(files / "shared" / "p").parts) == 6
+    assert len(Partitions.open(files / "shared" / "p")) == 6
     assert "All is well" in said("check", files / "p")
 
 
@@ -78,7 +78,7 @@ def test_what_does_not_go_together_is_refused(files):
     assert "is no table" in refused("import", folder, "--partition", 2, "--from", files)
     assert "go with a folder of raw" in refused("import", folder, "--partition", 2, "--from", files, "--embed", "a:b")
     said("import", folder, "--partition", 2)
-    assert "is in parts already" in refused("import", folder, "--partition", 2)
+    assert "is partitioned already" in refused("import", folder, "--partition", 2)
     again = ("import", folder, "--partition", 2, "--from", files / "more", "--to", files / "x")
     assert "import without --to" in refused(*again)
 
@@ -117,4 +117,4 @@ def test_the_same_on_a_cluster(files):
     assert "All is well" in said("check", folder)
     (files / "more" / "bad.csv").write_text("bag,f0\nx,1\n")
     assert "bad.csv: the feature f1 is missing" in refused("import", folder, *on_it, "--from", files / "more")
-    assert len(Partitions.open(files / "shared").parts) == 6
+    assert len(Partitions.open(files / "shared")) == 6

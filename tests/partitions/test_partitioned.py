@@ -1,4 +1,4 @@
-"""A project in parts is the same project: the same questions, answers and predictions; interrupted or not."""
+"""A partitioned project is the same project: the same questions, answers and predictions; interrupted or not."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bagwise import BagwiseError, formats
 from bagwise.core.errors import FileError
 from bagwise.formats import Source
-from bagwise.partitions import PartitionedBags, Partitions
+from bagwise.partitions import Partitions, partitions_of
 from bagwise.project import Project, Tables, check, in_processes, status_of
 from bagwise.project.instances import worker_pool
 from bagwise.project.instances.partition_writer import edges
@@ -25,7 +25,7 @@ from tests.partitions import crashing, work
 
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch):
-    """A start costs more than these few parts."""
+    """A start costs more than these few partitions."""
     monkeypatch.setattr(worker_pool, "thread_count", lambda: 1)
 
 
@@ -63,19 +63,19 @@ def same_bags(found, expected):
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.integers(1, 9))
-def test_parts_are_alike_in_size_and_none_is_empty(sizes, count):
-    cuts = edges(np.cumsum([0, *sizes]), count)
-    assert (cuts[0], cuts[-1]) == (0, len(sizes))
-    assert len(cuts) == min(count, len(sizes)) + 1
-    assert all(first < last for first, last in pairwise(cuts))
+def test_partitions_are_alike_in_size_and_none_is_empty(sizes, count):
+    starts = edges(np.cumsum([0, *sizes]), count)
+    assert (starts[0], starts[-1]) == (0, len(sizes))
+    assert len(starts) == min(count, len(sizes)) + 1
+    assert all(first < last for first, last in pairwise(starts))
     if count <= len(sizes) / max(sizes):
-        largest = max(sum(sizes[first:last]) for first, last in pairwise(cuts))
+        largest = max(sum(sizes[first:last]) for first, last in pairwise(starts))
         assert largest <= sum(sizes) / count + max(sizes)
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_the_questions_are_those_of_the_plain_project(plain, say, count):
-    folder = copied(plain, "parted")
+    folder = copied(plain, "partitioned")
     with Project.open(plain) as one, Project.open(folder) as other:
         assert answered(one, say, 10) == answered(other, say, 10)
         text = (folder / "bagwise.toml").read_text()
@@ -84,8 +84,7 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
         assert "lease_seconds = 250.0" in (folder / "bagwise.toml").read_text()
         assert place == folder.resolve() / "instances"
         assert not (folder / "instances.bin").exists()
-        assert isinstance(other.bags, PartitionedBags)
-        assert len(other.bags.parts.parts) == count
+        assert len(partitions_of(other.bags)) == count
         assert answered(one, say, 10) == answered(other, say, 10)
     with Project.open(plain) as one, Project.open(folder) as other:
         assert answered(one, say, 10) == answered(other, say, 10)
@@ -97,11 +96,11 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
         assert np.array_equal(predicted.probability, expected.probability)
         assert np.array_equal(predicted.evidence, expected.evidence)
         assert status_of(one).instances == status_of(other).instances
-        with pytest.raises(BagwiseError, match="is in parts already, in "):
+        with pytest.raises(BagwiseError, match="is partitioned already, in "):
             other.partition(2)
 
 
-def test_parts_do_not_end_where_imports_do(plain, synthetic):
+def test_partitions_do_not_end_where_imports_do(plain, synthetic):
     with Project.open(plain) as project:
         for number in range(3):
             some = [np.array(bag) for bag in synthetic.bags.select(range(number, 2 * number + 3))]
@@ -120,11 +119,11 @@ def test_looking_at_bags_reads_no_more_than_these(plain):
         assert len(project.bags[bag]) == project.bags.sizes[bag]
         assert project.labels().values.shape == project.contents.given.shape
         assert status_of(project).bytes_on_disk["instances"] > 0
-        assert project.bags._all is None
+        assert not project.bags.store.is_loaded
 
 
-def test_parts_may_lie_elsewhere_and_a_backup_has_them(plain, tmp_path, synthetic):
-    shared = tmp_path / "shared" / "parts"
+def test_partitions_may_be_elsewhere_and_a_backup_has_them(plain, tmp_path, synthetic):
+    shared = tmp_path / "shared" / "partitions"
     with Project.open(plain) as project:
         assert project.partition(3, shared) == shared
         assert f'parts = "{shared}"' in (plain / "bagwise.toml").read_text()
@@ -132,46 +131,44 @@ def test_parts_may_lie_elsewhere_and_a_backup_has_them(plain, tmp_path, syntheti
         project.backup(tmp_path / "backup")
     moved = plain.rename(tmp_path / "moved")
     shared.rename(tmp_path / "shared" / "away")
-    with pytest.raises(
-        BagwiseError, match=r"parts\.json: is missing: there are no instances in parts here, or restore"
-    ):
+    with pytest.raises(BagwiseError, match=r"parts\.json: is missing: the folder holds no partitions, or restore"):
         Project.open(moved)
     with Project.open((tmp_path / "backup").rename(tmp_path / "restored")) as project:
-        assert project.bags.parts.folder == tmp_path / "restored" / "instances"
+        assert partitions_of(project.bags).folder == tmp_path / "restored" / "instances"
         assert np.array_equal(project.bags.instances, synthetic.bags.instances)
         all_is_well(project)
 
 
-def test_bags_that_come_later_become_parts_also_from_a_process_that_was_there_before(plain, synthetic):
+def test_bags_that_come_later_become_partitions_also_from_a_process_that_was_there_before(plain, synthetic):
     with Project.open(plain) as stale, Project.open(plain) as project:
         project.partition(3)
         more = [np.array(bag) for bag in synthetic.bags.select(range(7))]
         stale.import_(Source.of_bags(Path("more.npz"), more, [f"new {i}" for i in range(7)]))
         project.catch_up()
         for one in (stale, project):
-            assert len(one.bags.parts.parts) == 4
+            assert len(partitions_of(one.bags)) == 4
             assert one.bags.n_instances == sum(len(bag) for bag in [*synthetic.bags, *more])
             assert np.array_equal(one.bags[62], more[2])
             all_is_well(one)
         assert not (plain / "instances.bin").exists()
 
 
-def test_parts_that_do_not_count_are_overwritten(plain, synthetic):
+def test_partitions_that_do_not_count_are_overwritten(plain, synthetic):
     with Project.open(plain) as project:
         project.partition(2)
         extra = Partitions.write(plain.parent / "extra", [synthetic.bags, synthetic.bags, synthetic.bags.select([0])])
         place = plain / "instances"
         shutil.copyfile(extra.folder / "part-00002.parquet", place / "part-00002.parquet")
-        Partitions.open(place).with_parts([extra.parts[2]]).save()
+        Partitions.open(place).extended([extra.entries[2]]).save()
     with Project.open(plain) as project:
-        assert len(project.bags.parts.parts) == 2
+        assert len(partitions_of(project.bags)) == 2
         project.import_(Source.of_bags(Path("more.npz"), [np.array(synthetic.bags[3])], ["new"]))
-        assert len(Partitions.open(place).parts) == 3
+        assert len(Partitions.open(place)) == 3
         assert np.array_equal(project.bags[60], synthetic.bags[3])
         all_is_well(project)
 
 
-def test_what_is_wrong_with_the_parts_is_said(plain, synthetic):
+def test_what_is_wrong_with_the_partitions_is_reported(plain, synthetic):
     with Project.open(plain) as project:
         project.partition(3)
     path = plain / "instances" / "part-00001.parquet"
@@ -180,7 +177,7 @@ def test_what_is_wrong_with_the_parts_is_said(plain, synthetic):
     with Project.open(plain) as project:
         wrong = [one.wrong for one in check(project) if one.wrong]
         assert len(wrong) == 1
-        assert "part-00001.parquet: is not what was written, its checksum differs: restore it" in wrong[0]
+        assert "part-00001.parquet: has changed since it was written, its checksum differs: restore it" in wrong[0]
     path.unlink()
     with pytest.raises(BagwiseError, match=r"part-00001\.parquet: is missing: restore it from a backup, or import"):
         Project.open(plain)
@@ -192,7 +189,7 @@ def test_instances_of_others_are_refused(plain, tmp_path, synthetic):
         other.partition(2, tmp_path / "shared")
     with Project.open(plain) as project:
         for there in (tmp_path / "shared", tmp_path, plain / "bagwise.db"):
-            with pytest.raises(BagwiseError, match="is there already: choose another folder with --to"):
+            with pytest.raises(BagwiseError, match="exists already: choose another folder with"):
                 project.partition(2, there)
         assert not list(tmp_path.rglob("*.part"))
     text = (plain / "bagwise.toml").read_text()
@@ -227,11 +224,11 @@ def test_killed_at_any_stage_the_project_is_as_it_was_and_a_second_run_works(pla
     for stage in stages:
         folder = plain.parent / stage
         with Project.open(folder) as project:
-            done = isinstance(project.bags, PartitionedBags)
+            done = partitions_of(project.bags) is not None
             assert done == (stage in ("settings", "removing"))
             assert np.array_equal(project.bags.instances, synthetic.bags.instances)
             if done:
-                with pytest.raises(BagwiseError, match="is in parts already"):
+                with pytest.raises(BagwiseError, match="is partitioned already"):
                     project.partition(4)
             else:
                 project.partition(4)
@@ -276,7 +273,7 @@ def first_table(tables, tmp_path, synthetic):
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_tables_become_parts_and_are_what_they_are_in_one_file(first_table, tables, count):
+def test_tables_become_partitions_and_are_what_they_are_in_one_file(first_table, tables, count):
     folder = copied(first_table, "one by one")
     with Project.open(folder) as expected, Project.open(first_table) as project:
         for name in ("b.csv", "c.parquet"):
@@ -285,7 +282,7 @@ def test_tables_become_parts_and_are_what_they_are_in_one_file(first_table, tabl
         found = Tables.look_at(project, tables, None, in_processes)
         assert found.instances == expected.bags.n_instances - project.bags.n_instances
         found.import_into(project, count)
-        assert len(project.bags.parts.parts) == 1 + count
+        assert len(partitions_of(project.bags)) == 1 + count
         same_bags(project.bags, expected.bags)
         assert np.array_equal(project.contents.given, expected.contents.given)
         all_is_well(project)
@@ -314,7 +311,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
     few = synthetic.bags.select([0, 1])
     with Project.open(first_table) as project:
         project.partition(2)
-        before = project.bags.parts
+        before = partitions_of(project.bags)
         write_table(tables / "d.csv", few, ["bag 25", "new"])
         refused(r"d\.csv: bag bag 25 is in b\.csv as well: give it once")
         few.instances[3, 2] = np.nan
@@ -331,7 +328,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
         write_table(tables / "b.csv", synthetic.bags.select(range(20, 30)), [f"bag {i}" for i in range(20, 30)])
         with pytest.raises(BagwiseError, match=r"b\.csv: changed while it was imported"):
             seen.import_into(project, 2)
-        assert project.bags.parts == before == Partitions.open(first_table / "instances")
+        assert partitions_of(project.bags) == before == Partitions.open(first_table / "instances")
         assert not list((first_table / "instances").glob(".*"))
         all_is_well(project)
 
@@ -339,11 +336,11 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
 # Processes
 
 
-def test_processes_say_what_they_found_or_what_was_wrong(monkeypatch):
+def test_processes_return_results_or_raise_errors(monkeypatch):
     monkeypatch.setattr(worker_pool, "thread_count", lambda: 2)
     assert worker_pool.in_order(in_processes(work.doubled, [3, 1, 2])) == [6, 2, 4]
     with pytest.raises(FileError, match=r"^t\.csv, line 3, column x: is bad\.$") as error:
         list(in_processes(work.refused, range(3)))
     assert error.value.exit_code == 2
-    with pytest.raises(BagwiseError, match=r"ended unexpectedly \(status -9\)"):
+    with pytest.raises(BagwiseError, match=r"was killed by SIGKILL while it ran [01]: "):
         list(in_processes(work.killed, range(2)))

@@ -105,9 +105,9 @@ def test_settings_of_stopping_are_read_and_refused(answered):
 def test_an_estimate_that_knows_everything_is_not_made_again(project, say, monkeypatch):
     """A script that asks for the quality again and again would start a process each time."""
     started = []
-    begin = quality_process.subprocess.Popen
+    start = quality_process.ChildProcess
     monkeypatch.setattr(
-        quality_process.subprocess, "Popen", lambda *given, **said: started.append(given) or begin(*given, **said)
+        quality_process, "ChildProcess", lambda *given, **options: started.append(given) or start(*given, **options)
     )
     beside = quality_process.QualityProcess(project)
     first = beside.now()

@@ -87,7 +87,7 @@ def test_what_was_missed_up_to_a_turning_point_need_not_be_learned_one_by_one(pr
 
 
 def test_a_killed_learner_is_begun_again(beside, say, monkeypatch):
-    monkeypatch.setattr(trainer_process, "REST_AFTER_A_CRASH", 0.0)
+    monkeypatch.setattr(trainer_process, "RESTART_SECONDS", 0.0)
     answer_some(beside, say, 5)
     beside._state.trainer._process.kill()
     for _ in range(300):

@@ -109,7 +109,7 @@ def folder(tmp_path, synthetic):
 
 
 def test_a_trainer_that_ended_asks_to_try_again(folder, monkeypatch):
-    monkeypatch.setattr("bagwise.project.training.trainer_process.REST_AFTER_A_CRASH", 0.0)
+    monkeypatch.setattr("bagwise.project.training.trainer_process.RESTART_SECONDS", 0.0)
     with (
         Project.open(folder, apart=True) as served,
         TestClient(application(served, "ann"), base_url=HERE) as client,
@@ -135,7 +135,7 @@ def test_a_trainer_that_ended_asks_to_try_again(folder, monkeypatch):
 
 def test_a_trainer_that_ends_again_and_again_lets_nobody_wait_for_ever(folder, monkeypatch):
     """What was published before is good enough for questions; whoever needs a newer model is told to try again."""
-    monkeypatch.setattr("bagwise.project.training.trainer_process.REST_AFTER_A_CRASH", 0.0)
+    monkeypatch.setattr("bagwise.project.training.trainer_process.RESTART_SECONDS", 0.0)
     monkeypatch.setattr(ranking, "PATIENCE", 0.01)
     with (
         Project.open(folder, apart=True) as served,
@@ -144,7 +144,6 @@ def test_a_trainer_that_ends_again_and_again_lets_nobody_wait_for_ever(folder, m
         (question,) = client.get("/api/questions/next").json()
         monkeypatch.setattr(sys, "executable", "/bin/false")
         served._state.trainer._process.kill()
-        served._state.trainer._process.wait()
         answer = {"key": question["key"], "answer": "absent"}
         assert client.post("/api/answers", json=answer).status_code == 200
         assert client.get("/api/questions/next").status_code == 200

@@ -10,7 +10,7 @@ from rich.markup import escape
 from bagwise.cli._app import console, progress_bar, say
 from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable
-from bagwise.partitions import PartitionedBags
+from bagwise.partitions import partitions_of
 from bagwise.project import Each, Media, Project, Tables, in_processes
 
 Count = Annotated[
@@ -60,17 +60,19 @@ def import_tables(
     if not tables.instances:
         say(f"Nothing new in {escape(str(source))}.")
         return
-    if not isinstance(project.bags, PartitionedBags):
+    before = partitions_of(project.bags)
+    if before is None:
         usual = tables.instances / count
         partition(project, max(1, round(project.bags.n_instances / usual)), to, each)
     elif to is not None:
-        raise BagwiseError(f"The parts of {project.folder} lie in {project.bags.parts.folder}: import without --to.")
+        raise BagwiseError(f"The parts of {project.folder} lie in {before.folder}: import without --to.")
     with progress_bar(f"Importing {escape(source.name)}", tables.instances, "instances") as progress:
         tables.import_into(project, count, labels, classes, progress, media)
     say(f"The instances are in {_how_many(project)} now.")
 
 
 def _how_many(project: Project) -> str:
-    assert isinstance(project.bags, PartitionedBags)
-    count = len(project.bags.parts.parts)
+    partitions = partitions_of(project.bags)
+    assert partitions is not None
+    count = len(partitions)
     return f"{count} part{'s' if count > 1 else ''}"

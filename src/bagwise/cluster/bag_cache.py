@@ -1,7 +1,8 @@
-"""Bags that came home: instances of the few bags that something was asked about, kept where the learner is."""
+"""Bags on a cluster as seen by the learner: any few of them are fetched, and those fetched last are cached."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from typing import Never
 
 import numpy as np
 
@@ -9,84 +10,116 @@ from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.kernels import Array
 
-MOST_KEPT = 1 << 28
-FETCHED_TOGETHER = 1000
+DEFAULT_BYTES = 1 << 28
+BAGS_PER_FETCH = 1000
 
 Fetch = Callable[[Sequence[int]], dict[int, Array]]
+"""Returns the instances, (n_b, d), of the bags at some positions."""
 
 
-class RemoteBags(Bags):
-    """Bags that lie elsewhere: their number is known, and any few of them are fetched."""
+class RemoteStore:
+    """A `BagStore` of bags in other processes: their number is known, and any few of them are fetched.
 
-    def __init__(self, count: int, n_features: int, fetch: Fetch, names: Callable[[Sequence[int]], list[str]]) -> None:
-        self._count, self._n_features, self._fetch, self._names = count, n_features, fetch, names
+    Arrays of everything are refused, since the pool may be larger than the memory of this machine.
 
-    def __len__(self) -> int:
-        return self._count
+    Parameters
+    ----------
+    n_bags, n_instances, n_features
+        Sizes B, N and d of the pool.
+    fetch
+        Returns the instances of some bags.
+    fetch_names
+        Returns the ids of some bags as text.
+    """
 
-    def __getitem__(self, bag: int) -> Array:
-        index = range(len(self))[bag]
-        return self._fetch([index])[index]
-
-    def __repr__(self) -> str:
-        return f"FarBags({len(self)} bags, {self.n_features} features)"
-
-    def __getattr__(self, name: str) -> object:
-        if name in ("instances", "offsets", "ids"):
-            raise BagwiseError(f"The {name} of all bags are not here: they lie on the cluster. Select a few bags.")
-        raise AttributeError(name)
+    def __init__(
+        self,
+        n_bags: int,
+        n_instances: int,
+        n_features: int,
+        fetch: Fetch,
+        fetch_names: Callable[[Sequence[int]], list[str]],
+    ) -> None:
+        self.n_bags, self.n_instances, self.n_features = n_bags, n_instances, n_features
+        self._fetch, self._fetch_names = fetch, fetch_names
 
     @property
-    def n_features(self) -> int:
-        """Number of features d of an instance."""
-        return self._n_features
+    def instances(self) -> Never:
+        """Not available."""
+        raise _too_much("instances")
 
-    def name(self, bag: int) -> str:
-        """The id of one bag, as text."""
-        return self._names([bag])[0]
+    @property
+    def offsets(self) -> Never:
+        """Not available."""
+        raise _too_much("offsets")
 
-    def select(self, chosen: object) -> Bags:
-        """The bags at these positions, in this order, with their ids."""
-        wanted = np.asarray(chosen)
-        if wanted.dtype == bool:
-            wanted = np.flatnonzero(wanted)
-        positions = [range(len(self))[bag] for bag in wanted.tolist()]
-        if not positions:
+    @property
+    def ids(self) -> Never:
+        """Not available."""
+        raise _too_much("ids")
+
+    def bag(self, position: int) -> Array:
+        """Fetch the instances of one bag, (n_b, d)."""
+        return self._fetch([position])[position]
+
+    def rows(self, first: int, last: int) -> Never:  # noqa: ARG002
+        """Not available."""
+        raise _too_much("rows")
+
+    def select(self, positions: Array) -> tuple[Array, Array, Array]:
+        """Fetch instances, offsets and ids of the bags at these positions, in this order."""
+        if not len(positions):
             raise BagwiseError("No bag is selected: select at least one.")
-        return together(self._fetch(positions), positions, self._names(positions))
+        bags = positions.tolist()
+        return *_concatenated(self._fetch(bags), bags), np.asarray(self._fetch_names(bags))
 
     def portions(self) -> Iterator[Array]:
         """The positions of all bags, as many at a time as are fetched together."""
-        for first in range(0, len(self), FETCHED_TOGETHER):
-            yield np.arange(first, min(first + FETCHED_TOGETHER, len(self)))
+        for first in range(0, self.n_bags, BAGS_PER_FETCH):
+            yield np.arange(first, min(first + BAGS_PER_FETCH, self.n_bags))
+
+    def names(self, positions: Sequence[int]) -> list[str]:
+        """Fetch the ids of these bags as text."""
+        return self._fetch_names(positions)
 
 
-def together(rows: dict[int, Array], bags: Sequence[int], ids: Sequence[str] | None = None) -> Bags:
-    """These bags, in this order."""
+def _too_much(what: str) -> BagwiseError:
+    return BagwiseError(f"The `{what}` of all bags are not available, they are on the cluster: `select` a few bags.")
+
+
+def _concatenated(rows: dict[int, Array], bags: Sequence[int]) -> tuple[Array, Array]:
+    """Instances and offsets of these bags, in this order."""
     offsets = np.concatenate([[0], np.cumsum([len(rows[bag]) for bag in bags])]).astype(np.int64)
-    names = np.asarray(bags) if ids is None else np.asarray(ids)
-    return Bags.trusted(np.concatenate([rows[bag] for bag in bags]), offsets, names)
+    return np.concatenate([rows[bag] for bag in bags]), offsets
 
 
 class BagCache:
-    """The instances of bags that were fetched, the latest wanted kept; labelled ones are wanted again and again."""
+    """A least-recently-used cache of the instances of bags: labelled bags are needed again and again.
 
-    def __init__(self, fetch: Fetch, most: int = MOST_KEPT) -> None:
-        self._fetch, self._most = fetch, most
+    Parameters
+    ----------
+    fetch
+        Returns the instances of bags that are not cached.
+    max_bytes
+        Size of the cache in bytes; the bags of one call are kept even if they are larger.
+    """
+
+    def __init__(self, fetch: Fetch, max_bytes: int = DEFAULT_BYTES) -> None:
+        self._fetch, self._max_bytes = fetch, max_bytes
         self._rows: OrderedDict[int, Array] = OrderedDict()
         self._bytes = 0
 
     def add(self, rows: dict[int, Array]) -> None:
-        """Keep these, and let go of what was not wanted for longest."""
+        """Cache these bags, and drop the least recently used."""
         for bag, instances in rows.items():
             if bag not in self._rows:
                 self._rows[bag] = instances
                 self._bytes += instances.nbytes
-        while self._bytes > self._most and len(self._rows) > len(rows):
+        while self._bytes > self._max_bytes and len(self._rows) > len(rows):
             self._bytes -= self._rows.popitem(last=False)[1].nbytes
 
     def rows(self, bags: Sequence[int]) -> dict[int, Array]:
-        """The instances of these bags, fetched where they are not here."""
+        """Return the instances of these bags, fetched where they are not cached."""
         missing = [bag for bag in bags if bag not in self._rows]
         found = self._fetch(missing) if missing else {}
         for bag in bags:
@@ -96,11 +129,11 @@ class BagCache:
         self.add(found)
         return found
 
-    def bytes_of(self, bags: Sequence[int], usual: float) -> float:
-        """What the instances of these bags take; those that are not here, what is usual."""
-        here = [self._rows[bag].nbytes for bag in bags if bag in self._rows]
-        return sum(here) + usual * (len(bags) - len(here))
+    def n_bytes(self, bags: Sequence[int], bytes_per_bag: float) -> float:
+        """Return the bytes that the instances of these bags take, `bytes_per_bag` for those that are not cached."""
+        cached = [self._rows[bag].nbytes for bag in bags if bag in self._rows]
+        return sum(cached) + bytes_per_bag * (len(bags) - len(cached))
 
     def bags(self, bags: Sequence[int]) -> Bags:
-        """These bags."""
-        return together(self.rows(bags), bags)
+        """Return these bags, in this order, with their positions as ids."""
+        return Bags.trusted(*_concatenated(self.rows(bags), bags), np.asarray(bags))

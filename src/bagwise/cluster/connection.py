@@ -1,4 +1,4 @@
-"""Getting to a cluster, and shards on it."""
+"""Connecting to a Ray cluster, and starting shards on it."""
 
 import logging
 import socket
@@ -10,14 +10,22 @@ import ray
 from bagwise.cluster.shard import Origin, Shard
 from bagwise.core.errors import BagwiseError
 
-HERE = "local"
-CONNECTING_SECONDS = 5.0
+LOCAL = "local"
+CONNECT_TIMEOUT = 5.0
 
 
 def connect(address: str) -> None:
-    """Join a cluster: "auto" for the one that runs here, HOST:PORT, ray://HOST:10001, or "local" to start one.
+    """Connect this process to a Ray cluster; a process that is connected already stays so.
 
-    Whoever is on a cluster already stays there.
+    Parameters
+    ----------
+    address
+        "auto" for the cluster that this machine is part of, HOST:PORT, ray://HOST:10001, or "local" to start one.
+
+    Raises
+    ------
+    BagwiseError
+        If there is no cluster at the address, it refuses, or this process is connected to another.
     """
     if ray.is_initialized():
         _validate_same_cluster(address)
@@ -27,38 +35,38 @@ def connect(address: str) -> None:
     try:
         ray.init(
             address=address,
-            include_dashboard=False if address == HERE else None,
+            include_dashboard=False if address == LOCAL else None,
             log_to_driver=False,
             logging_level=logging.WARNING,
         )
-    except ConnectionError:
-        raise _nothing_there(address) from None
+    except ConnectionError as error:
+        raise _no_cluster(address) from error
     except (ValueError, RuntimeError) as error:
         if ":" not in address:
-            raise BagwiseError(f"The Ray cluster {address} cannot be joined: {error}") from None
+            raise BagwiseError(f"Cannot connect to the Ray cluster {address}: {error}") from error
         raise BagwiseError(
-            f"Something is at {address}, but it lets nobody in: {error} If it is a Ray cluster with a token, set "
-            "RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token (see docs/cluster.md)."
-        ) from None
+            f"{address} refused the connection: {error} If it is a Ray cluster with a token, set "
+            "`RAY_AUTH_MODE=token`, and `RAY_AUTH_TOKEN` or `~/.ray/auth_token` (see docs/cluster.md)."
+        ) from error
 
 
 def _validate_same_cluster(address: str) -> None:
     if ":" in address and not address.startswith("ray://"):
-        here = ray.get_runtime_context().gcs_address
-        if here != address:
-            raise BagwiseError(f"This process is on the Ray cluster {here} already: it cannot join {address} as well.")
+        connected = ray.get_runtime_context().gcs_address
+        if connected != address:
+            raise BagwiseError(f"This process is connected to the Ray cluster {connected}: it cannot use {address}.")
 
 
 def _validate_replies(address: str) -> None:
-    """Ray itself would try for many minutes."""
+    """Raise where nothing listens at the address: Ray itself would try for many minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        socket.create_connection((host, int(port)), CONNECTING_SECONDS).close()
-    except (OSError, ValueError, OverflowError):
-        raise _nothing_there(address) from None
+        socket.create_connection((host, int(port)), CONNECT_TIMEOUT).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise _no_cluster(address) from error
 
 
-def _nothing_there(address: str) -> BagwiseError:
+def _no_cluster(address: str) -> BagwiseError:
     where = "on this machine" if address == "auto" else f"at {address}"
     return BagwiseError(
         f"There is no Ray cluster {where}: start one with `ray start --head`, or give the address of another."
@@ -66,7 +74,7 @@ def _nothing_there(address: str) -> BagwiseError:
 
 
 def number_of(kind: str) -> float:
-    """How many processors ("CPU") or cards ("GPU") the cluster has."""
+    """Return the number of "CPU" or "GPU" of the cluster."""
     return sum(_by_machine(kind))
 
 
@@ -74,25 +82,26 @@ def _by_machine(kind: str) -> list[float]:
     return [node["Resources"].get(kind, 0.0) for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
 
 
-def begin_shards(origins: Sequence[Origin], cpus: float | None, gpus: float | None, shard: type[Shard]) -> list[Any]:
-    """A shard for each of the origins, spread over the machines; None shares out what there is.
+def start_shards(origins: Sequence[Origin], cpus: float | None, gpus: float | None, shard: type[Shard]) -> list[Any]:
+    """Start a shard for each of the origins, spread over the machines.
 
-    A shard reserves half of its share of the processors: so there is room for the shards of a machine that is lost.
+    `cpus` and `gpus` are for each shard; None divides what the cluster has. Then a shard reserves half of its share of
+    the CPUs, so that there is room for the shards of a machine that is lost.
     """
     share = _share(_by_machine("CPU"), len(origins)) if cpus is None else cpus
-    cards = min(1.0, _share(_by_machine("GPU"), len(origins))) if gpus is None else gpus
-    made = ray.remote(shard).options(
+    shard_gpus = min(1.0, _share(_by_machine("GPU"), len(origins))) if gpus is None else gpus
+    actor = ray.remote(shard).options(
         num_cpus=share / 2 if cpus is None else cpus,
-        num_gpus=cards,
+        num_gpus=shard_gpus,
         max_restarts=-1,
         max_task_retries=0,
         scheduling_strategy="SPREAD",
     )
-    return [made.remote(origin, max(1, int(share)), "auto" if cards else "cpu") for origin in origins]
+    return [actor.remote(origin, max(1, int(share)), "auto" if shard_gpus else "cpu") for origin in origins]
 
 
 def _share(by_machine: Sequence[float], shards: int) -> float:
-    """How much each can have of what must not be split over machines: whole ones, or one for several.
+    """Return how many CPUs or GPUs each shard can have, none split over machines: whole ones, or a fraction of one.
 
     >>> _share([5, 1], 3), _share([2], 3), _share([1] * 16, 100), _share([0], 2)
     (1.0, 0.5, 0.14285714285714285, 0.0)
@@ -109,4 +118,4 @@ def _share(by_machine: Sequence[float], shards: int) -> float:
 
 
 def _fit(by_machine: Sequence[float], size: float) -> int:
-    return sum(int(there / size + 1e-9) for there in by_machine)
+    return sum(int(count / size + 1e-9) for count in by_machine)

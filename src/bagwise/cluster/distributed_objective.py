@@ -1,7 +1,7 @@
-"""F over labelled bags wherever they lie: every shard adds up its own, and the sums go up a tree.
+"""The objective F over labelled bags that stay in their shards: each shard sums over its own, and sums are added in a
+tree.
 
-The order of a sum is that of the shards, so the same shards give the same numbers; other shards, others in the last
-digits.
+The order of a sum is that of the shards: the same shards give the same numbers, other shards differ in the last digits.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,15 +15,27 @@ Gradient = Callable[[Array], tuple[float, Array]]
 
 @dataclass(frozen=True)
 class DistributedObjective(Objective):
-    """`labels` are those of the bags `counted.labelled`, in that order; `instances` stand for how bags are seen."""
+    """An `Objective` whose gradients are computed by the shards.
+
+    Parameters
+    ----------
+    gradient
+        Returns the log-likelihood of all known labels and its gradient, for some weights.
+    fetched
+        Returns the objective over some bags that are fetched.
+
+    Notes
+    -----
+    `labels` are those of the bags `counted.labelled`, in that order; of `instances` only the transformation is used.
+    """
 
     gradient: Gradient = field(kw_only=True)
     fetched: Callable[[Sequence[int]], Objective] = field(kw_only=True)
 
     def log_likelihood_and_gradient(self, weights: Array) -> tuple[float, Array]:
-        """sum log P over the known labels, and its gradient by the weights."""
+        """Return sum log P over the known labels, and its gradient with respect to the weights."""
         return self.gradient(weights)
 
     def about(self, bags: Array) -> Objective:
-        """The same, with the same penalty, for the labels of these bags alone."""
+        """Return the objective with the same penalty over the labels of these bags only."""
         return replace(self.fetched(bags.tolist()), prior=None, fixed_penalty=self.penalty, counted=None)

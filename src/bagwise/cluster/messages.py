@@ -1,7 +1,7 @@
-"""The wire to the shards of a pool: every message goes to them and every reply comes back through here.
+"""Messages to the shards of a pool and their replies.
 
-A shard that dies is begun anew by Ray and reads its bags again; here it is told what it lacks and asked once more. So
-a reply is always about all bags, unless whoever asks allows that slow shards are left out after a while.
+A shard that crashes is restarted by Ray and reads its bags again; it is then restored and the message is sent again. So
+a reply is always about all bags, unless a timeout allows slow shards to be left out.
 """
 
 import logging
@@ -13,15 +13,15 @@ from typing import Any, Protocol
 import ray
 from ray.exceptions import ActorDiedError, GetTimeoutError, ObjectLostError, RayActorError, RayTaskError
 
-from bagwise.cluster.shard import Knowing, OutOfDate, added
+from bagwise.cluster.shard import OutOfDate, Version, total
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 
-SAY_AFTER, SAY_AGAIN_AFTER = 3.0, 30.0
-LOOK_EVERY = 0.5
-LARGEST_INLINE = 100_000
+WARN_AFTER, WARN_EVERY = 3.0, 30.0
+POLL_SECONDS = 0.5
+MAX_INLINE_BYTES = 100_000
 BRANCHES = 8
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 log = logging.getLogger("bagwise.cluster")
 
@@ -30,64 +30,74 @@ Arguments = tuple[Any, ...]
 LOST = (RayActorError, RayTaskError, ObjectLostError)
 
 
-class Memory(Protocol):
-    """What shards are to know."""
+class States(Protocol):
+    """What shards have to know."""
 
-    def newest(self, shard: int) -> Knowing | None:
-        """What a shard is taken to know, and what it is to learn with the next message."""
+    def next_version(self, shard: int) -> Version | None:
+        """The version that a shard has, with the changes to send with the next message."""
         ...
 
     def everything(self, shard: int) -> Arguments | None:
-        """All of it, for `Shard.begin`, once there is something."""
+        """The arguments of `Shard.begin`, or None before the first set-up."""
         ...
 
 
 class ShardMessages:
-    """Messages to shards and back; counts what goes over it."""
+    """Sends messages to shards, and counts them and their bytes.
 
-    def __init__(
-        self, shards: Sequence[Any], names: Sequence[str], memory: Memory, handed: Sequence[Bags] = ()
-    ) -> None:
-        self.shards, self.names, self._memory = list(shards), list(names), memory
+    Parameters
+    ----------
+    shards
+        The actors.
+    names
+        Their descriptions, for warnings and errors.
+    states
+        What they have to know.
+    given
+        The bags of every shard, where these come from this process.
+    """
+
+    def __init__(self, shards: Sequence[Any], names: Sequence[str], states: States, given: Sequence[Bags] = ()) -> None:
+        self.shards, self.names, self._states = list(shards), list(names), states
         self.bytes_out = self.bytes_in = self.messages = 0
         self._late: dict[int, Any] = {}
         self._closed = False
-        # What is handed to shards stays in Ray's store as long as these are kept.
-        self._handed = [[ray.put(part) for part in (bags.instances, bags.offsets, bags.ids)] for bags in handed]
-        for shard in range(len(self._handed)):
-            self._hand(shard)
+        # Objects stay in Ray's store as long as these references exist.
+        self._given = [[ray.put(array) for array in (bags.instances, bags.offsets, bags.ids)] for bags in given]
+        for shard in range(len(self._given)):
+            self._give(shard)
 
-    def everywhere(self, method: str, *arguments: Any, timeout: float | None = None) -> dict[int, Any]:
-        """The replies of all shards; with `timeout`, of those that reply within so many seconds."""
+    def broadcast(self, method: str, *arguments: Any, timeout: float | None = None) -> dict[int, Any]:
+        """Return the replies of all shards by their numbers; with `timeout`, of those that reply in so many seconds."""
         body = self._shared(arguments)
         return self._replies(dict.fromkeys(range(len(self.shards)), body), method, timeout)
 
-    def each(self, method: str, arguments: Mapping[int, Arguments]) -> dict[int, Any]:
-        """The replies of some shards, each asked for something of its own."""
+    def send(self, method: str, arguments: Mapping[int, Arguments]) -> dict[int, Any]:
+        """Return the replies of some shards, each called with arguments of its own."""
         return self._replies({shard: pickle.dumps(given, 5) for shard, given in arguments.items()}, method, None)
 
     def begin(self) -> None:
-        """Tell every shard all that it has to know."""
-        self.each("begin", {shard: self._memory.everything(shard) or () for shard in range(len(self.shards))})
+        """Send every shard all that it has to know."""
+        self.send("begin", {shard: self._states.everything(shard) or () for shard in range(len(self.shards))})
 
-    def summed(self, method: str, *arguments: Any) -> Any:
-        """The sum of the replies of all shards, taken up a tree: nobody adds up more than `BRANCHES`."""
+    def reduce(self, method: str, *arguments: Any) -> Any:
+        """Return the sum of the replies of all shards, added in a tree: no process adds more than `BRANCHES`."""
         body = self._shared(arguments)
         while True:
             sent = [self._send(shard, method, body) for shard in range(len(self.shards))]
-            knots, step = sent, 1
-            while len(knots) > BRANCHES:
+            nodes, step = sent, 1
+            while len(nodes) > BRANCHES:
                 step *= BRANCHES
-                groups = [knots[first : first + BRANCHES] for first in range(0, len(knots), BRANCHES)]
-                knots = [self.shards[n * step].combined.remote(*group) for n, group in enumerate(groups)]
-            if ray.wait(knots, num_returns=len(knots), timeout=SAY_AFTER)[1]:
-                self._say_waiting(range(len(self.shards)))
+                groups = [nodes[first : first + BRANCHES] for first in range(0, len(nodes), BRANCHES)]
+                nodes = [self.shards[n * step].combined.remote(*group) for n, group in enumerate(groups)]
+            if ray.wait(nodes, num_returns=len(nodes), timeout=WARN_AFTER)[1]:
+                self._warn_waiting(range(len(self.shards)))
             try:
-                return added([self._read(reply) for reply in ray.get(knots)])
+                return total([self._read(reply) for reply in ray.get(nodes)])
             except LOST:
-                # What each replies does not matter here: whoever lost its memory is told on the way.
+                # The replies are not used: shards that were restarted are restored, and all are called again.
                 waiting = dict(enumerate(sent))
-                self._patiently(waiting, dict.fromkeys(waiting, body), method, None, time.monotonic())
+                self._wait(waiting, dict.fromkeys(waiting, body), method, None, time.monotonic())
 
     def close(self) -> None:
         """End the shards."""
@@ -96,9 +106,9 @@ class ShardMessages:
             ray.kill(shard)
 
     def _shared(self, arguments: Arguments) -> Any:
-        """What goes to everybody: large things only once to every machine."""
+        """Arguments for all shards, pickled; large ones are sent only once to every machine."""
         body = pickle.dumps(arguments, 5)
-        return body if len(body) <= LARGEST_INLINE else _Large(ray.put(body), len(body))
+        return body if len(body) <= MAX_INLINE_BYTES else _Large(ray.put(body), len(body))
 
     def _replies(self, bodies: dict[int, Any], method: str, timeout: float | None) -> dict[int, Any]:
         began = time.monotonic()
@@ -108,17 +118,17 @@ class ShardMessages:
             if not self._is_late(shard, timeout)
         }
         try:
-            quickly = ray.get(list(asked.values()), timeout=SAY_AFTER if timeout is None else min(SAY_AFTER, timeout))
+            replies = ray.get(list(asked.values()), timeout=WARN_AFTER if timeout is None else min(WARN_AFTER, timeout))
         except (GetTimeoutError, *LOST):
-            return self._patiently(asked, bodies, method, timeout, began)
-        self._validate_replies(quickly, timeout)
-        return {shard: self._read(reply) for shard, reply in zip(asked, quickly, strict=True)}
+            return self._wait(asked, bodies, method, timeout, began)
+        self._validate_replies(replies, timeout)
+        return {shard: self._read(reply) for shard, reply in zip(asked, replies, strict=True)}
 
     def _send(self, shard: int, method: str, body: Any) -> Any:
         if self._closed:
-            raise BagwiseError("This pool is closed: its shards have ended. Open another.")
-        knowing = None if method == "begin" else self._memory.newest(shard)
-        head = pickle.dumps((method, knowing), 5)
+            raise BagwiseError("This pool is closed: open another.")
+        version = None if method == "begin" else self._states.next_version(shard)
+        head = pickle.dumps((method, version), 5)
         self.bytes_out += len(head) + len(body)
         self.messages += 1
         return self.shards[shard].call.remote(head, body.ref if isinstance(body, _Large) else body)
@@ -131,24 +141,24 @@ class ShardMessages:
         return found
 
     def _is_late(self, shard: int, timeout: float | None) -> bool:
-        """Whether it still works on what it was asked before; whoever allows that leaves it out."""
+        """Whether it still works on the message before, and the timeout allows to leave it out."""
         before = self._late.pop(shard, None)
         if before is None or timeout is None or ray.wait([before], timeout=0)[0]:
             return False
         self._late[shard] = before
         return True
 
-    def _patiently(
+    def _wait(
         self, asked: dict[int, Any], bodies: dict[int, Any], method: str, timeout: float | None, began: float
     ) -> dict[int, Any]:
-        """One reply after the other, saying what is waited for; shards that were begun anew are told on the way."""
+        """Wait for all replies, warn of slow shards, and restore shards that were restarted."""
         replies: dict[int, Any] = {}
-        waiting, restored, say_at = dict(asked), set[int](), began + SAY_AFTER
+        waiting, restored, warn_at = dict(asked), set[int](), began + WARN_AFTER
         until = began + (float("inf") if timeout is None else timeout)
         while waiting:
             left = until - time.monotonic()
             refs = list(waiting.values())
-            done = set(ray.wait(refs, num_returns=len(refs), timeout=max(0.0, min(LOOK_EVERY, left)))[0])
+            done = set(ray.wait(refs, num_returns=len(refs), timeout=max(0.0, min(POLL_SECONDS, left)))[0])
             for shard in [shard for shard, reply in waiting.items() if reply in done]:
                 found = self._settled(shard, waiting.pop(shard))
                 if found is None:
@@ -161,22 +171,22 @@ class ShardMessages:
                     replies[shard] = found[0]
             if left <= 0:
                 break
-            if waiting and time.monotonic() > say_at:
-                self._say_waiting(waiting)
-                say_at = time.monotonic() + SAY_AGAIN_AFTER
+            if waiting and time.monotonic() > warn_at:
+                self._warn_waiting(waiting)
+                warn_at = time.monotonic() + WARN_EVERY
         self._late |= waiting
         self._validate_replies(replies, timeout)
         return dict(sorted(replies.items()))
 
     def _settled(self, shard: int, reply: Any) -> tuple[Any] | None:
-        """What a shard replied; None where it has to be told everything and asked once more."""
+        """The reply of a shard; None where it has to be restored and called again."""
         try:
             found = ray.get(reply)
         except ActorDiedError as error:
             why = str(error).strip().splitlines()[-1]
-            raise BagwiseError(f"{self.names[shard]} has ended and does not come back: {why}") from None
+            raise BagwiseError(f"{self.names[shard]} ended and cannot be restarted: {why}") from error
         except (RayActorError, ObjectLostError):
-            log.warning("%s died and is begun anew.", self.names[shard])
+            log.warning("%s crashed and is restarting.", self.names[shard])
             return None
         except RayTaskError as error:
             if isinstance(error.cause, OutOfDate):
@@ -184,35 +194,35 @@ class ShardMessages:
             raise BagwiseError(f"{self.names[shard]} failed: {error.cause!r}.") from error
         return (None if found is None else self._read(found),)
 
-    def _hand(self, shard: int) -> Any:
-        return self.shards[shard].take.remote(*self._handed[shard])
+    def _give(self, shard: int) -> Any:
+        return self.shards[shard].take.remote(*self._given[shard])
 
     def _restore(self, shard: int) -> Any:
-        """Have a shard that was begun anew told all that it has to know: what it says when it knows."""
-        handed = self._hand(shard) if self._handed else None
-        known = self._memory.everything(shard)
-        if known is None and handed is not None:
-            return handed
-        return self._send(shard, "begin", pickle.dumps(known, 5)) if known is not None else ray.put(None)
+        """Send a shard that was restarted all that it has to know: its reply when it has it."""
+        given = self._give(shard) if self._given else None
+        state = self._states.everything(shard)
+        if state is None and given is not None:
+            return given
+        return self._send(shard, "begin", pickle.dumps(state, 5)) if state is not None else ray.put(None)
 
-    def _say_waiting(self, shards: Iterable[int]) -> None:
+    def _warn_waiting(self, shards: Iterable[int]) -> None:
         names = [self.names[shard] for shard in shards]
-        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-        free, there = (kind.get("CPU", 0.0) for kind in (ray.available_resources(), ray.cluster_resources()))  # type: ignore[no-untyped-call]
+        more = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else []
+        free, total_cpus = (kind.get("CPU", 0.0) for kind in (ray.available_resources(), ray.cluster_resources()))  # type: ignore[no-untyped-call]
         log.warning(
-            "Waiting for %s. The cluster has %g of %g processors free.",
-            " and ".join([*names[:MOST_NAMED], *more]),
+            "Waiting for %s. %g of %g CPUs of the cluster are free.",
+            " and ".join([*names[:MAX_NAMED], *more]),
             free,
-            there,
+            total_cpus,
         )
 
     def _validate_replies(self, replies: Sized, timeout: float | None) -> None:
         if not replies:
-            raise BagwiseError(f"No shard replied within {timeout} s: ask again, or increase `timeout`.")
+            raise BagwiseError(f"No shard replied within {timeout} s: retry, or increase `timeout`.")
 
 
 class _Large:
-    """Bytes that lie in Ray's store."""
+    """A reference to bytes in Ray's store."""
 
     def __init__(self, ref: Any, size: int) -> None:
         self.ref, self._size = ref, size

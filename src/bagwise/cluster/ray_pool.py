@@ -1,8 +1,8 @@
-"""A pool on a cluster: its bags lie in shards, and a learner with it asks what it would ask with all bags here.
+"""RayPool: bags in shards on a Ray cluster; a learner asks the same questions as with a `LocalPool`.
 
-A question takes one message to every shard and one back: the weights and what was answered since go out, the best
-questions of every shard come back, with the instances of their bags. So an answer is learned here, from bags that are
-here already, by the very arithmetic of a learner in one process.
+A question takes one message to every shard and one reply: the weights and the answers since the last one are sent, the
+best questions of every shard come back, with the instances of their bags. So an answer is learned in the learner's
+process, from bags that were received already, by the same arithmetic as with a `LocalPool`.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from bagwise.cluster.bag_cache import MOST_KEPT, BagCache, RemoteBags
-from bagwise.cluster.connection import HERE, begin_shards, connect, number_of
+from bagwise.cluster.bag_cache import DEFAULT_BYTES, BagCache, RemoteStore
+from bagwise.cluster.connection import LOCAL, connect, number_of, start_shards
 from bagwise.cluster.distributed_objective import DistributedObjective
 from bagwise.cluster.messages import ShardMessages
 from bagwise.cluster.shard import (
@@ -27,30 +27,43 @@ from bagwise.cluster.shard import (
     ShardReply,
     ShardRequest,
     ShardSetup,
-    added,
+    total,
 )
 from bagwise.cluster.shard_state import ShardStates
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
-from bagwise.data.label_store import LabelStore, SparseLabelStore
+from bagwise.data.label_store import LabelStore
 from bagwise.kernels import Array, Instances
 from bagwise.learning import class_discovery, criteria
 from bagwise.learning.class_discovery import InstanceClusters
 from bagwise.learning.cold_start import is_discovering
 from bagwise.learning.granularity import merged
-from bagwise.learning.pool import Choices, Pool, QueryOptions, Request
+from bagwise.learning.pool import Choices, QueryOptions, Request
 from bagwise.learning.top_k import Statistics
 from bagwise.model import MIMLClassifier
 from bagwise.model.objective import Counts, Objective
 from bagwise.partitions import Partitions
 
 
-class RayPool(Pool):
-    """Bags in shards, one for each of the `origins`, or `handed` to them; close it, or use it in a `with` statement.
+class RayPool:
+    """A `Pool` whose bags are in shards on a Ray cluster; close it, or use it in a `with` statement.
 
-    With `timeout`, a question is chosen after so many seconds from the shards that replied, and marked as partial;
-    without, all are waited for. The instances of bags that were asked about are cached here, up to `cache_bytes`;
-    when more bags are labelled than fit, gradients are summed up where the bags lie.
+    It serves one learner at a time. `RayPool.open` opens partitions on shared storage, `RayPool.of` sends bags of this
+    process.
+
+    Parameters
+    ----------
+    origins
+        Where each shard reads its bags.
+    cpus, gpus
+        CPUs and GPUs of each shard; None divides what the cluster has.
+    timeout
+        Seconds after which a question is chosen from the shards that replied and marked as partial; None waits for all.
+    cache_bytes
+        Size of the cache of fetched bags in this process. When the labelled bags are larger, gradients are summed in
+        the shards.
+    given
+        The bags of every shard, where they are sent by this process.
     """
 
     shard: type[Shard] = Shard
@@ -61,16 +74,16 @@ class RayPool(Pool):
         cpus: float | None = None,
         gpus: float | None = None,
         timeout: float | None = None,
-        cache_bytes: int = MOST_KEPT,
-        handed: Sequence[Bags] = (),
+        cache_bytes: int = DEFAULT_BYTES,
+        given: Sequence[Bags] = (),
     ) -> None:
-        self.timeout, self._most = timeout, cache_bytes
-        self._memory = ShardStates(len(origins))
-        shards = begin_shards(origins, cpus, gpus, self.shard)
+        self.timeout, self._cache_bytes = timeout, cache_bytes
+        self._states = ShardStates(len(origins))
+        shards = start_shards(origins, cpus, gpus, self.shard)
         names = [f"shard {number} ({origin.name})" for number, origin in enumerate(origins)]
-        self.messages = ShardMessages(shards, names, self._memory, handed)
+        self.messages = ShardMessages(shards, names, self._states, given)
         try:
-            self._about: list[ShardInfo] = list(self.messages.everywhere("about").values())
+            self._about: list[ShardInfo] = list(self.messages.broadcast("about").values())
             self._validate_alike()
         except BaseException:
             self.close()
@@ -78,42 +91,70 @@ class RayPool(Pool):
         self._first_bags = np.cumsum([0, *(about.bags for about in self._about)])
         self._first_rows = np.cumsum([0, *(about.instances for about in self._about)])
         self.n_instances = int(self._first_rows[-1])
-        self.bags = RemoteBags(int(self._first_bags[-1]), self._about[0].features, self._rows_of, self._names_of)
+        n_bags, n_features = int(self._first_bags[-1]), self._about[0].features
+        self.bags = Bags.over(RemoteStore(n_bags, self.n_instances, n_features, self._rows_of, self._names_of))
         self._bag_cache = BagCache(self._rows_of, cache_bytes)
         self._sums: dict[tuple[bytes, bytes, bool], Array] = {}
+        self._instance_clusters: InstanceClusters | None = None
 
     @classmethod
     def open(
-        cls, parts: Partitions | str | Path, address: str = "auto", shards: int | None = None, **options: Any
+        cls, partitions: Partitions | str | Path, address: str = "auto", shards: int | None = None, **options: Any
     ) -> Self:
-        """The parts of a folder that every machine of the cluster can read; by default a shard for every processor."""
-        parts = parts if isinstance(parts, Partitions) else Partitions.open(parts)
+        """Return a pool over partitions that every machine of the cluster can read.
+
+        Parameters
+        ----------
+        partitions
+            The partitions, or their folder.
+        address
+            Address of the cluster, as for `connect`.
+        shards
+            Number of shards; by default one for every CPU, at most one for every partition.
+        **options
+            As for `RayPool`.
+        """
+        partitions = partitions if isinstance(partitions, Partitions) else Partitions.open(partitions)
         connect(address)
         most = shards or max(1, int(number_of("CPU")))
-        edges = np.linspace(0, parts.n_instances, min(most, len(parts.parts)) + 1)
-        dealt = np.searchsorted(edges, (parts.first_rows[:-1] + parts.first_rows[1:]) / 2) - 1
-        groups = [np.flatnonzero(dealt == number).tolist() for number in range(len(edges) - 1)]
-        place = str(parts.folder.resolve())
-        shares = [tuple(numbers) for numbers in groups if numbers]
-        return cls(
-            [PartitionOrigin(place, some, tuple(parts.parts[number] for number in some)) for some in shares], **options
-        )
+        edges = np.linspace(0, partitions.n_instances, min(most, len(partitions)) + 1)
+        shard_of = np.searchsorted(edges, (partitions.first_rows[:-1] + partitions.first_rows[1:]) / 2) - 1
+        groups = [tuple(np.flatnonzero(shard_of == number).tolist()) for number in range(len(edges) - 1)]
+        folder = str(partitions.folder.resolve())
+        origins = [
+            PartitionOrigin(folder, numbers, tuple(partitions.entries[number] for number in numbers))
+            for numbers in groups
+            if numbers
+        ]
+        return cls(origins, **options)
 
     @classmethod
-    def of(cls, bags: Bags, shards: int | Sequence[int] | None = None, address: str = HERE, **options: Any) -> Self:
-        """Bags that are here, dealt to so many shards (by default one for every processor), or as many bags to each."""
+    def of(cls, bags: Bags, shards: int | Sequence[int] | None = None, address: str = LOCAL, **options: Any) -> Self:
+        """Return a pool over bags of this process, which are sent to the shards.
+
+        Parameters
+        ----------
+        bags
+            The bags.
+        shards
+            Number of shards, or the number of bags of each; by default one for every CPU.
+        address
+            Address of the cluster, as for `connect`.
+        **options
+            As for `RayPool`.
+        """
         connect(address)
         shards = max(1, min(int(number_of("CPU")), len(bags))) if shards is None else shards
         edges = (
             np.linspace(0, len(bags), shards + 1).astype(int) if isinstance(shards, int) else np.cumsum([0, *shards])
         )
         if edges[-1] != len(bags) or (np.diff(edges) < 1).any():
-            raise BagwiseError(f"{len(bags)} bags cannot be dealt to the shards {shards}: each needs at least one.")
+            raise BagwiseError(f"{len(bags)} bags cannot be divided into shards of {shards}: each needs at least one.")
         origins = [GivenOrigin(f"bags {first} to {last - 1}") for first, last in pairwise(edges)]
-        return cls(origins, handed=[_part(bags, first, last) for first, last in pairwise(edges)], **options)
+        return cls(origins, given=[_between(bags, first, last) for first, last in pairwise(edges)], **options)
 
     def close(self) -> None:
-        """End the shards."""
+        """End the shards; the pool cannot be used any more."""
         self.messages.close()
 
     def __enter__(self) -> Self:
@@ -123,7 +164,9 @@ class RayPool(Pool):
         self.close()
 
     def __reduce__(self) -> Any:
-        raise BagwiseError("A pool on a cluster cannot be copied or pickled: its shards are processes. Open another.")
+        raise BagwiseError(
+            "A pool on a cluster cannot be copied or pickled, since its shards are processes: open another."
+        )
 
     def _validate_alike(self) -> None:
         for name, about in zip(self.messages.names, self._about, strict=True):
@@ -133,27 +176,27 @@ class RayPool(Pool):
                     f"{self._about[0].features} of type {self._about[0].dtype}: all must be alike."
                 )
 
-    # What is spread over the shards
+    # Sums over all shards
 
     @cached_property
     def _largest(self) -> Array:
-        return np.asarray(np.max(list(self.messages.everywhere("largest").values()), axis=0))
+        return np.asarray(np.max(list(self.messages.broadcast("largest").values()), axis=0))
 
     def largest(self) -> Array:
-        """The largest absolute value of every feature."""
+        """Return the largest absolute value of every feature, (d,)."""
         return self._largest
 
     def sums(self, split_by: Array, centre: Array, squared: bool) -> Array:
-        """Of x - centre or of its square, over all instances; what was asked before is remembered."""
+        """Return the sums of x - centre, or of its square, over all instances; cached."""
         asked = split_by.tobytes(), centre.tobytes(), squared
         if asked not in self._sums:
-            replies = self.messages.everywhere("sums", split_by, centre, squared)
-            self._sums[asked] = np.asarray(added(list(replies.values())))
+            replies = self.messages.broadcast("sums", split_by, centre, squared)
+            self._sums[asked] = np.asarray(total(list(replies.values())))
         return self._sums[asked]
 
     @property
     def largest_bag(self) -> int:
-        """Instances of the largest bag."""
+        """Number of instances of the largest bag."""
         return max(about.largest_bag for about in self._about)
 
     def _rows_of(self, bags: Sequence[int]) -> dict[int, Array]:
@@ -164,36 +207,39 @@ class RayPool(Pool):
         return [named[bag] for bag in bags]
 
     def _of_each(self, method: str, bags: Sequence[int]) -> dict[int, Any]:
-        """What shards say of each of their bags among these."""
-        dealt: dict[int, list[int]] = {}
+        """The replies of the shards about each of these bags."""
+        by_shard: dict[int, list[int]] = {}
         for bag, shard in zip(bags, np.searchsorted(self._first_bags, bags, side="right") - 1, strict=True):
-            dealt.setdefault(int(shard), []).append(int(bag))
+            by_shard.setdefault(int(shard), []).append(int(bag))
         firsts = self._first_bags.tolist()
-        wanted = {shard: ([bag - firsts[shard] for bag in some],) for shard, some in dealt.items()}
-        found = self.messages.each(method, wanted) if dealt else {}
-        return {bag: said for shard, some in dealt.items() for bag, said in zip(some, found[shard], strict=True)}
+        wanted = {shard: ([bag - firsts[shard] for bag in some],) for shard, some in by_shard.items()}
+        found = self.messages.send(method, wanted) if by_shard else {}
+        return {bag: one for shard, some in by_shard.items() for bag, one in zip(some, found[shard], strict=True)}
 
-    # What a learner needs
+    # The protocol
 
-    def label_store(self, labels: Any, classes: int) -> SparseLabelStore:
-        """What is known at the start: Labels of all bags, an array with NaN for unknown, or `KnownLabels`."""
-        return self._memory.label_store(labels, self._first_bags, classes)
+    def label_store(self, labels: Any, classes: int) -> LabelStore:
+        """Return the label store of a new learner, the only one that the shards serve from now on.
+
+        `labels` are Labels of all bags, an array with NaN for unknown, `KnownLabels` of some bags, or None.
+        """
+        return self._states.label_store(labels, self._first_bags, classes)
 
     def prepare(self, model: MIMLClassifier, classes: int, seed: int) -> None:
-        """Fit the model's transformer to all instances and let the shards see them through it."""
+        """Fit the transformer of the model to all instances, and send it to the shards."""
         model.prepare(self._first_bag, classes, spread=self)
         self._classes, self._seed = classes, seed
-        self.__dict__.pop("instance_clusters", None)
-        self._memory.begin([self._setting(model, shard) for shard in range(len(self._about))])
+        self._instance_clusters = None
+        self._states.begin([self._setup(model, shard) for shard in range(len(self._about))])
         self.messages.begin()
 
-    def _setting(self, model: MIMLClassifier, shard: int) -> ShardSetup:
+    def _setup(self, model: MIMLClassifier, shard: int) -> ShardSetup:
         return ShardSetup(model, int(self._first_bags[shard]), int(self._first_rows[shard]), self.n_instances)
 
     def choose(
         self, model: MIMLClassifier, label_store: LabelStore, options: QueryOptions, requests: Sequence[Request]
     ) -> Choices:
-        """The best questions under the model."""
+        """Return the best questions under the model for every request."""
         self._validate_serves(label_store)
         for request in requests:
             _validate_distributable(request.criterion)
@@ -203,7 +249,7 @@ class RayPool(Pool):
             else None
         )
         asked = ShardRequest(model.weights_, label_store.label_counts, options, tuple(requests), is_class)
-        found = self.messages.everywhere("choose", asked, timeout=self.timeout)
+        found = self.messages.broadcast("choose", asked, timeout=self.timeout)
         for one in found.values():
             self._bag_cache.add(one.rows)
         self._validate_choices(label_store, requests, found)
@@ -222,44 +268,42 @@ class RayPool(Pool):
                 and label_store.label_counts.n_open
                 and not any(one.choices[number] for one in found.values())
             ):
-                raise BagwiseError(
-                    "All that is left to ask lies in shards that did not reply in time: increase `timeout`."
-                )
+                raise BagwiseError("All open questions are in shards that did not reply in time: increase `timeout`.")
 
     def prefetch(self, bags: Sequence[int]) -> None:
-        """Have these bags at hand, in one message to each shard."""
+        """Fetch these bags into the cache, with one message to each shard."""
         self._bag_cache.rows(bags)
 
     def instances(self, bag: int) -> Instances:
-        """One bag, as the model sees it."""
-        return self._memory.model.instances(self._bag_cache.bags([bag]))
+        """Return the instances of one bag as the transformer of the model gives them."""
+        return self._states.model.instances(self._bag_cache.bags([bag]))
 
     def objective(
         self, model: MIMLClassifier, label_store: LabelStore, bags: Array, alone: bool = False
     ) -> tuple[Objective, Array]:
-        """What learning minimises, and the places of these bags in it."""
+        """Return the objective of learning, and the positions of these bags in it."""
         self._validate_serves(label_store)
         labelled = label_store.labelled
-        if not alone and self._bag_cache.bytes_of(labelled.tolist(), self._bytes_per_bag) > self._most:
-            return self._spread(model, label_store), bags
+        if not alone and self._bag_cache.n_bytes(labelled.tolist(), self._bytes_per_bag) > self._cache_bytes:
+            return self._distributed_objective(model, label_store), bags
         wanted = np.unique(bags) if alone else labelled
-        return self._at_home(model, label_store, wanted), np.searchsorted(wanted, bags)
+        return self._fetched_objective(model, label_store, wanted), np.searchsorted(wanted, bags)
 
     def _validate_serves(self, label_store: LabelStore) -> None:
-        if not self._memory.serves(label_store):
+        if not self._states.serves(label_store):
             raise BagwiseError(
-                "This pool serves another learner now: shards serve one at a time. Open a pool for each."
+                "This pool serves another learner now, and it serves only one at a time: open a pool for each."
             )
 
-    def _at_home(self, model: MIMLClassifier, label_store: LabelStore, bags: Array) -> Objective:
-        """F over bags that are fetched where they are not here."""
+    def _fetched_objective(self, model: MIMLClassifier, label_store: LabelStore, bags: Array) -> Objective:
+        """F over bags that are fetched where they are not cached."""
         counted = Counts(label_store.label_counts.n_known, np.arange(len(bags)), self.largest_bag, bags)
         return model.objective_of(
             model.instances(self._bag_cache.bags(bags.tolist())), label_store.labels_of(bags.tolist()), counted
         )
 
-    def _spread(self, model: MIMLClassifier, label_store: LabelStore) -> Objective:
-        """F over bags that stay where they are."""
+    def _distributed_objective(self, model: MIMLClassifier, label_store: LabelStore) -> Objective:
+        """F over all labelled bags, which stay in their shards."""
         if model.solver.endswith("sgd"):
             raise BagwiseError(f"solver={model.solver!r} needs the labelled bags in one place: use lbfgs or gd.")
         labelled = label_store.labelled
@@ -270,8 +314,8 @@ class RayPool(Pool):
         )
         return DistributedObjective(
             **vars(plain),
-            gradient=lambda weights: self.messages.summed("gradient", weights),
-            fetched=lambda bags: self._at_home(model, label_store, np.asarray(bags)),
+            gradient=lambda weights: self.messages.reduce("gradient", weights),
+            fetched=lambda bags: self._fetched_objective(model, label_store, np.asarray(bags)),
         )
 
     @cached_property
@@ -284,8 +328,8 @@ class RayPool(Pool):
 
     @property
     def statistics(self) -> Statistics:
-        """What finding the questions has cost, over all shards."""
-        found: list[Statistics] = list(self.messages.everywhere("statistics").values())
+        """The cost of finding the questions, over all shards."""
+        found: list[Statistics] = list(self.messages.broadcast("statistics").values())
         last = min(len(one.looked_at) for one in found)
         shares = [one.looked_at[len(one.looked_at) - last :] for one in found]
         looked_at = np.average(shares, axis=0, weights=[about.bags for about in self._about])
@@ -296,16 +340,18 @@ class RayPool(Pool):
             looked_at.tolist(),
         )
 
-    # Scouting
+    # Class discovery
 
-    @cached_property
+    @property
     def instance_clusters(self) -> InstanceClusters:
-        """Clusters of the instances, which every shard gets to know."""
-        sampled = np.concatenate(list(self.messages.everywhere("sample").values()))
-        found = InstanceClusters.of(sampled, self._classes, self._seed)
-        self._memory.settings = [replace(setting, instance_clusters=found) for setting in self._memory.settings]
-        self.messages.begin()
-        return found
+        """Clusters of the instances, computed at first use and sent to every shard."""
+        if self._instance_clusters is None:
+            sampled = np.concatenate(list(self.messages.broadcast("sample").values()))
+            found = InstanceClusters.of(sampled, self._classes, self._seed)
+            self._states.setups = [replace(setup, instance_clusters=found) for setup in self._states.setups]
+            self.messages.begin()
+            self._instance_clusters = found
+        return self._instance_clusters
 
     def _suspected(self, model: MIMLClassifier, label_store: LabelStore) -> Array:
         labelled = label_store.labelled.tolist()
@@ -316,7 +362,7 @@ class RayPool(Pool):
         return class_discovery.suspicion(clusters, label_store.labels_of(labelled))
 
 
-def _part(bags: Bags, first: int, last: int) -> Bags:
+def _between(bags: Bags, first: int, last: int) -> Bags:
     rows = bags.instances[bags.offsets[first] : bags.offsets[last]]
     return Bags.trusted(rows, bags.offsets[first : last + 1] - bags.offsets[first], bags.ids[first:last])
 
@@ -325,6 +371,6 @@ def _validate_distributable(criterion: str) -> None:
     if criterion != "random" and criteria.rises_with(criterion) is None:
         criteria.get(criterion)
         raise BagwiseError(
-            f"{criterion} scores a pair by what is known of other bags, which lie elsewhere: on a cluster use "
-            "uncertainty, widening_uncertainty, balanced_uncertainty or expected_gradient_length."
+            f"`{criterion}` scores a pair by the labels of other bags, which are in other shards: on a cluster use "
+            "`uncertainty`, `widening_uncertainty`, `balanced_uncertainty` or `expected_gradient_length`."
         )

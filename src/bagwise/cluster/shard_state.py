@@ -1,123 +1,96 @@
-"""What the shards of a pool are to know, kept where the learner is: so that any of them can be told again."""
+"""What the shards of a pool have to know, kept in the learner's process, so that any of them can be restored."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bagwise.cluster.shard import ABSENT, OPEN, PRESENT, WITHDRAWN, Change, Knowing, ShardSetup
+from bagwise.cluster.shard import ShardSetup, Version
 from bagwise.core.errors import BagwiseError
-from bagwise.data.label_store import KnownLabels, LabelStore, SparseLabelStore
+from bagwise.data.label_store import KnownLabels, LabelChange, LabelStore
 from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier
 
 
-class LoggedLabelStore(SparseLabelStore):
-    """A ledger that says what becomes of every pair, as long as the shards serve it."""
-
-    def __init__(self, bags: int, classes: int, memory: "ShardStates") -> None:
-        super().__init__(bags, classes)
-        self._memory = memory
-
-    def _changed(self, change: Change) -> None:
-        if self._memory.serves(self):
-            self._memory.change(change)
-
-    def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
-        """Make one pair known; `flip` is the rate at which such a label is wrong."""
-        super().record(bag, label_class, present, flip)
-        self._changed(Change(bag, label_class, PRESENT if present else ABSENT, flip))
-
-    def withdraw(self, bag: int, label_class: int) -> None:
-        """Nobody can tell: the pair is not asked again."""
-        super().withdraw(bag, label_class)
-        self._changed(Change(bag, label_class, WITHDRAWN))
-
-    def forget(self, bag: int, label_class: int) -> None:
-        """Open one pair again."""
-        super().forget(bag, label_class)
-        self._changed(Change(bag, label_class, OPEN))
-
-    def remember(self, told: KnownLabels) -> None:
-        """Have exactly this told."""
-        super().remember(told)
-        if self._memory.serves(self):
-            self._memory.start()
-
-
 class ShardStates:
-    """The settings of all shards, the ledger, and of every change whether its shard was told."""
+    """The set-up of all shards, the label store, and the changes of it that were sent to every shard.
+
+    It listens to the label store of the one learner that the shards serve.
+    """
 
     def __init__(self, shards: int) -> None:
-        self.settings: list[ShardSetup] = []
-        self._setting = self._history = 0
-        self._changes: list[list[Change]] = [[] for _ in range(shards)]
-        self._told = [0] * shards
-        self._label_store: SparseLabelStore | None = None
+        self.setups: list[ShardSetup] = []
+        self._setup = self._history = 0
+        self._changes: list[list[LabelChange]] = [[] for _ in range(shards)]
+        self._sent = [0] * shards
+        self._label_store: LabelStore | None = None
 
     @property
     def model(self) -> MIMLClassifier:
-        """How bags are seen."""
-        return self.settings[0].model
+        """The model whose transformer the shards use."""
+        return self.setups[0].model
 
-    def label_store(self, labels: Any, first_bags: Array, classes: int) -> SparseLabelStore:
-        """The ledger of a new learner; shards that served another before begin anew."""
+    def label_store(self, labels: Any, first_bags: Array, classes: int) -> LabelStore:
+        """Return the label store of a new learner; shards no longer serve the one before."""
+        if self._label_store is not None:
+            self._label_store.listener = None
         bags = int(first_bags[-1])
-        self._first_bags, self.settings = first_bags, []
-        self._label_store = LoggedLabelStore(bags, classes, self)
+        self._first_bags, self.setups = first_bags, []
+        self._label_store = LabelStore.sparse(bags, classes, listener=self)
         if labels is not None:
-            self._label_store.remember(_told(labels, bags, classes))
+            self._label_store.load(_known_labels(labels, bags, classes))
         return self._label_store
 
-    def begin(self, settings: Sequence[ShardSetup]) -> None:
-        """See the bags in another way from here on."""
-        self.settings = list(settings)
-        self._setting += 1
-        self.start()
+    def begin(self, setups: Sequence[ShardSetup]) -> None:
+        """Use another set-up from now on."""
+        self.setups = list(setups)
+        self._setup += 1
+        self.loaded()
 
-    def newest(self, shard: int) -> Knowing | None:
-        """What a shard is taken to know, and what it is to learn with the next message.
+    def next_version(self, shard: int) -> Version | None:
+        """Return the version that a shard has, with the changes to send with the next message.
 
-        Messages reach a shard in the order in which they are sent: what was sent counts as told.
+        Messages reach a shard in the order in which they are sent, so what was sent counts as received.
         """
-        if not self.settings:
+        if not self.setups:
             return None
-        before, self._told[shard] = self._told[shard], len(self._changes[shard])
-        return Knowing(self._setting, self._history, before, tuple(self._changes[shard][before:]))
+        before, self._sent[shard] = self._sent[shard], len(self._changes[shard])
+        return Version(self._setup, self._history, before, tuple(self._changes[shard][before:]))
 
-    def everything(self, shard: int) -> tuple[ShardSetup, Knowing, KnownLabels] | None:
-        """All of it, for `Shard.begin`, once there is something."""
-        if not self.settings:
+    def everything(self, shard: int) -> tuple[ShardSetup, Version, KnownLabels] | None:
+        """Return the arguments of `Shard.begin`, or None before the first set-up."""
+        if not self.setups:
             return None
-        self._told[shard] = len(self._changes[shard])
+        self._sent[shard] = len(self._changes[shard])
         assert self._label_store is not None
-        told = self._label_store.told_between(*self._first_bags[shard : shard + 2].tolist())
-        return self.settings[shard], Knowing(self._setting, self._history, self._told[shard]), told
+        known = self._label_store.known_labels(*self._first_bags[shard : shard + 2].tolist())
+        return self.setups[shard], Version(self._setup, self._history, self._sent[shard]), known
 
     def serves(self, label_store: LabelStore) -> bool:
-        """Whether it is this ledger that the shards go by."""
+        """Whether the shards serve the learner with this label store."""
         return self._label_store is label_store
 
-    def start(self) -> None:
-        """What shards were told may have become wrong."""
+    def loaded(self) -> None:
+        """Start a new history: what shards received before may be wrong."""
         self._history += 1
         self._changes = [[] for _ in self._changes]
-        self._told = [0] * len(self._changes)
+        self._sent = [0] * len(self._changes)
 
-    def change(self, change: Change) -> None:
-        """Tell a shard with the next message."""
+    def changed(self, change: LabelChange) -> None:
+        """Send a change to its shard with the next message."""
         self._changes[int(np.searchsorted(self._first_bags, change.bag, side="right")) - 1].append(change)
 
 
-def _told(labels: Any, bags: int, classes: int) -> KnownLabels:
-    told = labels if isinstance(labels, KnownLabels) else LabelStore.of(labels, bags, classes).told()
-    if told.labels.n_classes != classes:
-        raise BagwiseError(f"The labels have {told.labels.n_classes} columns for {classes} classes.")
-    outside = told.bags[(told.bags < 0) | (told.bags >= bags)]
+def _known_labels(labels: Any, bags: int, classes: int) -> KnownLabels:
+    known = labels if isinstance(labels, KnownLabels) else LabelStore.of(labels, bags, classes).known_labels()
+    if known.labels.n_classes != classes:
+        raise BagwiseError(f"The labels have {known.labels.n_classes} columns for {classes} classes.")
+    outside = known.bags[(known.bags < 0) | (known.bags >= bags)]
     if len(outside):
-        raise BagwiseError(f"Something is told of bag {outside[0]}: there are {bags} bags, counted from 0.")
-    order = np.argsort(told.bags)
-    ordered = told.bags[order]
+        raise BagwiseError(f"There are labels for bag {outside[0]}, but there are {bags} bags, counted from 0.")
+    order = np.argsort(known.bags)
+    ordered = known.bags[order]
     if (np.diff(ordered) == 0).any():
-        raise BagwiseError(f"Bag {ordered[:-1][np.diff(ordered) == 0][0]} is told of twice: give one row for each.")
-    return KnownLabels(ordered, told.labels.select(order), told.withdrawn[order])
+        twice = ordered[:-1][np.diff(ordered) == 0][0]
+        raise BagwiseError(f"Bag {twice} has two rows of labels: give one row for each bag.")
+    return KnownLabels(ordered, known.labels.select(order), known.withdrawn[order])

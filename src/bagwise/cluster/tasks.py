@@ -1,4 +1,4 @@
-"""Work shared out among the machines of a Ray cluster, one task for each piece of it."""
+"""Tasks on the machines of a Ray cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -9,20 +9,20 @@ from ray.exceptions import RayError, RayTaskError
 from bagwise.cluster.connection import connect
 from bagwise.core.errors import BagwiseError
 
-Piece = TypeVar("Piece")
+Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 class RayTasks:
-    """Does every piece of some work somewhere on the cluster at `address`; `auto` is the one this machine is in."""
+    """Runs tasks on the cluster at `address`; `auto` is the cluster that this machine is part of."""
 
     def __init__(self, address: str) -> None:
         connect(address)
 
-    def __call__(self, work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[tuple[int, Result]]:
-        """(number of the piece, result), as soon as one is done; what a lost machine was at is done elsewhere."""
-        task = ray.remote(work)
-        running = {task.remote(piece): number for number, piece in enumerate(pieces)}
+    def __call__(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[int, Result]]:
+        """Yield (number of the task, result) as tasks complete; tasks of a lost machine run again on another."""
+        function = ray.remote(work)
+        running = {function.remote(task): number for number, task in enumerate(tasks)}
         try:
             while running:
                 done, _ = ray.wait(list(running), num_returns=1)
@@ -36,6 +36,8 @@ class RayTasks:
         try:
             return ray.get(done)
         except RayTaskError as error:
-            raise error.cause if isinstance(error.cause, BagwiseError) else error from None
+            if isinstance(error.cause, BagwiseError):
+                raise error.cause from error
+            raise
         except RayError as error:
-            raise BagwiseError(f"The cluster could not do a part of the work: {error} Try again.") from None
+            raise BagwiseError(f"A task on the cluster failed: {error} Retry.") from error

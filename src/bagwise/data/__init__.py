@@ -1,1 +1,1 @@
-"""Bags, labels and metrics: input is validated here, once, and trusted behind."""
+"""Bags, labels and metrics: input is validated once, when these are made, and trusted afterwards."""

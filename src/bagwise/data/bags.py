@@ -1,4 +1,4 @@
-"""Bags: many instances, grouped. Bad input is refused here, once; everything behind trusts the shapes."""
+"""Bags: many instances, grouped. Input is validated once, when bags are made; all later code trusts the shapes."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -8,18 +8,37 @@ import numpy as np
 import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
-from bagwise.kernels import Array, gather, hash_of, mix
+from bagwise.data.bag_store import ArrayStore, BagStore
+from bagwise.kernels import Array, hash_of, mix
 
 VALUES_PER_CHUNK = 1 << 20
 
 
 class Bags:
-    """Ragged bags as one flat array: bag `b` is rows `offsets[b]:offsets[b + 1]` of `instances`.
+    """Ragged bags of instances: bag `b` is rows `offsets[b]:offsets[b + 1]` of `instances`.
 
-    `instances` (N, d) is used as it is where it can be: a float16, float32 or float64 C-ordered array or memory map is
-    never copied; what is stored in float16 is computed with in float32. `ids` name the bags; ties
-    and random questions are keyed by them, so the order of the bags does not matter.
+    Parameters
+    ----------
+    instances
+        All instances, (N, d). A C-ordered float16, float32 or float64 array or memory map is used as it is and never
+        copied; other numbers become float64. Values stored as float16 are computed with as float32.
+    offsets
+        The first row of every bag, and N: (B + 1,) whole numbers.
+    ids
+        Names of the bags, all text or all whole numbers, unique; by default their positions. Ties and random questions
+        are keyed by them, so the order of the bags does not matter.
 
+    Raises
+    ------
+    BagwiseError
+        If a bag is empty, a feature is missing or infinite, or shapes do not fit.
+
+    See Also
+    --------
+    Bags.over : Bags in any other `BagStore`, such as the partitions of a folder or a cluster.
+
+    Examples
+    --------
     >>> bags = Bags.from_list([[[0.0, 1.0]], [[2.0, 3.0], [4.0, 5.0]]], ids=["a", "b"])
     >>> bags
     Bags(2 bags, 3 instances, 2 features)
@@ -28,18 +47,37 @@ class Bags:
            [4., 5.]])
     """
 
+    store: BagStore
+    """Where the bags are stored."""
+
     def __init__(
         self, instances: npt.ArrayLike, offsets: npt.ArrayLike, ids: Sequence[Any] | Array | None = None
     ) -> None:
-        self.instances = _as_instances(instances)
-        self.offsets = _as_offsets(offsets, len(self.instances))
-        self.ids = np.arange(len(self)) if ids is None else _as_ids(ids, len(self))
+        rows = _as_instances(instances)
+        starts = _as_offsets(offsets, len(rows))
+        names = np.arange(len(starts) - 1) if ids is None else _as_ids(ids, len(starts) - 1)
+        self.store = ArrayStore(rows, starts, names)
         self._validate_no_empty_bags()
         self._validate_features()
 
     @classmethod
+    def over(cls, store: BagStore) -> "Bags":
+        """Bags in a store, whose contents are trusted."""
+        bags = cls.__new__(cls)
+        bags.store = store
+        return bags
+
+    @classmethod
     def from_list(cls, bags: Sequence[npt.ArrayLike], ids: Sequence[Any] | Array | None = None) -> "Bags":
-        """From one (n_b, d) array per bag."""
+        """Return bags made of one (n_b, d) array per bag.
+
+        Parameters
+        ----------
+        bags
+            One array-like of shape (n_b, d) per bag, n_b at least 1, all with the same d.
+        ids
+            Names of the bags, as for `Bags`.
+        """
         if len(bags) == 0:
             raise BagwiseError("There are no bags: give at least one (instances x features) array.")
         names: list[Any] = list(range(len(bags)))
@@ -62,70 +100,81 @@ class Bags:
 
     @classmethod
     def trusted(cls, instances: Array, offsets: Array, ids: Array) -> "Bags":
-        """From arrays that went through the checks before, as in a project: nothing is looked at again."""
-        bags = object.__new__(cls)
-        bags.instances, bags.offsets, bags.ids = instances, offsets, ids
-        return bags
+        """From arrays that were validated before, as those of a project: nothing is checked again."""
+        return cls.over(ArrayStore(instances, offsets, ids))
 
     @classmethod
     def of(cls, bags: "Bags | Sequence[npt.ArrayLike]") -> "Bags":
-        """`bags` as Bags, whether they are already or a list with one array per bag."""
+        """Return `bags` as Bags, whether they are Bags already or a list with one array per bag."""
         return bags if isinstance(bags, Bags) else cls.from_list(bags)
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return self.store.n_bags
 
     def __getitem__(self, bag: int) -> Array:
-        """The (n_b, d) instances of one bag, as a view."""
-        index = range(len(self))[bag]
-        return self.rows(self.offsets[index], self.offsets[index + 1])
+        """The instances of one bag, (n_b, d); a view where the store has an array."""
+        return self.store.bag(range(len(self))[bag])
 
     def __iter__(self) -> Iterator[Array]:
         return (self[bag] for bag in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} bags, {self.n_instances} instances, {self.n_features} features)"
+        return f"Bags({len(self)} bags, {self.n_instances} instances, {self.n_features} features)"
+
+    @property
+    def instances(self) -> Array:
+        """All instances, (N, d)."""
+        return self.store.instances
+
+    @property
+    def offsets(self) -> Array:
+        """The first row of every bag, and N: (B + 1,)."""
+        return self.store.offsets
+
+    @property
+    def ids(self) -> Array:
+        """The id of every bag, (B,)."""
+        return self.store.ids
 
     @property
     def n_instances(self) -> int:
         """Number of instances N in all bags."""
-        return int(self.offsets[-1])
+        return self.store.n_instances
 
     @property
     def n_features(self) -> int:
         """Number of features d of an instance."""
-        return int(self.instances.shape[1])
+        return self.store.n_features
 
     @property
     def sizes(self) -> Array:
-        """Number of instances of every bag."""
+        """Number of instances of every bag, (B,)."""
         return np.diff(self.offsets)
 
     @cached_property
     def keys(self) -> Array:
-        """64 bits per bag made from its id, for randomness that does not depend on the bag's place."""
+        """64 bits per bag made from its id, (B,), for randomness that does not depend on the position of the bag."""
         if self.ids.dtype.kind in "iu":
             return mix(self.ids.astype(np.uint64))
         return np.array([hash_of(str(name)) for name in self.ids], np.uint64)
 
     def select(self, chosen: npt.ArrayLike) -> "Bags":
-        """The bags at these positions, in this order, with their ids."""
-        positions = np.arange(len(self))[np.asarray(chosen)]
-        return Bags.trusted(*gather(self.instances, self.offsets, positions), self.ids[positions])
+        """Return the bags at these positions, or where a mask is true, in this order, with their ids."""
+        return Bags.trusted(*self.store.select(_as_positions(chosen, len(self))))
 
     def chunks(self) -> Iterator[tuple[int, Array]]:
-        """(first row, rows) through all instances, about a million values at a time."""
+        """Yield (first row, rows) of all instances, about a million values at a time."""
         rows = max(1, VALUES_PER_CHUNK // self.n_features)
         for start in range(0, self.n_instances, rows):
             yield start, self.rows(start, min(start + rows, self.n_instances))
 
     def portions(self) -> Iterator[Array]:
-        """The positions of all bags, as many at a time as are best looked at together: here, all."""
-        yield np.arange(len(self))
+        """The positions of all bags, as many at a time as are best read together."""
+        return self.store.portions()
 
     def rows(self, first: int, last: int) -> Array:
-        """Instances `first` to `last`, whatever bags they are in."""
-        return self.instances[first:last]
+        """Instances `first` to `last` (exclusive), whatever bags they are in."""
+        return self.store.rows(first, last)
 
     def _validate_no_empty_bags(self) -> None:
         if len(self) == 0:
@@ -154,14 +203,27 @@ class Bags:
 
     def name(self, bag: int) -> str:
         """The id of one bag, as text."""
-        return str(self.ids[bag])
+        return self.store.names([bag])[0]
+
+
+def _as_positions(chosen: npt.ArrayLike, bags: int) -> Array:
+    """Positions between 0 and `bags` - 1, from a mask or from positions of which negative ones count from the end."""
+    given = np.asarray(chosen)
+    if given.dtype == bool and given.shape != (bags,):
+        raise IndexError(f"a mask of shape {given.shape} for {bags} bags")
+    if given.dtype.kind not in "biu":
+        raise IndexError(f"positions of bags must be whole numbers or a mask, not {given.dtype}")
+    positions = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64)
+    if positions.size and not -bags <= positions.min() <= positions.max() < bags:
+        raise IndexError(f"a position is outside of {bags} bags")
+    return np.where(positions < 0, positions + bags, positions)
 
 
 def _as_bag(name: Any, given: npt.ArrayLike) -> Array:
     try:
         array = np.asarray(given)
-    except ValueError:
-        raise BagwiseError(f"Bag {name!r} has instances of different width: each needs every feature.") from None
+    except ValueError as error:
+        raise BagwiseError(f"Bag {name!r} has instances of different width: each needs every feature.") from error
     if array.dtype.kind not in "fiub":
         raise BagwiseError(f"Bag {name!r} holds values of type {array.dtype}: they must be numbers.")
     return array

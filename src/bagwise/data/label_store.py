@@ -1,27 +1,47 @@
-"""The ledger: what is known of every pair and what was withdrawn, counted as it changes.
+"""LabelStore: what is known of every pair, and what was withdrawn, counted as it changes.
 
-Counting anew would look at every pair of the pool for each question. A `LabelStore` has a row for every bag; a
-`SparseLabelStore` only for bags of which something was told, for pools whose bags lie elsewhere.
+Counting from scratch would look at every pair of the pool for each question. A store has a row for every bag, or only
+for bags of which something is known: a pool on a cluster may have more bags than the learner has room for.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 
-FIRST_ROWS = 64
+SPARE_ROWS = 64
 
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """About all bags of a pool, however many of them are at hand; `asked`, `known`, `present` count pairs by class."""
+    """Counts over all bags of a pool, whether or not they are stored in this process.
+
+    Parameters
+    ----------
+    bags
+        Number of bags B.
+    asked, known, present
+        Number of bags by class, (C,): for which the pair is known or withdrawn, known, known to be present.
+    complete
+        Number of bags all of whose classes are known.
+    present_in_complete
+        Number of present pairs in these.
+
+    Examples
+    --------
+    >>> labels = Labels.from_array([[1, 0], [1, np.nan], [np.nan, np.nan]])
+    >>> counts = LabelCounts.of(labels, np.zeros((3, 2), bool))
+    >>> counts.n_known, counts.n_open, counts.complete
+    (3, 3, 1)
+    """
 
     bags: int
     asked: Array
@@ -32,7 +52,7 @@ class LabelCounts:
 
     @classmethod
     def of(cls, labels: Labels, withdrawn: Array) -> "LabelCounts":
-        """Counted pair by pair."""
+        """Return the counts of some labels, (B, C), and of the pairs that are withdrawn, (B, C)."""
         known, value = labels.known, labels.value
         complete = known.all(axis=1)
         return cls(
@@ -45,7 +65,7 @@ class LabelCounts:
         )
 
     def changed(self, before: "LabelCounts", after: "LabelCounts") -> "LabelCounts":
-        """After some of the bags had the totals `before` and have the others now."""
+        """Return the counts after some of the bags changed from the counts `before` to the counts `after`."""
         return LabelCounts(
             self.bags,
             self.asked + (after.asked - before.asked),
@@ -62,12 +82,12 @@ class LabelCounts:
 
     @property
     def n_open(self) -> int:
-        """Number of pairs that may be asked."""
+        """Number of pairs that are neither known nor withdrawn."""
         return self.bags * len(self.asked) - int(self.asked.sum())
 
     @property
     def mean_positives(self) -> float:
-        """Classes per bag, from the completely labelled bags, or else from the share of known pairs present."""
+        """Mean number of classes per bag: of the complete bags, or else estimated from all known pairs."""
         if self.complete:
             return self.present_in_complete / self.complete
         return float(self.present.sum() / max(self.n_known, 1) * len(self.present))
@@ -75,92 +95,279 @@ class LabelCounts:
 
 @dataclass(frozen=True)
 class KnownLabels:
-    """The bags of which something is known or was withdrawn, in the order of their positions, and what it is."""
+    """The bags of which something is known or withdrawn.
+
+    Parameters
+    ----------
+    bags
+        Their positions, (M,), ascending.
+    labels
+        What is known of them, (M, C).
+    withdrawn
+        Which of their pairs were withdrawn, (M, C).
+    """
 
     bags: Array
     labels: Labels
     withdrawn: Array
 
 
-class LabelStore:
-    """A row for every bag; `labels` and `withdrawn` are changed through it alone."""
+class PairState(IntEnum):
+    """What a pair can be: open to questions, known to be absent or present, or withdrawn."""
 
-    def __init__(self, labels: Labels, withdrawn: Array | None = None) -> None:
-        self.labels = labels
-        self.withdrawn = np.zeros(labels.known.shape, bool) if withdrawn is None else withdrawn
-        self.askable = np.asarray(~(labels.known | self.withdrawn))
-        self.label_counts = LabelCounts.of(labels, self.withdrawn)
-        self.touched: list[int] = []
-        """Rows that were changed, in order: whoever has a copy of them knows by it what to copy again."""
-        self._labelled: list[int] = np.flatnonzero(labels.known.any(axis=1)).tolist()
+    OPEN = 0
+    ABSENT = 1
+    PRESENT = 2
+    WITHDRAWN = 3
+
+
+@dataclass(frozen=True)
+class LabelChange:
+    """A pair, its new state, and the rate `flip` at which such a label is wrong."""
+
+    bag: int
+    label_class: int
+    state: PairState
+    flip: float = 0.0
+
+
+class LabelListener(Protocol):
+    """Is notified of every change of a label store, after it."""
+
+    def changed(self, change: LabelChange) -> None:
+        """Handle the new state of one pair."""
+        ...
+
+    def loaded(self) -> None:
+        """Handle that everything was replaced at once."""
+        ...
+
+
+class RowIndex(Protocol):
+    """Which row of the arrays of a label store belongs to a bag."""
+
+    @property
+    def n_bags(self) -> int:
+        """Number of bags, with or without rows."""
+        ...
+
+    @property
+    def capacity(self) -> int:
+        """Number of rows that the arrays need."""
+        ...
+
+    def find(self, bag: int) -> int | None:
+        """The row of a bag, or None where it has none."""
+        ...
+
+    def assign(self, bag: int) -> int:
+        """The row of a bag, which gets one where it has none."""
+        ...
+
+    def reset(self, bags: Array) -> Array:
+        """Forget all rows, and assign rows to these bags: their rows."""
+        ...
+
+    def bags(self) -> Array:
+        """The bag of every row in use, from the first row on."""
+        ...
+
+
+class DenseRows:
+    """A row for every bag: that of its position."""
+
+    def __init__(self, n_bags: int) -> None:
+        self.n_bags = self.capacity = n_bags
+
+    def find(self, bag: int) -> int | None:
+        """The position of the bag."""
+        return bag
+
+    def assign(self, bag: int) -> int:
+        """The position of the bag."""
+        return bag
+
+    def reset(self, bags: Array) -> Array:
+        """The positions of the bags."""
+        return bags
+
+    def bags(self) -> Array:
+        """All positions."""
+        return np.arange(self.n_bags)
+
+
+class SparseRows:
+    """A row only for bags that were changed, in the order in which they were; room for more is made in advance."""
+
+    def __init__(self, n_bags: int) -> None:
+        self.n_bags, self.capacity = n_bags, SPARE_ROWS
+        self._rows: dict[int, int] = {}
+
+    def find(self, bag: int) -> int | None:
+        """The row of a bag, or None where it has none."""
+        return self._rows.get(bag)
+
+    def assign(self, bag: int) -> int:
+        """The row of a bag, which gets one where it has none."""
+        row = self._rows.setdefault(bag, len(self._rows))
+        if row == self.capacity:
+            self.capacity *= 2
+        return row
+
+    def reset(self, bags: Array) -> Array:
+        """Forget all rows, and assign the first rows to these bags."""
+        self._rows = {bag: row for row, bag in enumerate(bags.tolist())}
+        self.capacity = len(bags) + SPARE_ROWS
+        return np.arange(len(bags))
+
+    def bags(self) -> Array:
+        """The bags that have rows, from the first row on."""
+        return np.array(list(self._rows), np.int64)
+
+
+class LabelStore:
+    """Labels of a pool that are changed pair by pair, and counts that are kept up to date.
+
+    Parameters
+    ----------
+    labels
+        What is known at the start, (B, C); changed in place, through this store alone.
+    withdrawn
+        Pairs that are not asked although they are unknown, (B, C); by default none.
+    rows
+        Which bags have rows in these arrays; by default all.
+    listener
+        Is notified of every change.
+
+    See Also
+    --------
+    LabelStore.sparse : Rows only for bags of which something is known.
+
+    Examples
+    --------
+    >>> store = LabelStore(Labels.unknown(3, 2))
+    >>> store.record(2, 0, present=True)
+    >>> store.withdraw(0, 1)
+    >>> store.label_counts.n_known, store.label_counts.n_open, store.labelled
+    (1, 4, array([2]))
+    >>> store.forget(2, 0)
+    >>> store.is_open(2, 0)
+    True
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        withdrawn: Array | None = None,
+        rows: RowIndex | None = None,
+        listener: LabelListener | None = None,
+    ) -> None:
+        self.listener = listener
+        self._rows = DenseRows(len(labels)) if rows is None else rows
+        self._set(labels, np.zeros(labels.known.shape, bool) if withdrawn is None else withdrawn)
 
     @classmethod
     def of(cls, labels: Any, bags: int, classes: int) -> "LabelStore":
-        """What is known at the start: Labels, or an array with NaN for unknown, or nothing."""
+        """Return a store that starts with Labels, an array with NaN for unknown, or None for nothing; it is copied."""
         return cls(Labels.unknown(bags, classes) if labels is None else Labels.of(labels, bags).copy())
+
+    @classmethod
+    def sparse(cls, bags: int, classes: int, listener: LabelListener | None = None) -> "LabelStore":
+        """Return an empty store of any number of bags that takes memory only for those of which something is known."""
+        return cls(Labels.unknown(SPARE_ROWS, classes), rows=SparseRows(bags), listener=listener)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether only some bags have rows in `labels`, `withdrawn` and `askable`."""
+        return isinstance(self._rows, SparseRows)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Bags and classes."""
-        return self.label_counts.bags, self.labels.n_classes
+        """Number of bags and of classes, (B, C)."""
+        return self._rows.n_bags, self.labels.n_classes
 
     @property
     def labelled(self) -> Array:
-        """Bags with a known label, in order."""
+        """Positions of the bags with a known label, ascending."""
         return np.array(self._labelled, np.int64)
 
     def is_open(self, bag: int, label_class: int) -> bool:
         """Whether the pair is neither known nor withdrawn."""
-        return bool(self.askable[bag, label_class])
+        row = self._rows.find(bag)
+        return row is None or bool(self.askable[row, label_class])
 
     def flip(self, bag: int, label_class: int) -> float:
-        """The rate at which the label of a pair is wrong."""
-        row = self._row(bag)
-        return 0.0 if self.labels.flip is None else float(self.labels.flip[row, label_class])
+        """Return the rate at which the label of a pair is wrong."""
+        row = self._rows.find(bag)
+        return 0.0 if self.labels.flip is None or row is None else float(self.labels.flip[row, label_class])
 
     def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
         """Make one pair known; `flip` is the rate at which such a label is wrong."""
-        with self._changing(bag) as row:
-            self.withdrawn[row, label_class] = False
-            self.labels.record(row, label_class, present, flip)
+        self.apply(LabelChange(bag, label_class, PairState.PRESENT if present else PairState.ABSENT, flip))
 
     def withdraw(self, bag: int, label_class: int) -> None:
-        """Nobody can tell: the pair is not asked again."""
-        with self._changing(bag) as row:
-            self.labels.forget(row, label_class)
-            self.withdrawn[row, label_class] = True
+        """Make one pair unknown and never ask it again: the answer was *unsure*."""
+        self.apply(LabelChange(bag, label_class, PairState.WITHDRAWN))
 
     def forget(self, bag: int, label_class: int) -> None:
-        """Open one pair again."""
-        with self._changing(bag) as row:
-            self.labels.forget(row, label_class)
-            self.withdrawn[row, label_class] = False
+        """Make one pair unknown, and open to questions."""
+        self.apply(LabelChange(bag, label_class, PairState.OPEN))
 
-    def told(self) -> KnownLabels:
-        """All that is not open."""
-        bags = np.flatnonzero(~self.askable.all(axis=1))
-        return KnownLabels(bags, self.labels.select(bags), self.withdrawn[bags])
+    def apply(self, change: LabelChange) -> None:
+        """Give one pair a new state, and notify the listener."""
+        with self._changing(change.bag) as row:
+            self.withdrawn[row, change.label_class] = change.state == PairState.WITHDRAWN
+            if change.state in (PairState.ABSENT, PairState.PRESENT):
+                self.labels.record(row, change.label_class, change.state == PairState.PRESENT, change.flip)
+            else:
+                self.labels.forget(row, change.label_class)
+        if self.listener is not None:
+            self.listener.changed(change)
+
+    def known_labels(self, first: int = 0, last: int | None = None) -> KnownLabels:
+        """Return all that is known or withdrawn of the bags `first` to `last` (exclusive; None: of all)."""
+        bags = self._rows.bags()
+        rows = np.flatnonzero(~self.askable[: len(bags)].all(axis=1))
+        rows = rows[(bags[rows] >= first) & (bags[rows] < (self._rows.n_bags if last is None else last))]
+        rows = rows[np.argsort(bags[rows])]
+        return KnownLabels(bags[rows], self.labels.select(rows), self.withdrawn[rows])
 
     def labels_of(self, bags: Sequence[int]) -> Labels:
-        """What is known of these bags, in this order."""
-        rows = np.array([self._row(bag) for bag in bags], np.int64)
+        """Return what is known of these bags, in this order."""
+        rows = np.array([self._assign(bag) for bag in bags], np.int64)
         return self.labels.select(rows)
 
-    def remember(self, told: KnownLabels) -> None:
-        """Have exactly this told."""
-        labels = Labels.unknown(*self.shape)
-        withdrawn = np.zeros(self.shape, bool)
-        labels.put(told.bags, told.labels)
-        withdrawn[told.bags] = told.withdrawn
-        self.__init__(labels, withdrawn)  # type: ignore[misc]
+    def load(self, known: KnownLabels) -> None:
+        """Replace everything by these known labels, and notify the listener."""
+        rows = self._rows.reset(known.bags)
+        labels = Labels.unknown(self._rows.capacity, self.labels.n_classes)
+        withdrawn = np.zeros(labels.known.shape, bool)
+        labels.put(rows, known.labels)
+        withdrawn[rows] = known.withdrawn
+        self._set(labels, withdrawn)
+        if self.listener is not None:
+            self.listener.loaded()
 
-    def _row(self, bag: int) -> int:
-        """Where a bag's row is."""
-        return bag
+    def _set(self, labels: Labels, withdrawn: Array) -> None:
+        self.labels, self.withdrawn = labels, withdrawn
+        self.askable = np.asarray(~(labels.known | withdrawn))
+        self.label_counts = replace(LabelCounts.of(labels, withdrawn), bags=self._rows.n_bags)
+        self.touched: list[int] = []
+        """Rows that were changed, in order: a copy of the arrays is brought up to date with them."""
+        self._labelled: list[int] = sorted(self._rows.bags()[np.flatnonzero(labels.known.any(axis=1))].tolist())
+
+    def _assign(self, bag: int) -> int:
+        row = self._rows.assign(bag)
+        if self._rows.capacity > len(self.askable):
+            spare = Labels.unknown(self._rows.capacity - len(self.askable), self.labels.n_classes)
+            self.labels = self.labels.beside(spare)
+            self.withdrawn = np.concatenate([self.withdrawn, spare.known])
+            self.askable = np.concatenate([self.askable, ~spare.known])
+        return row
 
     @contextmanager
     def _changing(self, bag: int) -> Iterator[int]:
-        row = self._row(bag)
+        row = self._assign(bag)
         before = self._counts_of(row)
         yield row
         after = self._counts_of(row)
@@ -181,44 +388,3 @@ class LabelStore:
         return LabelCounts(
             1, asked.astype(int), known.astype(int), value.astype(int), int(complete), present_in_complete
         )
-
-
-class SparseLabelStore(LabelStore):
-    """A row only for the bags of which something was told, in the order in which it was."""
-
-    def __init__(self, bags: int, classes: int) -> None:
-        super().__init__(Labels.unknown(FIRST_ROWS, classes))
-        self.label_counts = replace(self.label_counts, bags=bags)
-        self._rows: dict[int, int] = {}
-
-    def is_open(self, bag: int, label_class: int) -> bool:
-        """Whether the pair is neither known nor withdrawn."""
-        return bag not in self._rows or super().is_open(self._rows[bag], label_class)
-
-    def told(self) -> KnownLabels:
-        """All that is not open."""
-        return self.told_between(0, self.label_counts.bags)
-
-    def told_between(self, first: int, last: int) -> KnownLabels:
-        """All that is not open of consecutive bags."""
-        kept = sorted(bag for bag in self._rows if first <= bag < last and not self.askable[self._rows[bag]].all())
-        rows = np.array([self._rows[bag] for bag in kept], np.int64)
-        return KnownLabels(np.array(kept, np.int64), self.labels.select(rows), self.withdrawn[rows])
-
-    def remember(self, told: KnownLabels) -> None:
-        """Have exactly this told."""
-        bags = self.label_counts.bags
-        spare = Labels.unknown(FIRST_ROWS, self.labels.n_classes)
-        LabelStore.__init__(self, told.labels.beside(spare), np.concatenate([told.withdrawn, spare.known]))
-        self.label_counts = replace(self.label_counts, bags=bags)
-        self._rows = {bag: row for row, bag in enumerate(told.bags.tolist())}
-        self._labelled = told.bags[self._labelled].tolist()
-
-    def _row(self, bag: int) -> int:
-        row = self._rows.setdefault(bag, len(self._rows))
-        if row == len(self.askable):
-            spare = Labels.unknown(*self.askable.shape)
-            self.labels = self.labels.beside(spare)
-            self.withdrawn = np.concatenate([self.withdrawn, spare.known])
-            self.askable = np.concatenate([self.askable, ~spare.known])
-        return row

@@ -1,11 +1,9 @@
-"""A process that cuts files, one after the other, with one thread. What a file does to it is its own business."""
+"""What a worker does with a file: segment it, or report why it cannot."""
 
 import os
-import signal
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -20,37 +18,39 @@ from bagwise.ingest.types import Segmenter, Segments
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a file: a cut and what the file was when it was made, or why there is none."""
+    """The result of a file: its segments and the state of the file when they were made, or why there are none."""
 
     segment: Segments | None = None
     file: Seen | None = None
     why: str = ""
 
 
-def work(pipe: Connection, recipe: Recipe) -> None:
-    """Answer every path with what became of it, until nobody asks any more."""
-    # The one who asks is interrupted, not those who are asked; and what a decoder mutters is not for a person.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class SegmentFile:
+    """The work of a worker: segments files by a recipe, whose segmenter is made once in every worker."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._segmenter: Segmenter | None = None
+
+    def __call__(self, path: Path) -> Done:
+        """Segment one file, with one thread."""
+        with threadpool_limits(1):
+            return segment_one(path, self._recipe.medium, self._get_segmenter)
+
+    def _get_segmenter(self) -> Segmenter:
+        if self._segmenter is None:
+            self._segmenter = self._recipe.segmenter()
+        return self._segmenter
+
+
+def discard_messages() -> None:
+    """Discard what decoders print and warn of: a file that cannot be read is reported in its `Done`."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     warnings.simplefilter("ignore")
-    cutters: list[Segmenter] = []
-
-    def segmenter() -> Segmenter:
-        if not cutters:
-            cutters.append(recipe.segmenter())
-        return cutters[0]
-
-    while True:
-        try:
-            path = pipe.recv()
-        except (EOFError, OSError):
-            return
-        with threadpool_limits(1):
-            pipe.send(segment_one(path, recipe.medium, segmenter))
 
 
 def segment_one(path: Path, medium: str, segmenter: Callable[[], Segmenter]) -> Done:
-    """Cut a file, whatever it is."""
+    """Segment a file; what goes wrong is in the result."""
     try:
         media.type_of(path.suffix.lower()).validate_same(path)
         file = Seen.of(path)

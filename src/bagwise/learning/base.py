@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
-from bagwise.data.label_store import KnownLabels, LabelStore, SparseLabelStore
+from bagwise.data.label_store import KnownLabels, LabelStore
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
@@ -51,14 +51,14 @@ class Learner(ABC):
     @property
     def labels(self) -> Labels:
         """What is known of every pair."""
-        if isinstance(self._label_store, SparseLabelStore):
+        if self._label_store.is_sparse:
             raise BagwiseError("The labels of all bags are not kept here: `told` has those of the bags asked about.")
         return self._label_store.labels
 
     @property
     def told(self) -> KnownLabels:
         """What is known of the bags of which anything is, and what nobody could tell."""
-        return self._label_store.told()
+        return self._label_store.known_labels()
 
     @abstractmethod
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:

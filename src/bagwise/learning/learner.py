@@ -22,7 +22,7 @@ from bagwise.learning import criteria, granularity
 from bagwise.learning.audits import audit_turns
 from bagwise.learning.base import Learner
 from bagwise.learning.evidence import explain
-from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request
+from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request, top_k_on
 from bagwise.learning.questions import Answer, Present, Question, diversify
 from bagwise.learning.top_k import Statistics
 from bagwise.model import MIMLClassifier, ScoredPool, solvers
@@ -178,7 +178,7 @@ class ActiveLearner(Learner):
             for label_class, present in zip(answer.classes, answer.present, strict=True)
         ]
         states = [self._first_state, self._state, *self._states]
-        told = self._label_store.told()
+        told = self._label_store.known_labels()
         return {
             "answers": np.array(rows, np.int64).reshape(-1, 6),
             "told": told.bags,
@@ -194,7 +194,7 @@ class ActiveLearner(Learner):
 
     def _remember(self, memory: Memory) -> None:
         known = Labels(memory["value"], memory["known"], memory.get("flip"))
-        self._label_store.remember(KnownLabels(memory["told"], known, memory["withdrawn"].astype(bool)))
+        self._label_store.load(KnownLabels(memory["told"], known, memory["withdrawn"].astype(bool)))
         self._told, self._revised = int(memory["counts"][0]), bool(memory["counts"][1])
         moments = iter(memory["moments"])
         states = [
@@ -334,7 +334,7 @@ def _pool_of(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Pool | None, dev
         raise BagwiseError("Give bags, or a pool whose bags lie elsewhere: one of the two.")
     if pool is None:
         assert bags is not None
-        return LocalPool(Bags.of(bags), device)
+        return LocalPool(Bags.of(bags), top_k_on(device))
     if device != "cpu":
         raise BagwiseError(f"device={device!r} is for bags in this process: a pool elsewhere has devices of its own.")
     return pool

@@ -1,14 +1,15 @@
 """Pool: the bags that a learner asks about, wherever they are stored.
 
-`LocalPool` has them in this process, `cluster.RayPool` on a cluster. A learner needs three things of a pool: the best
-questions under a model, the labelled bags to learn from, and the transformer fitted to all bags.
+A learner needs three things of a pool: the best questions under a model, the objective over the labelled bags to learn
+from, and the transformer fitted to all bags. `LocalPool` has the bags in this process, whatever `BagStore` they are in
+(memory, a memory-mapped file, partitions) and whatever finds the best pairs (`TopK` on the CPU, `GpuTopK`);
+`cluster.RayPool` has them on a cluster. All pools ask the same questions, bit for bit: `tests/checks/test_pools.py`
+holds each to it.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,7 +29,21 @@ from bagwise.model.objective import Counts, Objective
 
 @dataclass(frozen=True)
 class QueryOptions:
-    """How questions are chosen, besides by which criterion; `last` is the bag asked about last."""
+    """How questions are chosen, besides by which criterion.
+
+    Parameters
+    ----------
+    granularity
+        Name of a granularity: what one question asks about.
+    cold_start
+        Whether to look for a first bag of every class, and to complete a few bags, before the criterion decides.
+    seconds
+        Seconds that answers take, for `granularity="best_value"`.
+    last
+        Position of the bag that was asked about last.
+    seed
+        Seed of ties and of random questions.
+    """
 
     granularity: str = "pair"
     cold_start: bool = False
@@ -39,65 +54,116 @@ class QueryOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """So many of the best questions by this criterion."""
+    """The `count` best questions by a criterion; "random" draws them instead."""
 
     criterion: str
     count: int
 
 
 class Choices(NamedTuple):
-    """The best questions for every want; `partial` where not all bags were looked at."""
+    """The best questions for every request, best first; `partial` where some bags were left out."""
 
     choices: list[list[Question]]
     partial: bool = False
 
 
-class Pool(ABC):
-    """Bags, somewhere."""
+class Pool(Protocol):
+    """The bags that a learner asks about.
+
+    A learner calls `label_store`, then `prepare`, then `choose` and `objective` in turn, and `close` at the end. The
+    label store it got is the one that it changes and passes on.
+    """
 
     bags: Bags
-    """What can be said of them here: their number, and any few of them."""
+    """The bags; at least their number and any few of them are available."""
 
-    @abstractmethod
     def label_store(self, labels: Any, classes: int) -> LabelStore:
-        """What is known at the start."""
+        """Return the label store of a new learner.
 
-    @abstractmethod
+        Parameters
+        ----------
+        labels
+            What is known at the start: Labels, an array (B, C) with NaN for unknown, or None.
+        classes
+            Number of classes C.
+        """
+        ...
+
     def prepare(self, model: MIMLClassifier, classes: int, seed: int) -> None:
-        """Fit the model's transformer and see the bags through it."""
+        """Fit the transformer of the model to all bags, and transform them.
 
-    @abstractmethod
+        Parameters
+        ----------
+        model
+            Its transformer is fitted in place.
+        classes
+            Number of classes C.
+        seed
+            Seed of class discovery.
+        """
+        ...
+
     def choose(
         self, model: MIMLClassifier, label_store: LabelStore, options: QueryOptions, requests: Sequence[Request]
     ) -> Choices:
-        """The best questions under the model."""
+        """Return the best questions under the model for every request."""
+        ...
 
-    def prefetch(self, bags: Sequence[int]) -> None:  # noqa: ARG002
-        """Have these bags at hand: they are about to be looked at."""
-        return
+    def prefetch(self, bags: Sequence[int]) -> None:
+        """Fetch bags that `instances` is about to be called for."""
+        ...
 
-    @abstractmethod
     def instances(self, bag: int) -> Instances:
-        """One bag, as the model sees it."""
+        """Return the instances of one bag as the transformer of the model gives them."""
+        ...
 
-    @abstractmethod
     def objective(
         self, model: MIMLClassifier, label_store: LabelStore, bags: Array, alone: bool = False
     ) -> tuple[Objective, Array]:
-        """What learning minimises, and the places of these bags in it; `alone`, no other bags are needed in it."""
+        """Return the objective of learning, and the positions of some bags in it.
+
+        Parameters
+        ----------
+        model
+            Gives the form of the objective.
+        label_store
+            The labels to learn from.
+        bags
+            Positions of bags in the pool, for instance of those just answered.
+        alone
+            Whether the objective need not contain any other bags.
+
+        Returns
+        -------
+        objective
+            F over the labelled bags, or over `bags`.
+        positions
+            Positions of `bags` in the objective, of the same length.
+        """
+        ...
 
     @property
-    @abstractmethod
     def statistics(self) -> Statistics:
-        """What finding the questions has cost."""
+        """The cost of finding the questions."""
+        ...
 
     def close(self) -> None:
-        """Let go of what is held elsewhere, if anything is."""
-        return
+        """Release processes and memory elsewhere; the pool cannot be used any more."""
+        ...
 
 
 class QuestionChooser:
-    """Bags that lie together: the best questions among them, given what is known of all bags."""
+    """Finds the best questions among bags of one process, given the label counts of all bags of the pool.
+
+    Parameters
+    ----------
+    instances
+        The transformed instances of the bags.
+    keys
+        64 random bits for every bag, (B,).
+    top_k
+        Finds the best pairs.
+    """
 
     def __init__(self, instances: Instances, keys: Array, top_k: TopK) -> None:
         self.instances, self.keys, self.top_k = instances, keys, top_k
@@ -105,13 +171,13 @@ class QuestionChooser:
         self._instance_clusters: InstanceClusters | None = None
 
     def clusters(self, instance_clusters: InstanceClusters) -> Array:
-        """Which clusters every bag has."""
+        """Return which clusters occur in every bag; cached for the latest clusters."""
         if self._instance_clusters is not instance_clusters:
             self._instance_clusters, self._clusters = instance_clusters, instance_clusters.clusters(self.instances)
         return self._clusters
 
     def pool(self, model: MIMLClassifier, label_store: LabelStore, label_counts: LabelCounts, seed: int) -> ScoredPool:
-        """What a criterion sees of these bags, given the totals of all."""
+        """Return what a criterion gets of these bags; `label_counts` are those of the whole pool."""
         return model.pool_of(
             model.scorer(self.instances),
             label_store.labels,
@@ -126,7 +192,7 @@ class QuestionChooser:
     def choose(
         self, pool: ScoredPool, request: Request, options: QueryOptions, discover: Callable[[ScoredPool], Array]
     ) -> list[Question]:
-        """The best questions of the pool over these bags."""
+        """Return the best questions for one request; `discover` scores pairs for class discovery."""
         criterion, count = request.criterion, request.count
         if count == 0:
             return []
@@ -141,36 +207,59 @@ class QuestionChooser:
         return granularity.get(options.granularity)(pool, scores, count)
 
 
-class LocalPool(Pool):
-    """All bags, in this process."""
+class LocalPool:
+    """A `Pool` whose bags are in this process: in memory, in a memory-mapped file, or in partitions.
 
-    def __init__(self, bags: Bags, device: str = "cpu") -> None:
+    Parameters
+    ----------
+    bags
+        The bags.
+    top_k
+        Finds the best pairs: by default on the CPU; `top_k_on` returns one for a device.
+
+    Examples
+    --------
+    >>> pool = LocalPool(Bags.from_list([[[-2.0]], [[2.0]], [[0.1]]]))
+    >>> store = pool.label_store([[1, 0], [0, 1], [np.nan, np.nan]], classes=2)
+    >>> model = MIMLClassifier()
+    >>> pool.prepare(model, classes=2, seed=0)
+    >>> _ = model.learn(pool.objective(model, store, np.empty(0, int))[0])
+    >>> (best,), partial = pool.choose(model, store, QueryOptions(), [Request("uncertainty", 1)])
+    >>> best[0].bag, partial
+    (2, False)
+    """
+
+    def __init__(self, bags: Bags, top_k: TopK | None = None) -> None:
         self.bags = bags
-        self._top_k = top_k_on(device)
+        self._top_k = TopK() if top_k is None else top_k
 
     def label_store(self, labels: Any, classes: int) -> LabelStore:
-        """What is known at the start."""
+        """Return the label store of a new learner, with a row for every bag."""
         return LabelStore.of(labels, len(self.bags), classes)
 
     def prepare(self, model: MIMLClassifier, classes: int, seed: int) -> None:
-        """Fit the model's transformer and see the bags through it."""
+        """Fit the transformer of the model to all bags, and transform them."""
         model.prepare(self.bags, classes)
         self._classes, self._seed = classes, seed
+        self._instance_clusters: InstanceClusters | None = None
         self.chooser = QuestionChooser(model.instances(self.bags), self.bags.keys, self._top_k)
 
     def pool(self, model: MIMLClassifier, label_store: LabelStore, seed: int) -> ScoredPool:
-        """What a criterion sees."""
+        """Return what a criterion gets."""
         return self.chooser.pool(model, label_store, label_store.label_counts, seed)
 
     def choose(
         self, model: MIMLClassifier, label_store: LabelStore, options: QueryOptions, requests: Sequence[Request]
     ) -> Choices:
-        """The best questions under the model."""
+        """Return the best questions under the model for every request."""
         pool = self.pool(model, label_store, options.seed)
         return Choices([self.chooser.choose(pool, request, options, self._discover) for request in requests])
 
+    def prefetch(self, bags: Sequence[int]) -> None:
+        """Do nothing: all instances are in this process."""
+
     def instances(self, bag: int) -> Instances:
-        """One bag, as the model sees it."""
+        """Return the instances of one bag as the transformer of the model gives them."""
         return self.chooser.instances.between(bag, bag + 1)
 
     def objective(
@@ -180,34 +269,51 @@ class LocalPool(Pool):
         bags: Array,
         alone: bool = False,  # noqa: ARG002
     ) -> tuple[Objective, Array]:
-        """What learning minimises, and the places of these bags in it."""
+        """Return the objective over all bags, in which they keep their positions."""
         counted = Counts(label_store.label_counts.n_known, label_store.labelled, self.chooser.largest_bag)
         return model.objective_of(self.chooser.instances, label_store.labels, counted), bags
 
     @property
     def statistics(self) -> Statistics:
-        """What finding the questions has cost."""
+        """The cost of finding the questions."""
         return self._top_k.statistics
 
-    @cached_property
+    def close(self) -> None:
+        """Do nothing: all is in this process."""
+
+    @property
     def instance_clusters(self) -> InstanceClusters:
-        """Clusters of the instances, to find the first bags of every class by."""
-        return InstanceClusters.of(class_discovery.sample(self.chooser.instances), self._classes, self._seed)
+        """Clusters of the instances, computed at first use, for class discovery."""
+        if self._instance_clusters is None:
+            sampled = class_discovery.sample(self.chooser.instances)
+            self._instance_clusters = InstanceClusters.of(sampled, self._classes, self._seed)
+        return self._instance_clusters
 
     def _discover(self, pool: ScoredPool) -> Array:
-        clusters, told = self.chooser.clusters(self.instance_clusters), np.flatnonzero(pool.known.any(axis=1))
-        is_class = class_discovery.suspicion(clusters[told], pool.labels.select(told))
+        clusters, labelled = self.chooser.clusters(self.instance_clusters), np.flatnonzero(pool.known.any(axis=1))
+        is_class = class_discovery.suspicion(clusters[labelled], pool.labels.select(labelled))
         return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.label_counts))
 
 
 def top_k_on(device: str) -> TopK:
-    """Selection with what a device can do for it: "cpu", "cuda", or "auto" for a card where there is one."""
+    """Return what finds the best pairs on a device.
+
+    Parameters
+    ----------
+    device
+        "cpu", "cuda", or "auto" for a GPU where there is one.
+
+    Raises
+    ------
+    BagwiseError
+        If torch is not installed, or there is no such device.
+    """
     if device == "cpu":
         return TopK()
     try:
         from bagwise.kernels.gpu import device_called
         from bagwise.learning.top_k_gpu import GpuTopK
-    except ImportError:
-        raise BagwiseError(f"device={device!r} needs torch: pip install 'bagwise[gpu]'.") from None
+    except ImportError as error:
+        raise BagwiseError(f"device={device!r} needs torch: pip install 'bagwise[gpu]'.") from error
     found = device_called(device)
     return TopK() if found == "cpu" else GpuTopK(found)

@@ -1,4 +1,4 @@
-"""Parts: a set of instances in a folder, one part after the other."""
+"""Partitions: a set of instances in a folder, one partition after the other."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -13,8 +13,8 @@ from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.bags import Bags
 from bagwise.kernels import Array
 from bagwise.partitions import files
-from bagwise.partitions.bags import PartitionedBags
 from bagwise.partitions.files import Partition, write_partition
+from bagwise.partitions.store import PartitionStore
 
 FILE = "parts.json"
 VERSION = 1
@@ -22,129 +22,186 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Partitions:
-    """What `parts.json` says; nothing else is read before somebody wants it.
+    """The partitions of a folder, as `parts.json` lists them; instances are read only when they are needed.
 
-    `owner` is the project that the instances belong to, empty where they belong to none.
+    Parameters
+    ----------
+    folder
+        The folder that holds `parts.json` and the files of the partitions.
+    n_features
+        Number of features d of an instance.
+    dtype
+        Type of the features: float16, float32 or float64.
+    entries
+        The partitions, in the order of their bags.
+    owner
+        Id of the project that the instances belong to; empty where they belong to none.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> bags = Bags.from_list([[[0.0], [1.0]], [[2.0]], [[3.0]]], ids=["a", "b", "c"])
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Partitions.write(folder, [bags.select([0, 1]), bags.select([2])])
+    ...     partitions = Partitions.open(folder)
+    ...     print(len(partitions), partitions.n_bags, partitions.n_instances, partitions.read(1).ids)
+    2 3 4 ['c']
     """
 
     folder: Path
     n_features: int
     dtype: np.dtype
-    parts: tuple[Partition, ...]
+    entries: tuple[Partition, ...]
     owner: str = ""
 
-    # Making and opening
+    # Writing and opening
 
     @classmethod
     def open(cls, folder: str | Path) -> "Partitions":
-        """The parts of a folder."""
+        """Return the partitions of a folder.
+
+        Raises
+        ------
+        FileError
+            If `parts.json` is missing or damaged, or was written by a newer version.
+        """
         place = Path(folder)
         path = place / FILE
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            raise FileError(path, f"is missing: there are no instances in parts here, or {files.RESTORE}") from None
-        except (OSError, ValueError):
-            raise FileError(path, f"cannot be read as JSON: {files.RESTORE}") from None
-        return cls(place, *_understood(path, said))
+            raise FileError(path, f"is missing: the folder holds no partitions, or {files.RESTORE}") from None
+        except (OSError, ValueError) as error:
+            raise FileError(path, f"cannot be read as JSON: {files.RESTORE}") from error
+        return cls(place, *_parsed(path, content))
 
     @classmethod
     def write(cls, folder: str | Path, chunks: Iterable[Bags], kind: str = "parquet") -> "Partitions":
-        """A folder with one part for each of the chunks; `parts.json` comes last."""
+        """Write one partition for each of the chunks, and `parts.json` last.
+
+        Parameters
+        ----------
+        folder
+            A folder without partitions; made if it does not exist.
+        chunks
+            The bags of every partition, all with the same features and type.
+        kind
+            "parquet" (compressed, verified while it is read) or "npy" (memory-mapped).
+        """
         place = Path(folder)
         if (place / FILE).exists():
-            raise BagwiseError(f"{place} holds instances in parts already: choose another folder.")
+            raise BagwiseError(f"{place} holds partitions already: choose another folder.")
         place.mkdir(parents=True, exist_ok=True)
-        made, shapes = [], set()
+        written, shapes = [], set()
         for number, bags in enumerate(chunks):
             shapes.add((bags.n_features, bags.instances.dtype))
             if len(shapes) > 1:
-                raise BagwiseError(f"Part {number} has other features than the parts before it: all must be alike.")
-            made.append(write_partition(place, number, bags, kind))
-        if not made:
+                raise BagwiseError(f"Partition {number} has other features than those before it: all must be alike.")
+            written.append(write_partition(place, number, bags, kind))
+        if not written:
             raise BagwiseError("There are no bags: give at least one.")
-        return cls(place, *shapes.pop(), tuple(made)).save()
+        return cls(place, *shapes.pop(), tuple(written)).save()
 
     def save(self) -> "Partitions":
-        """Write `parts.json`: from now on these are the parts of the folder."""
+        """Write `parts.json`: from now on these are the partitions of the folder."""
         shape = {"version": VERSION, "features": self.n_features, "dtype": self.dtype.name, "owner": self.owner}
-        text = json.dumps({**shape, "parts": [asdict(part) for part in self.parts]}, indent=1)
+        text = json.dumps({**shape, "parts": [asdict(entry) for entry in self.entries]}, indent=1)
         files.write_whole(self.folder / FILE, lambda file: file.write(text.encode()))
         return self
 
     def first(self, count: int) -> "Partitions":
-        """Only so many, from the first on."""
-        return replace(self, parts=self.parts[:count])
+        """Return the first `count` partitions."""
+        return replace(self, entries=self.entries[:count])
 
-    def with_parts(self, more: Sequence[Partition]) -> "Partitions":
-        """These and more, which lie in the folder already."""
-        return replace(self, parts=(*self.parts, *more))
+    def extended(self, more: Sequence[Partition]) -> "Partitions":
+        """Return these and more, whose files are in the folder already."""
+        return replace(self, entries=(*self.entries, *more))
 
-    # What there is
+    # Sizes
+
+    def __len__(self) -> int:
+        return len(self.entries)
 
     @cached_property
     def first_bags(self) -> Array:
-        """The position of every part's first bag, and the number of bags behind them."""
-        return np.cumsum([0, *(part.bags for part in self.parts)], dtype=np.int64)
+        """The position of every partition's first bag, and the number of all bags."""
+        return np.cumsum([0, *(entry.bags for entry in self.entries)], dtype=np.int64)
 
     @cached_property
     def first_rows(self) -> Array:
-        """The position of every part's first instance, and the number of instances behind them."""
-        return np.cumsum([0, *(part.instances for part in self.parts)], dtype=np.int64)
+        """The position of every partition's first instance, and the number of all instances."""
+        return np.cumsum([0, *(entry.instances for entry in self.entries)], dtype=np.int64)
 
     @property
     def n_bags(self) -> int:
-        """In all parts."""
+        """Number of bags in all partitions."""
         return int(self.first_bags[-1])
 
     @property
     def n_instances(self) -> int:
-        """In all parts."""
+        """Number of instances in all partitions."""
         return int(self.first_rows[-1])
 
     @property
     def n_bytes(self) -> int:
-        """On the disk; what is missing counts nothing."""
-        paths = [self.folder / name for part in self.parts for name in part.files]
+        """Bytes on disk; missing files count nothing."""
+        paths = [self.folder / name for entry in self.entries for name in entry.files]
         return sum(path.stat().st_size for path in paths if path.exists())
 
     # Reading
 
     def read(self, number: int) -> Bags:
-        """One part, with the ids of its bags as text: an array is mapped, Parquet is read and its checksum verified."""
-        return files.read_partition(self.folder, self.parts[number], self.n_features, self.dtype)
+        """Return the bags of one partition, with their ids as text.
+
+        A `.npy` partition is memory-mapped; a Parquet partition is read into memory and its checksum verified.
+        """
+        return files.read_partition(self.folder, self.entries[number], self.n_features, self.dtype)
 
     def verify(self, number: int) -> None:
-        """Refuse a part whose bytes are not those that were written."""
-        files.validate_unchanged(self.folder, self.parts[number])
+        """Raise `FileError` for a partition whose bytes are not those that were written."""
+        files.validate_unchanged(self.folder, self.entries[number])
 
     def validate_present(self) -> None:
-        """Every file must be there; what is in it is looked at when it is read."""
-        for part in self.parts:
-            for name in part.files:
+        """Raise `FileError` where a file is missing; contents are verified when they are read."""
+        for entry in self.entries:
+            for name in entry.files:
                 if not (self.folder / name).is_file():
                     raise FileError(self.folder / name, f"is missing: {files.RESTORE}")
 
-    def bags(self, ids: Array, offsets: Array) -> PartitionedBags:
-        """All instances as bags that are read where they are needed; parts behind these bags do not count."""
+    def bags(self, ids: Array, offsets: Array) -> Bags:
+        """Return all instances as bags that are read where they are needed.
+
+        Parameters
+        ----------
+        ids
+            The id of every bag, (B,).
+        offsets
+            The first row of every bag, and the number of instances: (B + 1,). Partitions beyond it do not count.
+        """
         count = int(np.searchsorted(self.first_rows, offsets[-1]))
-        if count > len(self.parts) or self.first_rows[count] != offsets[-1] or self.first_bags[count] != len(ids):
-            there = f"{self.n_bags} bags with {self.n_instances} instances"
-            what = f"names {there} where {len(ids)} with {offsets[-1]} belong: {files.RESTORE}"
+        if count > len(self) or self.first_rows[count] != offsets[-1] or self.first_bags[count] != len(ids):
+            listed = f"{self.n_bags} bags with {self.n_instances} instances"
+            what = f"lists {listed} where {len(ids)} with {offsets[-1]} are expected: {files.RESTORE}"
             raise FileError(self.folder / FILE, what)
-        return PartitionedBags(self.first(count), offsets, ids)
+        return Bags.over(PartitionStore(self.first(count), offsets, ids))
 
 
-def _understood(path: Path, said: Any) -> tuple[int, np.dtype, tuple[Partition, ...], str]:
+def partitions_of(bags: Bags) -> Partitions | None:
+    """Return the partitions that bags are stored in, or None where they are stored otherwise."""
+    return bags.store.partitions if isinstance(bags.store, PartitionStore) else None
+
+
+def _parsed(path: Path, content: Any) -> tuple[int, np.dtype, tuple[Partition, ...], str]:
     try:
-        if said["version"] > VERSION:
-            raise FileError(path, f"was written by a newer Bagwise (version {said['version']}): upgrade to read it.")
-        parts = tuple(Partition(**one) for one in said["parts"])
-        features, dtype, owner = said["features"], said["dtype"], str(said.get("owner", ""))
-        numbers = [features, *(n for part in parts for n in (part.bags, part.instances, part.checksum + 1))]
-        whole = all(type(number) is int and number > 0 for number in numbers) and dtype in files.TYPES
+        version = content["version"]
+        if version > VERSION:
+            raise FileError(path, f"was written by a newer Bagwise (version {version}): upgrade to read it.")
+        entries = tuple(Partition(**one) for one in content["parts"])
+        features, dtype, owner = content["features"], content["dtype"], str(content.get("owner", ""))
+        numbers = [features, *(n for entry in entries for n in (entry.bags, entry.instances, entry.checksum + 1))]
+        valid = all(type(number) is int and number > 0 for number in numbers) and dtype in files.TYPES
     except (KeyError, TypeError, AttributeError):
-        whole = False
-    if not whole or not parts or not all(files.NAME.fullmatch(str(part.file)) for part in parts):
-        raise FileError(path, f"does not say what the parts are: {files.RESTORE}")
-    return features, np.dtype(dtype), parts, owner
+        valid = False
+    if not valid or not entries or not all(files.NAME.fullmatch(str(entry.file)) for entry in entries):
+        raise FileError(path, f"does not list the partitions: {files.RESTORE}")
+    return features, np.dtype(dtype), entries, owner

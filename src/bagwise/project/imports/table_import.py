@@ -15,7 +15,7 @@ from bagwise.project.imports.media import Media
 from bagwise.project.imports.tables import Table, TableFile, joined, look, new_of, tables_in
 from bagwise.project.instances import partitions
 from bagwise.project.instances.partition_writer import FromTables, edges
-from bagwise.project.instances.partitioning import make
+from bagwise.project.instances.partitioning import write_partitions
 from bagwise.project.instances.worker_pool import Each, in_order
 from bagwise.project.project import Project
 from bagwise.project.storage.queries import Contents
@@ -58,11 +58,12 @@ class Tables:
         """All of it or nothing, as `count` further parts of a project that is in parts already."""
 
         def keep(before: Contents, source: Source) -> tuple[Array, int]:
-            there = partitions.open_bags(project.folder, project.settings.data, before).parts
-            with partitions.unfinished(there.folder) as place:
-                made = make(self._jobs(count, place, len(there.parts), there.dtype), self.each, progress)
-                partitions.add(there, place, made)
-            return np.bincount(source.codes, minlength=len(source.ids)), partitions.checksum_of(made)
+            counted = partitions.open_partitions(project.folder, project.settings.data, before)
+            with partitions.unfinished(counted.folder) as place:
+                jobs = self._jobs(count, place, len(counted), counted.dtype)
+                written = write_partitions(jobs, self.each, progress)
+                partitions.add(counted, place, written)
+            return np.bincount(source.codes, minlength=len(source.ids)), partitions.checksum_of(written)
 
         source = joined(self.path, [table.source for table in self.tables])
         project.import_(source, labels, classes, progress, media, keep)

@@ -1,7 +1,7 @@
-"""The features of all instances in one file that only grows; how much of it counts is said by the database.
+"""The features of all instances in one file that only grows; the database has the number of rows that count.
 
-Rows are written behind the end and become part of the project when the database says so. Whatever lies behind the end
-(an import that failed or was killed) is cut off.
+Rows are appended, and belong to the project when the database counts them. Rows after these (of an import that failed
+or was killed) are removed.
 """
 
 import os
@@ -21,17 +21,23 @@ CHUNK = 1 << 24
 
 
 def open_instances(folder: Path, rows: int, features: int, dtype: str) -> Array:
-    """The first `rows` rows, mapped, not read."""
+    """Return the first `rows` rows of the file, (rows, features), memory-mapped.
+
+    Raises
+    ------
+    BagwiseError
+        If the file is shorter.
+    """
     path = folder / FILE
     needed = rows * features * np.dtype(dtype).itemsize
-    there = path.stat().st_size if path.exists() else 0
-    if there < needed:
-        raise BagwiseError(f"{path} has {there} bytes of {needed}: it is not complete. Restore it from a backup.")
+    size = path.stat().st_size if path.exists() else 0
+    if size < needed:
+        raise BagwiseError(f"{path} has {size} bytes of {needed}: it is not complete. Restore it from a backup.")
     return np.memmap(path, dtype=dtype, mode="r", shape=(rows, features))
 
 
 def discard(folder: Path, rows: int, features: int, dtype: str) -> None:
-    """Cut off what lies behind the first `rows` rows."""
+    """Remove what follows the first `rows` rows."""
     path = folder / FILE
     end = rows * features * np.dtype(dtype).itemsize
     if path.exists() and path.stat().st_size > end:
@@ -39,7 +45,7 @@ def discard(folder: Path, rows: int, features: int, dtype: str) -> None:
 
 
 def reserve(file: IO[bytes], size: int) -> None:
-    """Take the room for a file that is about to be mapped: a full disk would end the process that writes to the map."""
+    """Reserve disk space for a file that is about to be mapped: writing to a map of a full disk ends the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
     else:
@@ -47,7 +53,28 @@ def reserve(file: IO[bytes], size: int) -> None:
 
 
 def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callable[[int], None]) -> tuple[Array, int]:
-    """Write the instances of the source behind row `rows`, those of a bag together: sizes of the bags, a checksum."""
+    """Append the instances of a source, those of each bag together.
+
+    Parameters
+    ----------
+    folder
+        The project's folder.
+    rows
+        Number of rows that count; what follows is overwritten.
+    source
+        The instances.
+    dtype
+        Type of the features in the file.
+    progress
+        Called with every number of instances written.
+
+    Returns
+    -------
+    sizes
+        Number of instances of every bag of the source.
+    checksum
+        CRC-32 of the rows, as they were read back.
+    """
     width = source.n_features
     sizes = np.bincount(source.codes, minlength=len(source.ids))
     path = folder / FILE
@@ -67,24 +94,24 @@ def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callab
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise BagwiseError(f"{path} cannot be written: {error.strerror or error}. The project is as it was.") from None
+        raise BagwiseError(f"{path} cannot be written: {error.strerror or error}. The project is unchanged.") from error
     return sizes, checksum(folder, rows, len(source.codes), width, dtype)
 
 
 def checksum(folder: Path, first: int, rows: int, features: int, dtype: str) -> int:
-    """CRC of some rows, to notice when they are not what was imported."""
+    """Return the CRC-32 of some rows, to notice when they are not what was imported."""
     width = features * np.dtype(dtype).itemsize
     left, found = rows * width, 0
     with (folder / FILE).open("rb") as file:
         file.seek(first * width)
-        while left and (part := file.read(min(CHUNK, left))):
-            found = zlib.crc32(part, found)
-            left -= len(part)
+        while left and (block := file.read(min(CHUNK, left))):
+            found = zlib.crc32(block, found)
+            left -= len(block)
     return found
 
 
 def scatter(target: Array, source: Source, progress: Callable[[int], None]) -> None:
-    """Rows of one bag lie apart in the source: each goes to its place."""
+    """Write the rows of a source sorted by bag, where the rows of a bag are not consecutive in it."""
     order = np.argsort(source.codes, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

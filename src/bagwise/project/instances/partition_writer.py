@@ -1,6 +1,6 @@
-"""Parts are made: bags are dealt out so that parts are alike in size, written, and read back.
+"""Partition writer: bags are divided into partitions of similar size, written, and read back.
 
-What is in here is called in other processes and on other machines; it knows nothing of the project.
+It runs in other processes and on other machines, and does not need the project.
 """
 
 import platform
@@ -24,32 +24,32 @@ from bagwise.project.instances.instance_file import reserve, scatter
 
 
 @dataclass(frozen=True)
-class Made:
-    """A part, and the checksum of its rows alone, as they were read back."""
+class WrittenPartition:
+    """The entry of a partition for `parts.json`, and the checksum and size of its rows alone, as read back."""
 
-    part: Partition
+    entry: Partition
     rows_checksum: int
     n_bytes: int
 
 
 class Job(Protocol):
-    """Some parts to be made in a folder by one process, numbered from `first` on."""
+    """Partitions that one task writes into a folder, numbered from `first` on."""
 
     @property
     def folder(self) -> Path:
-        """Where the parts are made."""
+        """Where the partitions are written."""
 
     @property
     def first(self) -> int:
         """The number of the first of them."""
 
-    def pieces(self) -> Iterator[Bags]:
-        """What is in each of them."""
+    def contents(self) -> Iterator[Bags]:
+        """The bags of each of them."""
 
 
 @dataclass(frozen=True)
 class FromRows:
-    """One part, from rows `start` on of a file that holds nothing but rows."""
+    """One partition, from rows `start` on of a file that holds nothing but rows."""
 
     folder: Path
     first: int
@@ -60,20 +60,23 @@ class FromRows:
     ids: Array
     offsets: Array
 
-    def pieces(self) -> Iterator[Bags]:
-        """The bags, mapped."""
+    def __str__(self) -> str:
+        return f"partition {self.first}"
+
+    def contents(self) -> Iterator[Bags]:
+        """The bags, memory-mapped."""
         where = self.start * self.features * self.dtype.itemsize
         shape = (int(self.offsets[-1]), self.features)
         try:
             rows = np.memmap(self.file, self.dtype, "r", where, shape)
-        except (OSError, ValueError):
-            raise FileError(self.file, f"cannot be read on {platform.node()}, or is not complete.") from None
+        except (OSError, ValueError) as error:
+            raise FileError(self.file, f"cannot be read on {platform.node()}, or is not complete.") from error
         yield Bags.trusted(rows, self.offsets, self.ids)
 
 
 @dataclass(frozen=True)
 class FromTables:
-    """Some parts, from some files."""
+    """`count` partitions, from the tables of some files."""
 
     folder: Path
     first: int
@@ -81,33 +84,36 @@ class FromTables:
     dtype: np.dtype
     files: Sequence[TableFile]
 
-    def pieces(self) -> Iterator[Bags]:
-        """The bags that are wanted of the files."""
+    def __str__(self) -> str:
+        return ", ".join(str(file.path) for file in self.files)
+
+    def contents(self) -> Iterator[Bags]:
+        """The bags of the files that are imported."""
         source = joined(self.files[0].path, [file.source() for file in self.files], self.dtype)
-        yield from pieces_of(source, self.dtype, self.count, self.folder)
+        yield from divided(source, self.dtype, self.count, self.folder)
 
 
-def make_partitions(job: Job) -> list[Made]:
-    """The parts of a job."""
+def run_job(job: Job) -> list[WrittenPartition]:
+    """Write the partitions of a job."""
     if not job.folder.is_dir():
-        what = "the project and its parts must lie on storage that all machines of the cluster share."
-        raise BagwiseError(f"{job.folder} cannot be seen from {platform.node()}: {what}")
-    return [make_partition(job.folder, number, bags) for number, bags in enumerate(job.pieces(), start=job.first)]
+        what = "the project and its partitions must be on storage that all machines of the cluster share."
+        raise BagwiseError(f"{job.folder} does not exist on {platform.node()}: {what}")
+    return [write_verified(job.folder, number, bags) for number, bags in enumerate(job.contents(), start=job.first)]
 
 
-def make_partition(folder: Path, number: int, bags: Bags) -> Made:
-    """One part, written and read back."""
-    part = write_partition(folder, number, bags)
-    back = Partitions(folder, bags.n_features, bags.instances.dtype, (part,)).read(0)
+def write_verified(folder: Path, number: int, bags: Bags) -> WrittenPartition:
+    """Write one partition, and read it back."""
+    entry = write_partition(folder, number, bags)
+    back = Partitions(folder, bags.n_features, bags.instances.dtype, (entry,)).read(0)
     checksum = zlib.crc32(np.ascontiguousarray(back.instances).data)
     same = np.array_equal(back.ids, bags.ids) and np.array_equal(back.offsets, bags.offsets)
     if not same or checksum != zlib.crc32(np.ascontiguousarray(bags.instances).data):
-        raise FileError(folder / part.file, "did not come back as it was written: see to the disk.")
-    return Made(part, checksum, bags.instances.nbytes)
+        raise FileError(folder / entry.file, "could not be read back as it was written: check the disk.")
+    return WrittenPartition(entry, checksum, bags.instances.nbytes)
 
 
 def edges(offsets: Array, count: int) -> list[int]:
-    """Where to cut these bags for `count` parts that are alike in instances: positions of bags, 0 and the end too.
+    """Return the bags at which `count` partitions of similar size start, and the number of bags.
 
     >>> edges(np.array([0, 1, 2, 3, 9]), 2)
     [0, 3, 4]
@@ -116,39 +122,39 @@ def edges(offsets: Array, count: int) -> list[int]:
     count = min(count, bags)
     number = np.arange(1, count)
     nearest = np.searchsorted((offsets[1:] + offsets[:-1]) / 2, offsets[-1] * number / count)
-    # Every part has a bag: none is cut before there is one for each part on either side.
+    # Every partition has a bag: at least one is left for each partition before and after an edge.
     moved = np.maximum.accumulate(np.maximum(nearest - number, 0)) if count > 1 else nearest
     return [0, *(np.minimum(moved, bags - count) + number).tolist(), bags]
 
 
-def pieces_of(source: Source, dtype: np.dtype, count: int, scratch: Path) -> Iterator[Bags]:
-    """The bags of a source for each of so many parts; where rows of a bag lie apart, sorted in a file in `scratch`."""
+def divided(source: Source, dtype: np.dtype, count: int, scratch: Path) -> Iterator[Bags]:
+    """Yield the bags of each of `count` partitions; rows of a bag that are not consecutive are sorted in `scratch`."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(source.codes, minlength=len(source.ids)))])
-    cuts = edges(offsets, count)
+    starts = edges(offsets, count)
     together = bool((np.diff(source.codes) >= 0).all())
-    rows = _in_order(source, dtype, offsets[cuts]) if together else _sorted(source, dtype, offsets[cuts], scratch)
+    rows = _in_order(source, dtype, offsets[starts]) if together else _sorted(source, dtype, offsets[starts], scratch)
     ids = np.array(source.ids, dtype=str)
-    for (first, last), instances in zip(pairwise(cuts), rows, strict=True):
+    for (first, last), instances in zip(pairwise(starts), rows, strict=True):
         yield Bags.trusted(instances, offsets[first : last + 1] - offsets[first], ids[first:last])
 
 
 def _in_order(source: Source, dtype: np.dtype, rows: Array) -> Iterator[Array]:
-    """The rows between these, as they come."""
+    """The rows between these, as they are read."""
     waiting = [np.empty((0, source.n_features), dtype)]
     blocks = source.checked_blocks(dtype)
     for wanted in np.diff(rows):
         while sum(map(len, waiting)) < wanted:
             waiting.append(next(blocks))
-        there = np.concatenate(waiting)
-        waiting = [there[wanted:].copy()]
-        yield there[:wanted]
-    # A source that has more than it announced says so at its end.
+        received = np.concatenate(waiting)
+        waiting = [received[wanted:].copy()]
+        yield received[:wanted]
+    # A source that has more rows than it announced raises at its end.
     for _ in blocks:
         pass
 
 
 def _sorted(source: Source, dtype: np.dtype, rows: Array, scratch: Path) -> Iterator[Array]:
-    """The rows between these, after all were put in their places."""
+    """The rows between these, after all were sorted by bag."""
     with tempfile.TemporaryFile(dir=scratch) as file:
         reserve(file, int(rows[-1]) * source.n_features * dtype.itemsize)
         target = np.memmap(file, dtype, "r+", shape=(int(rows[-1]), source.n_features))

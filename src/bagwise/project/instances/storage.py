@@ -1,4 +1,4 @@
-"""Where the instances of a project lie: in one file of its folder, or in parts."""
+"""Where the instances of a project are stored: in one file of its folder, or in partitions."""
 
 import shutil
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from bagwise.project.storage.queries import Contents
 
 
 def settled(folder: Path, settings: Settings) -> Settings:
-    """The settings with the place where the instances lie now: another process may have put them into parts."""
+    """Return the settings with where the instances are stored now: another process may have partitioned them."""
     try:
         now = Settings.read(folder).data.parts
     except BagwiseError:
-        # Somebody is editing the file: what it says counts at the next start.
+        # The file is being edited: it counts at the next start.
         return settings
     return replace(settings, data=replace(settings.data, parts=now))
 
 
 def open_bags(folder: Path, data: Data, contents: Contents) -> Bags:
-    """The bags of a project, mapped, or read from the parts when they are wanted."""
+    """Return the bags of a project, memory-mapped, or in partitions that are read where they are needed."""
     if data.parts:
         return partitions.open_bags(folder, data, contents)
     rows = instance_file.open_instances(folder, int(contents.offsets[-1]), data.features, data.dtype)
@@ -35,14 +35,14 @@ def open_bags(folder: Path, data: Data, contents: Contents) -> Bags:
 def append(
     folder: Path, data: Data, before: Contents, source: Source, progress: Callable[[int], None]
 ) -> tuple[Array, int]:
-    """Write the instances of the source behind those that count: sizes of the bags, a checksum of the rows."""
+    """Append the instances of a source to those that count: sizes of the bags, and a checksum of the rows."""
     if data.parts:
         return partitions.append(folder, data, before, source, progress)
     return instance_file.append(folder, int(before.offsets[-1]), source, data.dtype, progress)
 
 
 def discard(folder: Path, data: Data, contents: Contents) -> None:
-    """Remove the instances that do not count: those of an import that failed or was killed."""
+    """Remove instances that do not count: those of an import that failed or was killed."""
     if data.parts:
         partitions.discard(folder, data, contents)
     else:
@@ -50,7 +50,7 @@ def discard(folder: Path, data: Data, contents: Contents) -> None:
 
 
 def copy(folder: Path, data: Data, target: Path) -> Data:
-    """To another project; how its settings say it."""
+    """Copy the instances to another project, and return its `[data]` settings."""
     if data.parts:
         return replace(data, parts=partitions.copy(folder, data, target))
     shutil.copyfile(folder / instance_file.FILE, target / instance_file.FILE)

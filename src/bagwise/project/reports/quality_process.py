@@ -1,23 +1,21 @@
-"""Estimating the quality beside the work, in a process of its own at low priority: nobody who answers waits for it.
+"""QualityProcess: the quality of a project is estimated in a process of its own at low priority; no answer waits.
 
-What the process finds is kept in a file of the project's folder (`quality.json`), where this one looks it up.
+The process writes its estimate to a file of the project's folder (`quality.json`), from where this one reads it.
 """
 
-import contextlib
-import os
-import subprocess
 import sys
 import threading
 import time
 import weakref
 from pathlib import Path
 
+from bagwise.core.processes import ChildProcess, connect_to_parent
 from bagwise.project.project import Project
 from bagwise.project.reports.quality import FILE, Report, is_estimated, kept_quality, quality_of
 
 PAUSE = 3.0
 SHARE = 2.0
-"""Between two estimates it rests for so many seconds, or so many times as long as the last one took."""
+"""Between two estimates it pauses for so many seconds, or so many times as long as the last one took."""
 NICE = 10
 
 
@@ -27,14 +25,14 @@ class QualityProcess:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._mutex = threading.Lock()
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: list[ChildProcess[None, None]] = []
         self._give_up = weakref.finalize(self, _end, self._running)
         self._began, self._rests_until, self._about = 0.0, 0.0, 0
         self._seen: object = None
         self._report: Report | None = None
 
     def newest(self) -> tuple[Report | None, bool]:
-        """The newest estimate there is, and whether one that knows more is on its way; one is begun when it is time."""
+        """Return the newest estimate, and whether a newer one is expected; one is started when it is time."""
         with self._mutex:
             self._finish()
             behind = len(self.project.events) > self._about
@@ -43,7 +41,7 @@ class QualityProcess:
             return self._look_up(), behind or bool(self._running)
 
     def now(self) -> Report:
-        """An estimate that knows everything said so far; whoever wants it waits, unless it was made before."""
+        """Return an estimate that knows all events; wait for it unless it was made before."""
         if is_estimated(self.project) and (report := kept_quality(self.project)) is not None:
             return report
         wanted, about = len(self.project.events), -1
@@ -58,18 +56,16 @@ class QualityProcess:
             return self._look_up() or quality_of(self.project)
 
     def close(self) -> None:
-        """Give up what is being estimated."""
+        """Stop estimating."""
         self._give_up()
 
     def _begin(self) -> None:
         self._began, self._about = time.monotonic(), len(self.project.events)
-        command = [sys.executable, "-m", __name__, str(self.project.folder)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-        self._running.append(process)
+        self._running.append(ChildProcess(__name__, str(self.project.folder), silent=True))
 
     def _finish(self) -> None:
-        if self._running and self._running[0].poll() is not None:
-            self._running.clear()
+        if self._running and not self._running[0].is_running:
+            self._running.pop().wait()
             now = time.monotonic()
             self._rests_until = now + max(PAUSE, SHARE * (now - self._began))
 
@@ -84,16 +80,14 @@ class QualityProcess:
         return self._report
 
 
-def _end(running: list[subprocess.Popen[bytes]]) -> None:
+def _end(running: list[ChildProcess[None, None]]) -> None:
     for process in running:
         process.kill()
-        process.wait()
 
 
 def main(folder: str) -> None:
-    """Estimate and keep it."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(NICE)
+    """Estimate the quality of the project in a folder, and save it."""
+    connect_to_parent(NICE)
     with Project.open(Path(folder)) as project:
         quality_of(project)
 

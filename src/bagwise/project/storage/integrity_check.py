@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from bagwise.core.errors import FileError
 from bagwise.data.bags import VALUES_PER_CHUNK, Bags
-from bagwise.partitions import PartitionedBags
+from bagwise.partitions import Partitions, partitions_of
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import ANSWERS, KINDS
 from bagwise.project.imports import media
@@ -86,7 +86,7 @@ def _features(project: Project) -> str:
     if total != project.bags.n_instances:
         return f"{total} instances were imported, {project.bags.n_instances} are there"
     bags = project.bags
-    if isinstance(bags, PartitionedBags) and (wrong := _parts(bags)):
+    if (partitions := partitions_of(bags)) is not None and (wrong := _partitions(bags, partitions)):
         return wrong
     first = 0
     for row in made:
@@ -99,17 +99,17 @@ def _features(project: Project) -> str:
     return ""
 
 
-def _parts(bags: PartitionedBags) -> str:
-    """What is wrong with the parts: their bytes, or the bags in them."""
-    first_bags = bags.parts.first_bags
+def _partitions(bags: Bags, partitions: Partitions) -> str:
+    """What is wrong with the partitions: their bytes, or the bags in them."""
+    first_bags = partitions.first_bags
     try:
-        for number in range(len(bags.parts.parts)):
-            if bags.parts.parts[number].is_mapped:
-                bags.parts.verify(number)
-            found, first, last = bags.parts.read(number), *first_bags[number : number + 2]
+        for number in range(len(partitions)):
+            if partitions.entries[number].is_mapped:
+                partitions.verify(number)
+            found, first, last = partitions.read(number), *first_bags[number : number + 2]
             sizes, ids = bags.sizes[first:last], bags.ids[first:last]
             if not (np.array_equal(found.ids, ids) and np.array_equal(found.sizes, sizes)):
-                return f"{bags.parts.parts[number].file} holds other bags than the database says"
+                return f"{partitions.entries[number].file} holds other bags than the database says"
     except FileError as error:
         return str(error)
     return ""

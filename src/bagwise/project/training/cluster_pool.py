@@ -1,23 +1,25 @@
-"""A project whose bags are shared out over a cluster."""
+"""The pool of a project on a cluster."""
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.learning.pool import Pool
-from bagwise.partitions import PartitionedBags
+from bagwise.partitions import Partitions, partitions_of
 
 
 def pool_on(cluster: str, bags: Bags) -> Pool:
-    """The bags of a project as a pool on the cluster at this address."""
-    require_partitions(bags)
-    assert isinstance(bags, PartitionedBags)
+    """Return a pool over the bags of a project on the cluster at this address."""
+    partitions = require_partitions(bags)
     from bagwise.cluster import RayPool
 
-    return RayPool.open(bags.parts, cluster)
+    return RayPool.open(partitions, cluster)
 
 
-def require_partitions(bags: Bags) -> None:
-    """Shards read parts."""
-    if not isinstance(bags, PartitionedBags):
+def require_partitions(bags: Bags) -> Partitions:
+    """Return the partitions that bags are stored in; a cluster reads nothing else."""
+    partitions = partitions_of(bags)
+    if partitions is None:
         raise BagwiseError(
-            "The instances of this project lie in one file: run `bagwise import DIR --partition N` first."
+            "The instances of this project are stored in one file, but a cluster needs partitions: run "
+            "`bagwise import DIR --partition N` first."
         )
+    return partitions

@@ -1,67 +1,42 @@
 """The training process: it receives how many questions are needed, trains on all events, and sends rankings.
 
-It hears numbers and says rankings, each with whether it is the last for now. It ends when it hears None, and at once
-when nobody is there to hear it.
+Messages to it are numbers of questions. Its messages are pairs of a ranking, or of the error that occurred instead, and
+whether it is the last for now.
 """
 
-import contextlib
-import os
-import pickle
-import queue
-import signal
 import sys
-import threading
 from pathlib import Path
-from typing import BinaryIO
 
+from bagwise.core.processes import ParentConnection, connect_to_parent
 from bagwise.project.project import Project
+from bagwise.project.queue.ranking import Ranking
 from bagwise.project.training.warm_up import warm
 
 NICE = 5
 
+Message = tuple[Ranking | Exception, bool]
 
-def rank(project: Project, heard: "queue.SimpleQueue[int | None]", out: BinaryIO) -> None:
-    """Until None is heard."""
-    while (wanted := heard.get()) is not None:
+
+def rank(project: Project, parent: ParentConnection[Message, int]) -> None:
+    """Send rankings until the process has to stop."""
+    while (count := parent.receive()) is not None:
         done = False
-        while not done and heard.empty():
+        while not done and parent.is_idle:
             try:
-                ranking = project.rank(wanted)
+                ranking = project.rank(count)
                 done = ranking.applied >= len(project.events)
-                _say(out, (ranking, done))
+                parent.send((ranking, done))
             except Exception as error:
-                _say(out, (error, True))
+                parent.send((error, True))
                 break
 
 
-def _say(out: BinaryIO, what: object) -> None:
-    pickle.dump(what, out)
-    out.flush()
-
-
-def _listen(source: BinaryIO, heard: "queue.SimpleQueue[int | None]") -> None:
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            said = pickle.load(source)  # noqa: S301 -- from the process that began this one
-            heard.put(said)
-            if said is None:
-                return
-    os._exit(1)
-
-
 def main(folder: str, cluster: str = "") -> None:
-    """Talk over stdin and stdout; whatever else is printed goes where errors go."""
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    # Ctrl-C is for the server, which then says that it is over.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(NICE)
-    heard: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, heard), daemon=True).start()
+    """Open the project in a folder, perhaps with a pool on a cluster, and send rankings to the parent process."""
+    parent = connect_to_parent(NICE)
     with Project.open(Path(folder), cluster=cluster) as project:
         warm(project)
-        rank(project, heard, out)
+        rank(project, parent)
 
 
 if __name__ == "__main__":

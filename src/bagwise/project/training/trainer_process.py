@@ -1,19 +1,17 @@
-"""Teaching apart: a process of its own learns, at a lower priority, and says what it would ask.
+"""TrainerProcess: training in a process of its own, at a lower priority, which sends rankings.
 
-It has the same project open and reads the same events from the same database; so what it learns is what any process
-would learn. Here only what it publishes arrives: nothing that answers or asks shares a lock or an interpreter with it.
+It has the same project open and reads the same events from the same database, so it learns what any process would
+learn. Only what it publishes arrives in this process: no request that asks or answers shares a lock or an interpreter
+with it.
 """
 
-import contextlib
-import pickle
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bagwise.core.processes import ChildProcess
 from bagwise.data.bags import Bags
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers import replay
@@ -22,12 +20,15 @@ from bagwise.project.answers.events import Event
 from bagwise.project.queue.ranking import Ranking, TrainerStopped, wait_for
 from bagwise.project.training.trainer import Trainer
 
+MODULE = "bagwise.project.training.trainer_main"
 CLOSING_SECONDS = 10.0
-REST_AFTER_A_CRASH = 2.0
+RESTART_SECONDS = 2.0
+
+Process = ChildProcess[int, tuple[Ranking | Exception, bool]]
 
 
 class TrainerProcess(Trainer):
-    """As `Trainer`; the learner itself is made here only for whoever wants all of it."""
+    """A `Trainer` in a process of its own; a learner is made in this process only if all of its state is needed."""
 
     def __init__(
         self,
@@ -40,32 +41,32 @@ class TrainerProcess(Trainer):
     ) -> None:
         super().__init__(counted, bags, events, snapshots, cluster)
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     @classmethod
     def of(
         cls, folder: Path, cluster: str = ""
     ) -> Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], "TrainerProcess"]:
-        """A teacher for the project in this folder."""
+        """Return what makes a trainer for the project in this folder."""
         return partial(cls, folder, cluster)
 
     def model(self) -> MIMLClassifier:
-        """Taught everything; whoever wants it waits."""
-        found = self._taught(len(self._events))
+        """Wait for a model that was trained on all events, and return it."""
+        found = self._published(len(self._events))
         return super().model() if found is None else found.model
 
     def newest(self) -> MIMLClassifier:
-        """As it was published last."""
-        found = self._taught(0)
+        """Return the model that was published last."""
+        found = self._published(0)
         return super().newest() if found is None else found.model
 
     def people(self) -> People:
-        """As the model assumes it that was published last."""
-        found = self._taught(0)
+        """Return the error rates that the model published last assumes."""
+        found = self._published(0)
         return super().people() if found is None else found.people
 
-    def _taught(self, after: int) -> Ranking | None:
-        """What was published that knows so many events; None where nothing will be published any more."""
+    def _published(self, after: int) -> Ranking | None:
+        """A ranking that knows so many events; None where nothing will be published any more."""
         while (found := self.rankings.newest) is None or found.applied < after:
             if self.rankings.closed:
                 return None
@@ -76,62 +77,38 @@ class TrainerProcess(Trainer):
     def _begin(self) -> None:
         process = self._process
         if process is None:
-            command = [sys.executable, "-m", "bagwise.project.training.trainer_main", str(self._folder), self._cluster]
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
-            self._process = process
+            process = self._process = Process(MODULE, str(self._folder), self._cluster)
             threading.Thread(target=self._listen, args=(process,), daemon=True).start()
-        self._send(process, self.rankings.wanted)
+        process.send(self.rankings.wanted)
 
-    def _send(self, process: subprocess.Popen[bytes], message: int | None) -> None:
-        assert process.stdin is not None
-        # A process that ended is noticed where its words are missing.
-        with contextlib.suppress(BrokenPipeError, ValueError):
-            pickle.dump(message, process.stdin)
-            process.stdin.flush()
+    def _listen(self, process: Process) -> None:
+        for result, done in process.messages():
+            if isinstance(result, BaseException):
+                self.rankings.fail(result)
+            elif not self._publish(result, done):
+                process.send(self.rankings.wanted)
+        self._restart_later(process)
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        try:
-            while True:
-                said, done = pickle.load(process.stdout)  # noqa: S301 -- from a process of our own
-                if isinstance(said, BaseException):
-                    self.rankings.fail(said)
-                elif not self._heard(said, done):
-                    self._send(process, self.rankings.wanted)
-        except (EOFError, pickle.UnpicklingError, ValueError, OSError):
-            with contextlib.suppress(BrokenPipeError), process:
-                pass
-            self._lost(process)
-
-    def _heard(self, ranking: Ranking, done: bool) -> bool:
-        """Publish it; False where the process thinks it is done and there is more to do."""
+    def _publish(self, ranking: Ranking, done: bool) -> bool:
+        """Publish it; False where the process waits although there are further events."""
         if ranking.version != self._start[0].version:
-            # The contents changed: whoever asks next notices it, and has another teacher then.
+            # The contents changed: the next request notices it, and gets another trainer.
             self.rankings.close()
             return True
-        rests = self.rankings.publish(ranking, done and ranking.applied >= len(self._events))
-        return rests or not done
+        is_last = self.rankings.publish(ranking, done and ranking.applied >= len(self._events))
+        return is_last or not done
 
-    def _lost(self, process: subprocess.Popen[bytes]) -> None:
-        time.sleep(REST_AFTER_A_CRASH)
+    def _restart_later(self, process: Process) -> None:
+        time.sleep(RESTART_SECONDS)
         if self._process is process:
             self._process = None
-            # Whoever asks goes on with what was published, and begins another.
+            # Requests go on with what was published, and the next one starts another process.
             self.rankings.fail(TrainerStopped())
 
     def close(self) -> None:
-        """Let the process keep what it learned for a fast start."""
+        """Stop the process, which first saves a snapshot for a fast start."""
         self.rankings.close()
         process, self._process = self._process, None
         if process is not None:
-            self._send(process, None)
-            threading.Thread(target=_end, args=(process,)).start()
+            threading.Thread(target=process.stop, args=(CLOSING_SECONDS,)).start()
         super().close()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(CLOSING_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

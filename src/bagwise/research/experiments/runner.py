@@ -1,20 +1,19 @@
-"""Run many specifications on all cores, each in its own process with one thread; finished ones are stored on disk.
+"""Run many specifications on all cores, each in its own process with one thread; what is finished is saved.
 
-A specification is anything with a `key`; its rows are in FOLDER/KEY.parquet once it has finished. An interrupted run
-resumes where it stopped, and finished specifications are not run again.
+A specification is anything with a `key`; its rows are saved in FOLDER/KEY.parquet once it is done. An interrupted run
+continues where it stopped, and what is finished is not run again.
 """
 
 import hashlib
 import json
-import multiprocessing
-import queue
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import polars as pl
 
+from bagwise.core.processes import WorkerPool
 from bagwise.kernels.arithmetic.blocks import thread_count, use_one_thread
 
 REPORT_EVERY = 5
@@ -25,60 +24,57 @@ Progress = Callable[[int], None]
 
 
 class Specification(Protocol):
-    """Everything that determines the rows of one run."""
+    """What determines rows."""
 
     @property
     def key(self) -> str:
-        """Return a name that no other specification has."""
+        """A name that no other specification has."""
         ...
 
     @property
     def steps(self) -> int:
-        """Return the amount of work, for the progress bar."""
+        """How much work it is, for the progress bar."""
         ...
 
     def run(self, progress: Progress) -> list[Row]:
-        """Run and return the rows; `progress` is called with the number of steps done."""
+        """Return its rows; `progress` is called with every number of steps done."""
         ...
 
 
 def key_from(described: dict[str, Any]) -> str:
-    """Return a name for rows: a hash of everything that determines them."""
+    """A name for rows made from everything that determines them."""
     text = json.dumps({**described, "rows": ROWS_VERSION}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-_reports: "multiprocessing.Queue[int] | None" = None
-
-
-def _start_worker(reports: "multiprocessing.Queue[int]") -> None:
-    global _reports
-    _reports = reports
-    use_one_thread()
-
-
-def _run_and_store(specification: Specification, folder: Path, progress: Progress) -> None:
+def _run_and_save(specification: Specification, folder: Path, progress: Progress) -> None:
     rows = pl.DataFrame(specification.run(progress), infer_schema_length=None)
     unfinished = folder / f"{specification.key}.part"
     rows.write_parquet(unfinished)
     unfinished.replace(folder / f"{specification.key}.parquet")
 
 
-def _work(specification: Specification, folder: Path) -> None:
-    pending = 0
+@dataclass(frozen=True)
+class _RunInWorker:
+    """The work of a worker process: runs a specification and reports some steps at a time."""
 
-    def progress(steps: int) -> None:
-        nonlocal pending
-        pending += steps
-        if pending >= REPORT_EVERY and _reports is not None:
-            _reports.put(pending)
-            pending = 0
+    folder: Path
 
-    _run_and_store(specification, folder, progress)
+    def __call__(self, specification: Specification, report: Progress) -> None:
+        pending = 0
+
+        def progress(steps: int) -> None:
+            nonlocal pending
+            pending += steps
+            if pending >= REPORT_EVERY:
+                report(pending)
+                pending = 0
+
+        _run_and_save(specification, self.folder, progress)
 
 
 def finished(specification: Specification, folder: Path) -> bool:
-    """Return whether the rows of the specification are on disk."""
+    """Whether its rows are saved."""
     return (folder / f"{specification.key}.parquet").exists()
 
 
@@ -88,40 +84,17 @@ def run_all(
     progress: Progress = lambda _: None,
     one_by_one: bool = False,
 ) -> pl.DataFrame:
-    """Return the rows of all specifications in their order; only unfinished ones are run."""
+    """The rows of all specifications, in their order; only those not finished yet are run."""
     folder.mkdir(parents=True, exist_ok=True)
     todo = [one for one in specifications if not finished(one, folder)]
     if one_by_one or len(todo) <= 1 or thread_count() == 1:
         for specification in todo:
-            _run_and_store(specification, folder, progress)
+            _run_and_save(specification, folder, progress)
     else:
-        _in_processes(todo, folder, progress)
+        count = min(thread_count(), len(todo))
+        work = _RunInWorker(folder)
+        with WorkerPool[Specification, None](work, count, use_one_thread, on_progress=progress) as pool:
+            for _ in pool.as_completed(todo):
+                pass
     frames = [pl.read_parquet(folder / f"{one.key}.parquet") for one in specifications]
     return pl.concat(frames, how="diagonal_relaxed")
-
-
-def _in_processes(todo: Sequence[Specification], folder: Path, progress: Progress) -> None:
-    # Spawned, not forked: a fork would copy the locks of other threads in an arbitrary state.
-    context = multiprocessing.get_context("spawn")
-    reports = context.Queue()
-    with ProcessPoolExecutor(min(thread_count(), len(todo)), context, _start_worker, (reports,)) as pool:
-        waiting: set[Future[None]] = {pool.submit(_work, one, folder) for one in todo}
-        try:
-            while waiting:
-                _drain(reports, progress)
-                done = {future for future in waiting if future.done()}
-                for future in done:
-                    future.result()
-                waiting -= done
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-def _drain(reports: "multiprocessing.Queue[int]", progress: Progress) -> None:
-    try:
-        progress(reports.get(timeout=0.2))
-        while True:
-            progress(reports.get_nowait())
-    except queue.Empty:
-        return

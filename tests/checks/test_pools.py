@@ -1,0 +1,232 @@
+"""What must be true of every pool, wherever its bags are stored and whatever finds the best pairs.
+
+Each is compared with a `LocalPool` over bags in memory, bit for bit.
+"""
+
+from contextlib import ExitStack
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
+from bagwise.data.labels import Labels
+from bagwise.learning.pool import LocalPool, QueryOptions, Request
+from bagwise.learning.top_k import TopK
+from bagwise.partitions import Partitions
+
+CLASSES = list("abcd")
+BAGS = 120
+CRITERIA = ["uncertainty", "widening_uncertainty", "balanced_uncertainty", "expected_gradient_length", "random"]
+
+
+@pytest.fixture(scope="module")
+def bags():
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 7, BAGS)
+    x = (rng.normal(size=(sizes.sum(), 8)) * rng.exponential(2, 8) + 1).astype(np.float32)
+    return Bags(x, np.concatenate([[0], np.cumsum(sizes)]), [f"bag {n}" for n in range(BAGS)])
+
+
+@pytest.fixture(scope="module")
+def truth(bags):
+    weights = np.random.default_rng(4).normal(size=(len(CLASSES), 8))
+    return np.array([((bag - 1) @ weights.T).max(axis=0) > 4 for bag in bags])
+
+
+@pytest.fixture(scope="module")
+def labels(truth):
+    return Labels(truth, np.arange(BAGS)[:, None] % 12 < np.ones(len(CLASSES)))
+
+
+def in_memory(bags, folder, stack):
+    return LocalPool(bags)
+
+
+def memory_mapped(bags, folder, stack):
+    np.save(folder / "instances.npy", bags.instances)
+    return LocalPool(Bags(np.load(folder / "instances.npy", mmap_mode="r"), bags.offsets, bags.ids))
+
+
+def partitioned(bags, folder, stack):
+    return LocalPool(_partitions(bags, folder).bags(bags.ids, bags.offsets))
+
+
+def on_a_gpu(bags, folder, stack):
+    """Torch on the CPU where there is no GPU."""
+    torch = pytest.importorskip("torch")
+    from bagwise.kernels.gpu import fused
+    from bagwise.learning.top_k_gpu import GpuTopK
+
+    if not torch.cuda.is_available():
+        # The interpreter of the fused kernels is slow, and they are tested in `test_scoring`.
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(fused, "serves", lambda *_: False)
+    return LocalPool(bags, GpuTopK("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def on_ray(bags, folder, stack):
+    pytest.importorskip("ray")
+    from bagwise.cluster import RayPool
+    from tests.ray_here import ray_here
+
+    stack.enter_context(ray_here())
+    return stack.enter_context(RayPool.of(bags, [70, 1, 49], cpus=0.1))
+
+
+def on_ray_in_partitions(bags, folder, stack):
+    pytest.importorskip("ray")
+    from bagwise.cluster import RayPool
+    from tests.ray_here import ray_here
+
+    stack.enter_context(ray_here())
+    return stack.enter_context(RayPool.open(_partitions(bags, folder), shards=2, cpus=0.1))
+
+
+def _partitions(bags, folder):
+    edges = [0, 30, 31, 90, BAGS]
+    chunks = [bags.select(range(*pair)) for pair in pairwise(edges)]
+    return Partitions.write(folder / "partitions", chunks)
+
+
+@pytest.fixture(scope="module", params=[in_memory, memory_mapped, partitioned, on_a_gpu, on_ray, on_ray_in_partitions])
+def pool(request, bags, tmp_path_factory):
+    with ExitStack() as stack:
+        made = request.param(bags, tmp_path_factory.mktemp("pool"), stack)
+        yield made
+        # Closing it again does no harm.
+        made.close()
+        made.close()
+
+
+def begun(pool, labels=None):
+    """A model prepared for a pool, and its label store; fitted where something is known."""
+    model, store = MIMLClassifier(max_iter=10), pool.label_store(labels, len(CLASSES))
+    pool.prepare(model, len(CLASSES), seed=5)
+    if labels is not None:
+        model.learn(pool.objective(model, store, np.empty(0, int))[0])
+    return model, store
+
+
+@pytest.fixture(scope="module")
+def local(bags):
+    return LocalPool(bags, TopK())
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("granularity", ["pair", "bag", "bag_then_class", "best_value"])
+def test_the_same_choices(pool, local, labels, criterion, granularity):
+    found = []
+    for one in (pool, local):
+        model, store = begun(one, labels)
+        options = QueryOptions(granularity, last=3, seed=5)
+        found.append(one.choose(model, store, options, [Request(criterion, 7), Request("random", 0)]))
+    assert found[0] == found[1]
+    assert len(found[0].choices[0]) == 7
+    assert found[0].choices[1] == []
+    assert not found[0].partial
+
+
+@pytest.mark.parametrize("update", ["replay", "bag_sgd", "lbfgs"])
+@pytest.mark.parametrize("start", ["nothing", "labels"])
+def test_the_same_questions_one_after_the_other(pool, bags, labels, truth, update, start):
+    options = {"labels": labels if start == "labels" else None, "update": update, "random_state": 4}
+    learner, expected = ActiveLearner(classes=CLASSES, pool=pool, **options), ActiveLearner(bags, CLASSES, **options)
+    for number in range(12):
+        questions = learner.ask(2)
+        assert questions == expected.ask(2), number
+        for one in (learner, expected):
+            one.tell(questions[0], [bool(truth[questions[0].bag, c]) for c in questions[0].classes])
+            if number % 4 == 1:
+                one.tell(questions[1], None)
+            if number % 5 == 2:
+                one.undo()
+    assert learner.ranked(20) == expected.ranked(20)
+    memory = expected.memory()
+    assert all(np.array_equal(value, memory[name]) for name, value in learner.memory().items())
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_the_same_objective(pool, local, labels, alone):
+    answered = np.array([60, 12, 60])
+    values = []
+    for one in (pool, local):
+        model, store = begun(one, labels)
+        objective, positions = one.objective(model, store, answered, alone)
+        assert len(positions) == len(answered)
+        weights = np.random.default_rng(0).normal(size=model.weights_.shape)
+        # Over all labelled bags, or over those answered, whichever bags the objective has besides.
+        values.append((objective.about(positions) if alone else objective)(weights))
+    assert values[0][0] == values[1][0]
+    np.testing.assert_array_equal(values[0][1], values[1][1])
+
+
+def test_the_same_label_store(pool, local, labels):
+    stores = [one.label_store(labels, len(CLASSES)) for one in (pool, local)]
+    for store in stores:
+        store.record(50, 1, present=True, flip=0.1)
+        store.withdraw(51, 2)
+        store.forget(12, 0)
+    found, expected = (store.known_labels() for store in stores)
+    np.testing.assert_array_equal(found.bags, expected.bags)
+    np.testing.assert_array_equal(found.withdrawn, expected.withdrawn)
+    assert found.labels == expected.labels
+    assert stores[0].shape == (BAGS, len(CLASSES))
+    assert stores[0].labelled.tolist() == stores[1].labelled.tolist()
+    assert stores[0].label_counts.n_open == stores[1].label_counts.n_open
+    assert [store.is_open(51, 2) for store in stores] == [False, False]
+    assert [store.flip(50, 1) for store in stores] == [0.1, 0.1]
+
+
+def test_labels_of_another_shape_are_refused(pool, labels):
+    with pytest.raises(BagwiseError, match=f"labels for 3 bags but {BAGS} bags"):
+        pool.label_store(labels.select([0, 1, 2]), len(CLASSES))
+
+
+def test_the_same_bags(pool, bags):
+    assert repr(pool.bags) == repr(bags)
+    assert len(pool.bags) == BAGS
+    np.testing.assert_array_equal(pool.bags[-1], bags[-1])
+    mask = np.arange(BAGS) % 50 == 7
+    for chosen in ([119, 3, 3], [-1], mask):
+        found, expected = pool.bags.select(chosen), bags.select(chosen)
+        np.testing.assert_array_equal(found.instances, expected.instances)
+        np.testing.assert_array_equal(found.offsets, expected.offsets)
+        np.testing.assert_array_equal(found.ids, expected.ids)
+    with pytest.raises(IndexError):
+        pool.bags.select([BAGS])
+    with pytest.raises(IndexError):
+        pool.bags[BAGS]
+    assert np.concatenate(list(pool.bags.portions())).tolist() == list(range(BAGS))
+    assert pool.bags.name(7) == "bag 7"
+
+
+def test_prefetched_bags_are_as_the_model_sees_them(pool, local):
+    for one in (pool, local):
+        begun(one)
+        one.prefetch([100, 2])
+    for bag in (100, 2, 71):
+        found, expected = pool.instances(bag), local.instances(bag)
+        np.testing.assert_array_equal(found.x, expected.x)
+        np.testing.assert_array_equal(found.offsets, expected.offsets)
+
+
+def test_statistics_count_the_questions(pool, labels):
+    model, store = begun(pool, labels)
+    before = pool.statistics.questions
+    for _ in range(3):
+        pool.choose(model, store, QueryOptions(), [Request("uncertainty", 1)])
+    assert pool.statistics.questions == before + 3
+    assert 0 < pool.statistics.share_looked_at <= 1
+
+
+def test_a_pool_serves_one_learner_after_the_other(pool, bags, labels):
+    """Also with other classes, and with class discovery, whose clusters depend on the seed."""
+    for classes, seed in ((CLASSES, 1), (CLASSES[:2], 2)):
+        learner = ActiveLearner(classes=classes, pool=pool, random_state=seed)
+        expected = ActiveLearner(bags, classes, random_state=seed)
+        for _ in range(3):
+            question = learner.ask()
+            assert question == expected.ask()
+            for one in (learner, expected):
+                one.tell(question, True)
