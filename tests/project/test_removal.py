@@ -10,7 +10,7 @@ import pytest
 
 from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable
-from bagwise.partitions import bags
+from bagwise.partitions import store
 from bagwise.project import Project, quality_of, status_of
 from bagwise.project.reports.review import Wanted, beliefs, history, positions_of
 from tests.conftest import source_of
@@ -107,7 +107,7 @@ def test_what_is_said_of_a_removed_bag_is_kept_and_can_be_taken_back(project, sa
 
 def test_bags_of_a_project_in_parts_can_be_removed(tmp_path, synthetic, say, monkeypatch):
     """Also so many that a portion of the predictions has none left."""
-    monkeypatch.setattr(bags, "VALUES_PER_PORTION", 500)
+    monkeypatch.setattr(store, "VALUES_PER_PORTION", 500)
     with Project.create(tmp_path / "p", source_of(synthetic), classes=synthetic.classes) as project:
         answer_some(project, say, 5)
         everything = project.predictions()
