@@ -15,8 +15,8 @@ from bagwise.ingest.worker import segment_one
 TEXT = "Ein schöner Tag für alle, die im Café saßen.\n\nThe owl called twice from the old barn, and all was quiet. 🌊\n"
 
 
-def fitted(paths, way="paragraphs"):
-    module = ingest.available()[way]
+def fitted(paths, segmenter="paragraphs"):
+    module = ingest.segmenters.available()[segmenter]
     return module.segmenter(module.fit(paths))
 
 
@@ -25,12 +25,12 @@ def test_every_encoding_is_read_and_shown_as_utf8(tmp_path, encoding):
     text = TEXT.replace("🌊", "") if encoding == "latin-1" else TEXT
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode(encoding))
-    done = segment_one(path, "text", lambda: fitted([path]))
-    assert done.segment is not None, done.why
-    shown = (done.segment.shown if done.segment.shown is not None else path.read_bytes()).decode("utf-8")
+    outcome = segment_one(path, "text", lambda: fitted([path]))
+    assert outcome.segments is not None, outcome.reason
+    shown = (outcome.segments.shown if outcome.segments.shown is not None else path.read_bytes()).decode("utf-8")
     assert shown == text
-    assert (done.segment.shown is None) == (encoding == "utf-8")
-    found = [shown[int(first) : int(last) + 1] for first, last in done.segment.places[:, :2]]
+    assert (outcome.segments.shown is None) == (encoding == "utf-8")
+    found = [shown[int(first) : int(last) + 1] for first, last in outcome.segments.places[:, :2]]
     assert found == [part.strip() for part in text.split("\n\n")]
 
 
@@ -52,7 +52,7 @@ def test_what_is_no_text_is_refused_with_a_reason(tmp_path):
         "broken.txt": "damaged",
         "huge.txt": "50 MB",
     }.items():
-        assert words in segment_one(tmp_path / name, "text", lambda: segmenter).why, name
+        assert words in segment_one(tmp_path / name, "text", lambda: segmenter).reason, name
 
 
 def test_too_many_passages_are_refused(tmp_path, monkeypatch):
@@ -66,8 +66,8 @@ def test_too_many_passages_are_refused(tmp_path, monkeypatch):
 
 @given(st.text(alphabet="ab .!?\n\r\t。", max_size=400))
 def test_passages_lie_in_order_apart_and_hold_all_that_is_not_space(text):
-    for way in (spans.paragraphs, spans.sentences):
-        found = way(text)
+    for find_spans in (spans.paragraphs, spans.sentences):
+        found = find_spans(text)
         before = 0
         for first, end in found:
             assert not text[before:first].strip()

@@ -1,4 +1,4 @@
-"""A process that cuts files, one after the other, with one thread. What a file does to it is its own business."""
+"""A worker process that segments files, one after the other, with one thread."""
 
 import os
 import signal
@@ -13,32 +13,33 @@ from threadpoolctl import threadpool_limits
 
 from bagwise.core.errors import BagwiseError
 from bagwise.ingest import media
-from bagwise.ingest.fingerprints import Seen
+from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.types import Segmenter, Segments
+from bagwise.ingest.types import SegmentFunction, Segments
 
 
 @dataclass(frozen=True)
-class Done:
-    """What became of a file: a cut and what the file was when it was made, or why there is none."""
+class Outcome:
+    """The segments of a file and its fingerprint, or the reason why there are none."""
 
-    segment: Segments | None = None
-    file: Seen | None = None
-    why: str = ""
+    segments: Segments | None = None
+    fingerprint: Fingerprint | None = None
+    reason: str = ""
 
 
 def work(pipe: Connection, recipe: Recipe) -> None:
-    """Answer every path with what became of it, until nobody asks any more."""
-    # The one who asks is interrupted, not those who are asked; and what a decoder mutters is not for a person.
+    """Answer every path with its outcome, until the pipe is closed."""
+    # Ctrl-C interrupts the parent only; what decoders print to the terminal is dropped.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     warnings.simplefilter("ignore")
-    cutters: list[Segmenter] = []
+    created: list[SegmentFunction] = []
 
-    def segmenter() -> Segmenter:
-        if not cutters:
-            cutters.append(recipe.segmenter())
-        return cutters[0]
+    def segment_function() -> SegmentFunction:
+        # Created with the first file, whose outcome then says what is wrong with the recipe.
+        if not created:
+            created.append(recipe.segment_function())
+        return created[0]
 
     while True:
         try:
@@ -46,36 +47,36 @@ def work(pipe: Connection, recipe: Recipe) -> None:
         except (EOFError, OSError):
             return
         with threadpool_limits(1):
-            pipe.send(segment_one(path, recipe.medium, segmenter))
+            pipe.send(segment_one(path, recipe.medium, segment_function))
 
 
-def segment_one(path: Path, medium: str, segmenter: Callable[[], Segmenter]) -> Done:
-    """Cut a file, whatever it is."""
+def segment_one(path: Path, medium: str, segment_function: Callable[[], SegmentFunction]) -> Outcome:
+    """Segment a file; whatever is wrong with it becomes the reason of the outcome."""
     try:
         media.type_of(path.suffix.lower()).validate_same(path)
-        file = Seen.of(path)
-        segment = segmenter()(path)
-        if segment.shown is None:
+        fingerprint = Fingerprint.of(path)
+        segments = segment_function()(path)
+        if segments.shown is None:
             media.validate_media_file(path)
-        why = _wrong_with(segment, medium)
-        return Done(why=why) if why else Done(segment, file)
+        reason = _invalid(segments, medium)
+        return Outcome(reason=reason) if reason else Outcome(segments, fingerprint)
     except BagwiseError as error:
-        return Done(why=str(error).removeprefix(f"{path}: "))
+        return Outcome(reason=str(error).removeprefix(f"{path}: "))
     except MemoryError:
-        return Done(why="does not fit into memory.")
+        return Outcome(reason="does not fit into memory.")
     except OSError as error:
-        return Done(why=f"cannot be read: {error.strerror or error}.")
+        return Outcome(reason=f"cannot be read: {error.strerror or error}.")
     except Exception as error:
-        return Done(why=f"cannot be read ({type(error).__name__}: {error}).")
+        return Outcome(reason=f"cannot be read ({type(error).__name__}: {error}).")
 
 
-def _wrong_with(segments: Segments, medium: str) -> str:
+def _invalid(segments: Segments, medium: str) -> str:
     rows = len(segments.features)
     if rows == 0:
-        return "there is nothing in it to learn from."
+        return "has no instances."
     if segments.features.ndim != 2 or segments.places.shape != (rows, media.WIDTH):
         return f"{rows} instances came with places {segments.places.shape}: each needs {media.WIDTH} numbers."
     if not np.isfinite(segments.features).all():
         return "a feature of it is not a finite number."
-    module = media.available()[medium]
-    return str(module.RULE) if module.misplaced(segments.places).any() else ""
+    member = media.available()[medium]
+    return str(member.RULE) if member.misplaced(segments.places).any() else ""

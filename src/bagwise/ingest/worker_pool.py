@@ -1,4 +1,4 @@
-"""Files cut by several processes. A process that a file brings down is replaced, and the file is named."""
+"""A pool of worker processes that segment files. A worker that a file crashes is replaced, and the file is named."""
 
 import contextlib
 import multiprocessing
@@ -6,59 +6,77 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from multiprocessing.connection import wait
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from types import ModuleType
 
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.worker import Done, work
+from bagwise.ingest.worker import Outcome, work
 
 AHEAD = 16
-"""Files of each process that may be done before the one whose turn it is: what waits is bounded."""
-FEW = 4
-"""Files for which another process is not worth its start."""
-PATIENCE = 900.0
-"""Seconds for one file; a decoder can also run for ever."""
-LOOK_EVERY = 1.0
-FREE = -1
+"""Files per worker that may be finished before the next one to return: it bounds the results that wait."""
+FILES_PER_WORKER = 4
+"""Files below which another worker is not worth its start."""
+TIMEOUT = 900.0
+"""Seconds for one file; a decoder may hang."""
+POLL_SECONDS = 1.0
+IDLE = -1
+
+# A recipe may hold a module as its segmenter.
+ForkingPickler.register(ModuleType, lambda module: (import_module, (module.__name__,)))
 
 
-def segment_files(recipe: Recipe, paths: Sequence[Path], processes: int | None = None) -> Iterator[tuple[Path, Done]]:
-    """Every file with what became of it, in the order of the paths."""
-    count = min(-(-len(paths) // FEW), processes or cores())
-    pool = [_Process(recipe) for _ in range(count)]
-    waiting: dict[int, Done] = {}
+def segment_files(
+    recipe: Recipe, paths: Sequence[Path], processes: int | None = None
+) -> Iterator[tuple[Path, Outcome]]:
+    """Yield every file with its outcome, in the order of the paths.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        How to segment; fitted, if its segmenter is fitted.
+    paths : sequence of Path
+        The files.
+    processes : int, optional
+        The most workers; by default the number of cores.
+    """
+    count = min(-(-len(paths) // FILES_PER_WORKER), processes or cores())
+    workers = [_Worker(recipe) for _ in range(count)]
+    finished: dict[int, Outcome] = {}
     started = 0
     try:
-        for turn, path in enumerate(paths):
-            while turn not in waiting:
-                for one in pool:
-                    if one.turn == FREE and started < min(len(paths), turn + AHEAD * count):
-                        one.begin(started, paths[started])
+        for position, path in enumerate(paths):
+            while position not in finished:
+                for worker in workers:
+                    if worker.position == IDLE and started < min(len(paths), position + AHEAD * count):
+                        worker.start_file(started, paths[started])
                         started += 1
-                for one in _ready(pool):
-                    turn_of, done = one.finish()
-                    waiting[turn_of] = done
-            yield path, waiting.pop(turn)
+                for worker in _ready(workers):
+                    done, outcome = worker.finish_file()
+                    finished[done] = outcome
+            yield path, finished.pop(position)
     finally:
-        for one in pool:
-            one.stop()
+        for worker in workers:
+            worker.stop()
 
 
 def cores() -> int:
-    """Those this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Process:
-    """A worker, and the turn of the file it is at."""
+class _Worker:
+    """A worker process, and the position of the file that it segments."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self.turn, self._until = FREE, 0.0
+        self.position, self._deadline = IDLE, 0.0
         self._start()
 
     def _start(self) -> None:
-        # Forked from a server that has all modules and no threads: a new one costs next to nothing.
+        # Forked from a server that has imported all modules and runs no threads: a new worker starts at once.
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["__main__", work.__module__])
         self.pipe, theirs = context.Pipe()
@@ -66,52 +84,49 @@ class _Process:
         self._process.start()
         theirs.close()
 
-    def begin(self, turn: int, path: Path) -> None:
-        """Give it a file."""
-        self.turn, self._until = turn, time.monotonic() + PATIENCE
-        # One that is dead already says so when it is asked for what became of the file.
+    def start_file(self, position: int, path: Path) -> None:
+        self.position, self._deadline = position, time.monotonic() + TIMEOUT
+        # If the process is dead, `finish_file` says so.
         with contextlib.suppress(OSError):
             self.pipe.send(path)
 
-    def finish(self) -> tuple[int, Done]:
-        """Whose turn it was, and what became of the file."""
-        turn, self.turn = self.turn, FREE
+    def finish_file(self) -> tuple[int, Outcome]:
+        """Return the position and the outcome of its file; a process that ended is replaced."""
+        position, self.position = self.position, IDLE
         try:
-            return turn, self.pipe.recv()
+            return position, self.pipe.recv()
         except (EOFError, OSError):
             self._process.join()
-            why = f"takes more than {PATIENCE:.0f} seconds." if self.is_late else _how_it_ended(self._process.exitcode)
+            reason = f"takes more than {TIMEOUT:.0f} seconds." if self.timed_out else _ended(self._process.exitcode)
             self.pipe.close()
             self._start()
-            return turn, Done(why=why)
+            return position, Outcome(reason=reason)
 
     @property
-    def is_late(self) -> bool:
-        """Whether it has been at its file for too long."""
-        return time.monotonic() > self._until
+    def timed_out(self) -> bool:
+        return time.monotonic() > self._deadline
 
     def kill(self) -> None:
-        """Whatever it is at."""
         self._process.kill()
 
     def stop(self) -> None:
-        """It ends when nobody asks any more, or now where it is at a file."""
+        """End the process: by closing the pipe, or at once where it segments a file."""
         self.pipe.close()
-        if self.turn != FREE:
+        if self.position != IDLE:
             self._process.kill()
         self._process.join()
 
 
-def _ready(pool: Sequence[_Process]) -> list[_Process]:
-    busy = {id(one.pipe): one for one in pool if one.turn != FREE}
-    found = wait([one.pipe for one in busy.values()], timeout=LOOK_EVERY)
-    for one in busy.values():
-        if one.pipe not in found and one.is_late:
-            one.kill()
-    return [busy[id(pipe)] for pipe in found]
+def _ready(workers: Sequence[_Worker]) -> list[_Worker]:
+    busy = {id(worker.pipe): worker for worker in workers if worker.position != IDLE}
+    ready = wait([worker.pipe for worker in busy.values()], timeout=POLL_SECONDS)
+    for worker in busy.values():
+        if worker.pipe not in ready and worker.timed_out:
+            worker.kill()
+    return [busy[id(pipe)] for pipe in ready]
 
 
-def _how_it_ended(code: int | None) -> str:
+def _ended(code: int | None) -> str:
     if code is not None and code < 0:
-        return f"the program that reads it was ended by {signal.Signals(-code).name}."
-    return f"the program that reads it ended with status {code}."
+        return f"the process that reads it was ended by {signal.Signals(-code).name}."
+    return f"the process that reads it ended with status {code}."
