@@ -59,7 +59,7 @@ def test_too_many_passages_are_refused(tmp_path, monkeypatch):
     (tmp_path / "short.txt").write_text(TEXT, encoding="utf-8")
     (tmp_path / "long.txt").write_text("\n\n".join(f"Paragraph number {n} is about nothing." for n in range(5)))
     segmenter = fitted([tmp_path / "short.txt"])
-    monkeypatch.setattr(passages, "MOST_PASSAGES", 3)
+    monkeypatch.setattr(passages, "MAX_PASSAGES", 3)
     with pytest.raises(FileError, match="5 passages"):
         segmenter(tmp_path / "long.txt")
 
@@ -113,8 +113,8 @@ def test_passages_about_the_same_are_closer_and_what_was_fitted_survives_a_file(
 
 
 def test_memory_is_bounded_by_what_is_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(passages, "MOST_FITTED", 10)
-    monkeypatch.setattr(passages, "MOST_FILES", 5)
+    monkeypatch.setattr(passages, "MAX_FITTED", 10)
+    monkeypatch.setattr(passages, "MAX_FILES", 5)
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text(
             "\n\n".join(f"Some words about number {n}, {number}." for n in range(9))

@@ -92,7 +92,7 @@ class Places:
         if wrong.any():
             row = int(wrong.argmax())
             value = self.table.frame[column][row]
-            raise self.table.place.fault(f"{value!r}: {what}", row, column)
+            raise self.table.locator.fault(f"{value!r}: {what}", row, column)
 
 
 @dataclass(frozen=True)
