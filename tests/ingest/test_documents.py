@@ -34,7 +34,7 @@ def test_every_encoding_is_read_and_shown_as_utf8(tmp_path, encoding):
     assert found == [part.strip() for part in text.split("\n\n")]
 
 
-def test_what_is_no_text_is_refused_with_a_reason(tmp_path):
+def test_files_that_are_not_text_are_refused_with_a_reason(tmp_path):
     (tmp_path / "empty.txt").write_bytes(b"")
     (tmp_path / "blank.txt").write_bytes(b"  \n\n ")
     (tmp_path / "nul.txt").write_bytes(b"Some words and \0 then some more of them.")
@@ -77,7 +77,7 @@ def test_passages_lie_in_order_apart_and_hold_all_that_is_not_space(text):
         assert not text[before:].strip()
 
 
-def test_paragraphs_and_sentences_are_what_people_call_so():
+def test_paragraphs_and_sentences_follow_common_usage():
     text = (
         'A heading\n\nDr. owl e.g. called. "Twice." He went! Really, as everybody could hear in town?\r\n\r\n'
         + "x" * 5000
@@ -103,21 +103,21 @@ def test_passages_about_the_same_are_closer_and_what_was_fitted_survives_a_file(
     recipe = ingest.Recipe.of("text", "paragraphs").fitted(paths)
     recipe.write(tmp_path / "recipe")
     again = ingest.Recipe.read(tmp_path / "recipe")
-    cuts = [recipe.segmenter()(path).features for path in paths]
-    np.testing.assert_array_equal(cuts, [again.segmenter()(path).features for path in paths])
-    rows = np.concatenate(cuts)
+    features = [recipe.segment_function()(path).features for path in paths]
+    np.testing.assert_array_equal(features, [again.segment_function()(path).features for path in paths])
+    rows = np.concatenate(features)
     close = rows @ rows.T
     assert close[0, 2::2].min() > close[0, 1::2].max()
     assert again.features(rows.shape[1]) == [f"topic {n + 1}" for n in range(rows.shape[1])]
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-5)
 
 
-def test_memory_is_bounded_by_what_is_drawn(tmp_path, monkeypatch):
+def test_fitting_uses_a_bounded_sample(tmp_path, monkeypatch):
     monkeypatch.setattr(passages, "MAX_FITTED", 10)
     monkeypatch.setattr(passages, "MAX_FILES", 5)
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text(
             "\n\n".join(f"Some words about number {n}, {number}." for n in range(9))
         )
-    assert len(list(passages._drawn(sorted(tmp_path.glob("*.txt")), spans.paragraphs))) == 10
+    assert len(list(passages._sample(sorted(tmp_path.glob("*.txt")), spans.paragraphs))) == 10
     assert documents.open_document(tmp_path / "0.txt").converted is None

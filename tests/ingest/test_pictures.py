@@ -1,4 +1,4 @@
-"""Every kind of picture is cut as it is shown, or refused with a reason."""
+"""Every kind of picture is segmented as it is shown, or refused with a reason."""
 
 import numpy as np
 import pytest
