@@ -5,7 +5,6 @@ import pytest
 from PIL import Image
 
 from bagwise import ingest
-from bagwise.ingest import media
 from bagwise.ingest.pictures import decoding as pictures
 from bagwise.ingest.segmenters.grid import squares
 from bagwise.ingest.worker import segment_one
@@ -134,11 +133,3 @@ def test_squares_cover_everything_once():
         found = squares(height, width)
         assert found.shape == (height, width)
         assert set(np.unique(found)) == set(range(found.max() + 1))
-
-
-def test_segmenters_and_media_refer_to_each_other(monkeypatch):
-    for segmenter in ingest.segmenters.available().values():
-        assert segmenter.MEDIUM in media.available()
-        assert segmenter.DESCRIPTION
-    assert ingest.segmenters.for_medium("picture") == "superpixels"
-    assert media.name_of("image") == "picture"

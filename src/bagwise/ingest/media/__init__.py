@@ -9,13 +9,13 @@ A medium is a module (or any object) with
     RULE                        the sentence for those
     BAG                         what a person calls one file, as "recording"
     SEGMENTER                   the name of the default segmenter
+    RENDERER                    "picture", "sound" or "text": how the labelling page draws it; its places have the
+                                columns of that medium
 
 and may have
 
     OPTIONAL                    further columns of a place, which may be missing; at most four columns in all
     ALIASES                     other names for `--medium`
-    RENDERER                    "picture", "sound" or "text": how the labelling page draws it (default: its own name);
-                                its places then have the columns of that medium
     validate(path)              raises a FileError for a file that its first bytes do not give away
 
 Another package adds a medium with an entry point of the group `bagwise.media`; see docs/extending-data.md.

@@ -73,4 +73,4 @@ def columns_of(medium: str) -> tuple[str, ...]:
 
 def renderer_of(medium: str) -> str:
     """Return the renderer of the labelling page that draws a medium: `picture`, `sound` or `text`."""
-    return str(getattr(available()[medium], "RENDERER", medium))
+    return str(available()[medium].RENDERER)

@@ -19,6 +19,7 @@ TYPES = {
 PLACE = ("x", "y", "width", "height")
 ALIASES = ("image",)
 BAG = "picture"
+RENDERER = "picture"
 SEGMENTER = "superpixels"
 RULE = "x and y must not be negative, width and height must be more than 0."
 

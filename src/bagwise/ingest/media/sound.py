@@ -18,6 +18,7 @@ PLACE = ("start", "end")
 OPTIONAL = ("low", "high")
 ALIASES = ("audio",)
 BAG = "recording"
+RENDERER = "sound"
 SEGMENTER = "sound_regions"
 RULE = "start must not be negative, end must be later than start, and high above low."
 

@@ -11,6 +11,7 @@ DESCRIPTION = "text (UTF-8; .txt, .md)"
 TYPES = {".txt": Type("text/plain; charset=utf-8"), ".md": Type("text/plain; charset=utf-8")}
 PLACE = ("first", "last")
 BAG = "document"
+RENDERER = "text"
 SEGMENTER = "paragraphs"
 RULE = "first must not be negative, and last not before first."
 
