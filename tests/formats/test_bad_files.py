@@ -350,13 +350,13 @@ def test_mutated_files_are_read_or_refused(name, data, tmp_path):
         if not content:
             break
     path.write_bytes(content)
-    said, bags = None, None
+    message, bags = None, None
     try:
         bags = formats.read(path).to_bags()
     except BagwiseError as error:
-        said = str(error)
+        message = str(error)
     if bags is None:
-        assert "\n" not in said
+        assert "\n" not in message
     else:
         assert np.isfinite(bags.instances).all()
         assert len(set(bags.ids.tolist())) == len(bags)

@@ -65,7 +65,7 @@ def test_too_many_passages_are_refused(tmp_path, monkeypatch):
 
 
 @given(st.text(alphabet="ab .!?\n\r\t。", max_size=400))
-def test_passages_lie_in_order_apart_and_hold_all_that_is_not_space(text):
+def test_passages_are_ordered_disjoint_and_cover_all_but_space(text):
     for find_spans in (spans.paragraphs, spans.sentences):
         found = find_spans(text)
         before = 0

@@ -89,8 +89,8 @@ def test_every_file_is_segmented_or_listed_and_only_new_files_are_added(here, se
     (texts / "gone.txt").symlink_to(here / "nowhere.txt")
     (texts / "table.csv").write_text("x")
     (texts / os.fsdecode(b"\xff.txt")).touch()
-    said = bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *DANGEROUS)
-    assert "1 other files" in said
+    output = bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *DANGEROUS)
+    assert "1 other files" in output
     with Project.open(here / "p") as project:
         assert project.contents.ids.tolist() == ["a.md", "a.txt", "z.txt", "é.txt", "sub/b.txt"]
         places = project.medium(0).places
@@ -127,13 +127,18 @@ def test_every_file_is_segmented_or_listed_and_only_new_files_are_added(here, se
 
 def test_paragraphs_from_the_folder_to_predictions_of_new_files(here):
     rng = np.random.default_rng(0)
-    said = {"owl": "The owl called from the old barn again, as owls do.", "bread": "Bread cooled on the kitchen sill."}
+    sentences = {
+        "owl": "The owl called from the old barn again, as owls do.",
+        "bread": "Bread cooled on the kitchen sill.",
+    }
     truth = []
     for number in range(24):
-        inside = [name for name in said if rng.random() < 0.5]
-        text = "\n\n".join([f"Nothing else happened in the village on day {number}.", *(said[name] for name in inside)])
+        inside = [name for name in sentences if rng.random() < 0.5]
+        text = "\n\n".join(
+            [f"Nothing else happened in the village on day {number}.", *(sentences[name] for name in inside)]
+        )
         (here / "texts" / f"{number}.txt").write_bytes(text.encode("utf-16" if number == 3 else "utf-8"))
-        truth += [f"{number}.txt,{name},{int(name in inside)}" for name in said]
+        truth += [f"{number}.txt,{name},{int(name in inside)}" for name in sentences]
     (here / "truth.csv").write_text("bag,class,label\n" + "\n".join(truth))
     bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", "--labels", "truth.csv")
     assert "Nothing new" in bagwise("init", "p", "--from", "texts", "--classes", "classes.txt")
@@ -261,8 +266,8 @@ def test_invalid_options_are_reported_before_any_work(here):
 
 def test_a_folder_of_which_nothing_can_be_used_is_an_error_with_a_reason(here):
     (here / "texts" / "a.txt").touch()
-    said = fails("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
-    assert "none of its files can be used; a.txt: is empty." in said
+    message = fails("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
+    assert "none of its files can be used; a.txt: is empty." in message
 
 
 def test_programs_are_never_taken_from_a_file(here, segmented_now):
@@ -284,8 +289,8 @@ def test_a_renamed_file_is_not_a_new_bag(here, segmented_now):
     (here / "texts" / "b.txt").rename(here / "texts" / "dawn.txt")
     (here / "texts" / "copy of a.txt").write_bytes((here / "texts" / "a.txt").read_bytes())
     segmented_now.clear()
-    said = bagwise("import", "p", "--from", "texts", *LETTERS)
-    assert "The file of b.txt is called dawn.txt now; the bag keeps its name." in said
+    output = bagwise("import", "p", "--from", "texts", *LETTERS)
+    assert "The file of b.txt is called dawn.txt now; the bag keeps its name." in output
     assert segmented_now == ["copy of a.txt"]
     with Project.open("p") as project:
         assert project.contents.ids.tolist() == ["a.txt", "b.txt", "c.txt", "copy of a.txt"]

@@ -87,7 +87,7 @@ def test_large_pictures_have_places_in_their_own_pixels(tmp_path):
     assert max(one[:, 0].max() for one in segments.outlines) == pytest.approx(3000)
 
 
-def test_outlines_lie_in_the_boxes_and_enclose_the_regions(tmp_path, rng):
+def test_outlines_are_in_the_boxes_and_enclose_the_regions(tmp_path, rng):
     Image.fromarray(rng.integers(0, 255, (90, 120, 3), np.uint8)).resize((240, 180)).save(tmp_path / "a.png")
     segments = outcome(tmp_path / "a.png").segments
     enclosed = 0.0

@@ -27,7 +27,7 @@ def recording(rate, seconds=3.0):
 
 
 @pytest.mark.parametrize("rate", [8000, 11025, 22050, 44100, 48000, 96000, 192000])
-def test_a_call_lies_where_it_is_whatever_the_rate(rate, tmp_path):
+def test_the_place_of_a_call_does_not_depend_on_the_rate(rate, tmp_path):
     start, end, low, high = call_in(write(tmp_path / "a.wav", recording(rate), rate))
     assert 1.15 < start < 1.3
     assert 1.7 < end < 1.85
@@ -95,7 +95,7 @@ def test_files_that_cannot_be_segmented_are_refused_with_a_reason(segmenter, tmp
     write(tmp_path / "slow.wav", np.zeros(3000), 1000)
     flac = write(tmp_path / "whole.flac", noise(2)).read_bytes()
     (tmp_path / "torn.flac").write_bytes(flac[:60] + bytes(len(flac) - 60))
-    for name, said in {
+    for name, words in {
         "empty.wav": "damaged",
         "text.wav": "damaged",
         "torn.flac": "damaged",
@@ -104,7 +104,7 @@ def test_files_that_cannot_be_segmented_are_refused_with_a_reason(segmenter, tmp
         "blink.wav": "shorter than",
         "slow.wav": "1000 samples per second",
     }.items():
-        with pytest.raises(FileError, match=said) as refused:
+        with pytest.raises(FileError, match=words) as refused:
             segmenter.segment(tmp_path / name)
         assert str(refused.value).startswith(str(tmp_path / name))
 

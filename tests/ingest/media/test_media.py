@@ -150,7 +150,7 @@ GOOD = "bag,instance,x,y,width,height\na,0,1,2,3,4\na,2,0,0,1.5,1\nb,1,0,0,2,2\n
         (GOOD + "a,0,1,1,1,1\n", "this instance has two places"),
     ],
 )
-def test_places_that_lie_nowhere_are_refused(tmp_path, content, words):
+def test_invalid_places_are_refused(tmp_path, content, words):
     (tmp_path / "places.csv").write_text(content)
     files = Files.in_folder(folder_with(tmp_path / "f", "a.png", "b.png"))
     with pytest.raises(BagwiseError, match=words):
