@@ -248,7 +248,7 @@ def test_damage_in_the_cache_costs_only_the_damaged_entries(tmp_path, damage, rn
 
 def test_invalid_options_are_reported_before_any_work(here):
     write(here / "texts", "a.txt")
-    assert "No class is known" in fails("init", "p", "--from", "texts")
+    assert "The project has no class" in fails("init", "p", "--from", "texts")
     assert "no medium 'film'" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "film")
     assert "contains no file" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "image")
     assert "is for picture, not for text" in fails(
@@ -290,7 +290,7 @@ def test_a_renamed_file_is_not_a_new_bag(here, segmented_now):
     (here / "texts" / "copy of a.txt").write_bytes((here / "texts" / "a.txt").read_bytes())
     segmented_now.clear()
     output = bagwise("import", "p", "--from", "texts", *LETTERS)
-    assert "The file of b.txt is called dawn.txt now; the bag keeps its name." in output
+    assert "The file of b.txt was renamed to dawn.txt; the bag keeps its name." in output
     assert segmented_now == ["copy of a.txt"]
     with Project.open("p") as project:
         assert project.contents.ids.tolist() == ["a.txt", "b.txt", "c.txt", "copy of a.txt"]

@@ -43,13 +43,13 @@ def is_raw(source: Path | None) -> bool:
 def validate_no_table_options(*given: object) -> None:
     """Raise if options for a table are given with a folder of raw files."""
     if any(one is not None for one in given):
-        raise BagwiseError("--bag, --media and --places go with a table of instances; a folder brings its own.")
+        raise BagwiseError("--bag, --media and --places are for a table of instances; a folder has its own.")
 
 
 def validate_no_folder_options(medium: str | None, segmenter: str | None, embed: str) -> None:
     """Raise if options for a folder of raw files are given with a table."""
     if medium is not None or segmenter is not None or embed:
-        raise BagwiseError("--medium, --cut and --embed go with a folder of raw files; a table is segmented already.")
+        raise BagwiseError("--medium, --cut and --embed are for a folder of raw files; a table is segmented already.")
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def create_from_folder(
 ) -> Iterator[Project]:
     """Create a project from the files of a folder; if it exists already, add the new files to it."""
     if segmentation.recipe_of(folder) is not None:
-        say(f"{escape(str(folder))} exists already: adding what is new.")
+        say(f"{escape(str(folder))} exists already: adding the new files.")
         with Project.open(folder) as project:
             add_from_folder(project, raw, labels, classes)
             yield project
@@ -136,23 +136,23 @@ def _validate_before_work(folder: Path, labels: LabelTable | None, classes: Sequ
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BagwiseError(f"{folder} exists already: choose another folder.")
     if labels is None and not classes:
-        raise BagwiseError("No class is known: give --classes FILE with one name per line, or --labels.")
+        raise BagwiseError("The project has no class: give --classes FILE with one name per line, or --labels.")
 
 
 def _segment(listing: Listing, recipe: Recipe, cache: ingest.Cache, existing: ExistingBags) -> SegmentedFolder:
     with progress_bar(f"Segmenting {escape(listing.folder.name)}", len(listing.files), "files") as progress:
         segmented = ingest.segment_folder(listing, recipe, cache, existing, progress)
-    _report_skipped(segmented.skipped)
+    _list_skipped(segmented.skipped)
     for bag, name in list(segmented.renamed.items())[:MOST_LISTED]:
-        say(f"The file of {printable(bag)} is called {printable(name)} now; the bag keeps its name.")
+        say(f"The file of {printable(bag)} was renamed to {printable(name)}; the bag keeps its name.")
     if len(segmented.renamed) > MOST_LISTED:
         say(f"{len(segmented.renamed)} files were renamed.")
     if listing.others:
-        say(f"{listing.others} other files, which are not {listing.medium}, were left alone.")
+        say(f"{listing.others} other files, which are not {listing.medium}, were ignored.")
     return segmented
 
 
-def _report_skipped(skipped: Mapping[str, str]) -> None:
+def _list_skipped(skipped: Mapping[str, str]) -> None:
     if not skipped:
         return
     errors.print(f"{len(skipped)} files were skipped:", highlight=False)

@@ -1,13 +1,13 @@
 """A folder of raw files becomes bags: segmented once, cached on disk, and continued after an interruption."""
 
 import contextlib
-import fcntl
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import Source
@@ -175,12 +175,12 @@ def resumable_cache(place: Path, recipe: Recipe, folder: Path) -> Iterator[tuple
         If another process uses the cache.
     """
     place.mkdir(parents=True, exist_ok=True)
-    with (place / LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            what = f"Another bagwise process is segmenting {folder} for the same project: wait for it to finish."
-            raise BagwiseError(what) from error
+    try:
+        lock = FileLock(place / LOCK).acquire(timeout=0)
+    except Timeout as error:
+        what = f"Another bagwise process is segmenting {folder} for the same project: wait for it to finish."
+        raise BagwiseError(what) from error
+    with lock:
         before = Recipe.read(place)
         if before is None or not before.same_method(recipe) or _segmented_folder(place) != str(folder.resolve()):
             _clear(place)
