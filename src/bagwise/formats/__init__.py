@@ -171,5 +171,5 @@ def writer(path: str | Path, what: str, name: str | Any | None = None) -> Any:
         if Path(path).name.lower().endswith(suffix):
             return by_suffix[suffix]
     raise BagwiseError(
-        f"{path}: no format for {what} has this suffix. Choose one with --format: {', '.join(able_to(verb))}."
+        f"{path}: no format for {what} has this suffix. Say which with --format: {', '.join(able_to(verb))}."
     )
