@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from bagwise.ingest import Cut
+from bagwise.ingest import Segments
 from bagwise.ingest.segmenters import sound_regions, sound_windows
 from bagwise.research.experiments.runner import run_all
 from bagwise.research.experiments.simulation import Simulation
@@ -86,7 +86,7 @@ def compared(soundscape: Soundscape, boxes: np.ndarray) -> tuple[list[tuple[str,
 def looked_at(number: int, ratio: float) -> tuple[list[tuple[str, bool, bool]], int, int]:
     soundscape = made(number, 10 + int(ratio), (ratio, ratio))
     with tempfile.TemporaryDirectory() as folder:
-        cut = sound_regions.cut(write(Path(folder), [soundscape])[0])
+        cut = sound_regions.segment(write(Path(folder), [soundscape])[0])
     boxes = cut.places[~np.isnan(cut.places).any(axis=1)]
     return *compared(soundscape, boxes), len(boxes)
 
@@ -107,11 +107,11 @@ def found(pool, count: int, ratio: float) -> dict:
     }
 
 
-def cut_both(number: int, ratio: tuple[float, float]) -> tuple[set[str], Cut, Cut]:
+def cut_both(number: int, ratio: tuple[float, float]) -> tuple[set[str], Segments, Segments]:
     soundscape = made(number, 50 + int(ratio[0]), ratio)
     with tempfile.TemporaryDirectory() as folder:
         (path,) = write(Path(folder), [soundscape])
-        return soundscape.names, sound_regions.cut(path), sound_windows.cut(path)
+        return soundscape.names, sound_regions.segment(path), sound_windows.segment(path)
 
 
 def table(features: list[np.ndarray], names: list[set[str]], path: Path) -> None:
@@ -157,7 +157,7 @@ def peak_memory() -> float:
 def cut_one(path: Path, way: str) -> tuple[float, float]:
     """Seconds of one core that it took, and the most memory that this process had so far."""
     started = time.process_time()
-    {"regions": sound_regions, "windows": sound_windows}[way].cut(path)
+    {"regions": sound_regions, "windows": sound_windows}[way].segment(path)
     return time.process_time() - started, peak_memory()
 
 

@@ -161,9 +161,9 @@ def test_every_medium_is_documented():
             assert f"`{column}`" in line, column
 
 
-def test_every_way_of_cutting_is_documented():
+def test_every_segmenter_is_documented():
     text = (ROOT / "docs/projects.md").read_text()
-    for name in ingest.available():
+    for name in ingest.segmenters.available():
         assert f"\n| `{name}`" in text, name
 
 

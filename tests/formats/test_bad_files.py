@@ -42,12 +42,12 @@ def refused(path, words, read=formats.read):
         ("bag,x\na,1\na,nan\n", "line 3, column x: a feature is missing"),
         ("bag,x\na,1\na,inf\n", "line 3, column x: a feature is infinite"),
         ("bag,x\na,1\na,\n", "line 3, column x: '' is not a number"),
-        ("bag,x,x\na,1,2\n", "the column x is there twice"),
+        ("bag,x,x\na,1,2\n", "the column x appears twice"),
         ("name,x\na,1\n", "line 1: there is no column bag among name, x"),
         ("bag,label:w\na,1\n", "no features"),
         ("bag,class,label\na,w,1\n", "table of labels, not of instances"),
-        ("bag,x,label:w\na,1,-1\n", "line 2, column label:w: -1 means absent to some"),
-        ("bag,x,label:w\na,1,yep\n", "line 2, column label:w: 'yep' is no label"),
+        ("bag,x,label:w\na,1,-1\n", "line 2, column label:w: -1 can mean absent"),
+        ("bag,x,label:w\na,1,yep\n", "line 2, column label:w: 'yep' is not a label"),
         ("bag,x,label:w\na,1,1\na,2,0\n", "line 3, column label:w: the label differs"),
         ("bag,x,label:\na,1,1\n", "a class has no name"),
         ('bag,x,"label:W\nren"\na,1,1\n', "line 1: a column's name has a line break"),
@@ -81,8 +81,8 @@ def test_csv_in_another_encoding(tmp_path):
         ("bag,class,value\na,w,0\n", "line 1, column value: a long table of labels has"),
         ("bag,class,label\na,w,1\na,w,0\n", "line 3: bag a is both present and absent for class w"),
         ("bag,class,label\na,,1\n", "line 2, column class: the class has no name"),
-        ("bag,w\na,1\na,0\n", "line 3, column bag: bag a is there twice"),
-        ("bag,w\na,2\n", "line 2, column w: '2' is no label"),
+        ("bag,w\na,1\na,0\n", "line 3, column bag: bag a appears twice"),
+        ("bag,w\na,2\n", "line 2, column w: '2' is not a label"),
         ("bag,w\n", "no labels"),
         (
             "recording,start_offset_s,end_offset_s,label,label_type\nr,1,2,w,negative\n",
@@ -128,9 +128,9 @@ def test_bad_npz(tmp_path):
         ({"instances": np.array([["a", "b"]] * 3)}, "must be numbers"),
         ({"instances": np.array([[1, np.nan]] * 3)}, "row 1, column 2: a feature is missing"),
         ({"labels": np.zeros((1, 2))}, "labels are 1 x 2 for 2 bags"),
-        ({"labels": np.array([[1, -1], [0, 1]])}, "row 1, column 2: -1 means"),
+        ({"labels": np.array([[1, -1], [0, 1]])}, "row 1, column 2: -1 can mean"),
         ({"labels": np.ones((2, 1)), "classes": np.array([""])}, "a class has no name"),
-        ({"ids": np.array(["a", "a"])}, "the bag a is there twice"),
+        ({"ids": np.array(["a", "a"])}, "the bag a appears twice"),
         ({"ids": np.array(["a\nb", "c"])}, "line break"),
     ):
         np.savez(path, **(arrays | change))
@@ -209,7 +209,7 @@ def test_bad_matlab(tmp_path):
     from scipy.io import savemat
 
     savemat(path, {"bags": np.zeros((2, 2)), "targets": np.ones((1, 2))})
-    refused(path, "no cell array")
+    refused(path, "not a cell array")
     cells = np.empty((1, 2), dtype=object)
     cells[0, 0], cells[0, 1] = np.zeros((2, 3)), np.zeros((1, 3))
     savemat(path, {"bags": cells, "targets": np.array([[1, 0]])})
@@ -226,14 +226,14 @@ def test_bad_matlab(tmp_path):
         ('{"bag": "a", "instances": [["x"]]}\n', "numbers only"),
         ('{"bag": "a", "instances": []}\n', "list of lists"),
         ('{"bag": "a", "instances": [[NaN]]}\n', "line 1: a feature is missing"),
-        ('{"instances": [[1]]}\n', "no object with the bag"),
-        ('{"bag": true, "instances": [[1]]}\n', "no object with the bag"),
+        ('{"instances": [[1]]}\n', "not an object with the bag"),
+        ('{"bag": true, "instances": [[1]]}\n', "not an object with the bag"),
         ('{"bag": "a", "bag": "b", "instances": [[1]]}\n', "twice"),
-        ('{"bag": "a", "instances": [[1]]}\n{"bag": "a", "instances": [[1]]}\n', "line 2: the bag a is there twice"),
+        ('{"bag": "a", "instances": [[1]]}\n{"bag": "a", "instances": [[1]]}\n', "line 2: the bag a appears twice"),
         ('{"bag": "a", "instances": [[1]]\n', "line 1, column"),
         ('{"bag": "a", "instances": [[' + "9" * 5000 + "]]}\n", "line 1: is not JSON that can be used|too large"),
         ('{"bag": "\\ud800", "instances": [[1]]}\n', "control character"),
-        ('{"bag": "a", "instances": [[1]], "labels": {"w": -1}}\n', "line 1, column w: -1 means"),
+        ('{"bag": "a", "instances": [[1]], "labels": {"w": -1}}\n', "line 1, column w: -1 can mean"),
         ('{"bag": "a", "instances": [[1]], "labels": [1]}\n', "must be an object"),
         ("{" * 100_000, "line 1"),
     ],
@@ -261,7 +261,7 @@ def test_bad_label_studio(tmp_path, tasks):
         (("3.0,3.5", "3.0"), "line 11: an instance has 1 numbers for 2 features"),
         (("3.0,3.5", "3.0,x"), "line 11: 'x' is not a number"),
         (('",0,0', '",0'), "line 11: has 1 labels for 2 classes"),
-        (('2,"', '1,"'), "line 11: the bag 1 is there twice"),
+        (('2,"', '1,"'), "line 11: the bag 1 appears twice"),
         (('"3.0,3.5"', "3.0"), "line 11: is not an id, a quoted bag and labels"),
     ],
 )
@@ -284,7 +284,7 @@ def test_bad_parquet(tmp_path):
         "row 2, column bag: the bag's id is missing": {"bag": ["a", None], "x": [1.0, 2.0]},
         "row 2, column x: a feature is missing": {"bag": ["a", "b"], "x": [1.0, None]},
         "column x: the column is of type String": {"bag": ["a", "b"], "x": ["1", "2"]},
-        "row 2, column label:w: -1 means": {"bag": ["a", "b"], "x": [1.0, 2.0], "label:w": [1, -1]},
+        "row 2, column label:w: -1 can mean": {"bag": ["a", "b"], "x": [1.0, 2.0], "label:w": [1, -1]},
         "ids are of type Float64": {"bag": [1.0, 2.0], "x": [1.0, 2.0]},
         "row 2, column e: the list has 1 numbers": {"bag": ["a", "b"], "e": [[1.0, 2.0], [1.0]]},
         "column label:w: the column is of type List": {"bag": ["a"], "x": [1.0], "label:w": [[1]]},
@@ -350,13 +350,13 @@ def test_mutated_files_are_read_or_refused(name, data, tmp_path):
         if not content:
             break
     path.write_bytes(content)
-    said, bags = None, None
+    message, bags = None, None
     try:
         bags = formats.read(path).to_bags()
     except BagwiseError as error:
-        said = str(error)
+        message = str(error)
     if bags is None:
-        assert "\n" not in said
+        assert "\n" not in message
     else:
         assert np.isfinite(bags.instances).all()
         assert len(set(bags.ids.tolist())) == len(bags)

@@ -89,7 +89,7 @@ def test_their_windows_are_shown_in_the_recordings(tmp_path, monkeypatch, reques
         assert project.medium(1) is None
 
 
-def test_what_is_damaged_is_said(hoplite, birdnet):
+def test_damage_is_reported(hoplite, birdnet):
     (birdnet / "bad.birdnet.embeddings.txt").write_text("0.0\t3.0\t1,2,x,4,5,6,7,8\n")
     with pytest.raises(FileError, match="not a number"):
         formats.read(birdnet).to_bags()
@@ -109,7 +109,7 @@ def test_what_is_damaged_is_said(hoplite, birdnet):
     with pytest.raises(FileError, match="no embedding of window 9"):
         formats.read(hoplite).to_bags()
     (hoplite / "hoplite.sqlite").write_bytes(b"no database")
-    with pytest.raises(FileError, match="no database of perch-hoplite"):
+    with pytest.raises(FileError, match="not a database of perch-hoplite"):
         formats.read(hoplite)
     (hoplite / "usearch.index").unlink()
     with pytest.raises(FileError, match="is a folder"):

@@ -95,7 +95,7 @@ def test_every_reader_gives_the_same(name, suffix, tmp_path):
     path = tmp_path / file
     write(path)
     if suffix is not None and name != "csv":
-        # What a file is, is told by what is in it.
+        # The content decides, not the name.
         path = path.rename(path.with_suffix(suffix))
     assert formats.recognise(path, "read") is formats.available()[name]
     source = formats.read(path)
@@ -135,7 +135,7 @@ def test_csv_in_its_dialects(tmp_path, delimiter):
     assert np.array_equal(source.labels.values, LABELS)
 
 
-def test_rows_of_a_bag_need_not_lie_together(tmp_path):
+def test_rows_of_a_bag_need_not_be_contiguous(tmp_path):
     (tmp_path / "a.csv").write_text("bag,x\nb,1\na,2\nb,3\na,4\nc,5\nb,6\n")
     bags = formats.read(tmp_path / "a.csv").to_bags()
     assert bags.ids.tolist() == ["b", "a", "c"]

@@ -1,4 +1,4 @@
-"""What the tests give to --embed; found by name in worker processes."""
+"""Functions that the tests give to --embed; imported by name in worker processes."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def slowly(path: Path):
 
 
 def dangerously(path: Path):
-    """A decoder that crashes, one that leaves, one that gives nonsense."""
+    """A decoder that crashes, exits, hangs or returns invalid arrays."""
     if path.stem == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
     if path.stem == "forever":

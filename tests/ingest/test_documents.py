@@ -15,8 +15,8 @@ from bagwise.ingest.worker import segment_one
 TEXT = "Ein schöner Tag für alle, die im Café saßen.\n\nThe owl called twice from the old barn, and all was quiet. 🌊\n"
 
 
-def fitted(paths, way="paragraphs"):
-    module = ingest.available()[way]
+def fitted(paths, segmenter="paragraphs"):
+    module = ingest.segmenters.available()[segmenter]
     return module.segmenter(module.fit(paths))
 
 
@@ -25,16 +25,16 @@ def test_every_encoding_is_read_and_shown_as_utf8(tmp_path, encoding):
     text = TEXT.replace("🌊", "") if encoding == "latin-1" else TEXT
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode(encoding))
-    done = segment_one(path, "text", lambda: fitted([path]))
-    assert done.segment is not None, done.why
-    shown = (done.segment.shown if done.segment.shown is not None else path.read_bytes()).decode("utf-8")
+    outcome = segment_one(path, "text", lambda: fitted([path]))
+    assert outcome.segments is not None, outcome.reason
+    shown = (outcome.segments.shown if outcome.segments.shown is not None else path.read_bytes()).decode("utf-8")
     assert shown == text
-    assert (done.segment.shown is None) == (encoding == "utf-8")
-    found = [shown[int(first) : int(last) + 1] for first, last in done.segment.places[:, :2]]
+    assert (outcome.segments.shown is None) == (encoding == "utf-8")
+    found = [shown[int(first) : int(last) + 1] for first, last in outcome.segments.places[:, :2]]
     assert found == [part.strip() for part in text.split("\n\n")]
 
 
-def test_what_is_no_text_is_refused_with_a_reason(tmp_path):
+def test_files_that_are_not_text_are_refused_with_a_reason(tmp_path):
     (tmp_path / "empty.txt").write_bytes(b"")
     (tmp_path / "blank.txt").write_bytes(b"  \n\n ")
     (tmp_path / "nul.txt").write_bytes(b"Some words and \0 then some more of them.")
@@ -52,22 +52,22 @@ def test_what_is_no_text_is_refused_with_a_reason(tmp_path):
         "broken.txt": "damaged",
         "huge.txt": "50 MB",
     }.items():
-        assert words in segment_one(tmp_path / name, "text", lambda: segmenter).why, name
+        assert words in segment_one(tmp_path / name, "text", lambda: segmenter).reason, name
 
 
 def test_too_many_passages_are_refused(tmp_path, monkeypatch):
     (tmp_path / "short.txt").write_text(TEXT, encoding="utf-8")
     (tmp_path / "long.txt").write_text("\n\n".join(f"Paragraph number {n} is about nothing." for n in range(5)))
     segmenter = fitted([tmp_path / "short.txt"])
-    monkeypatch.setattr(passages, "MOST_PASSAGES", 3)
+    monkeypatch.setattr(passages, "MAX_PASSAGES", 3)
     with pytest.raises(FileError, match="5 passages"):
         segmenter(tmp_path / "long.txt")
 
 
 @given(st.text(alphabet="ab .!?\n\r\t。", max_size=400))
-def test_passages_lie_in_order_apart_and_hold_all_that_is_not_space(text):
-    for way in (spans.paragraphs, spans.sentences):
-        found = way(text)
+def test_passages_are_ordered_disjoint_and_cover_all_but_space(text):
+    for find_spans in (spans.paragraphs, spans.sentences):
+        found = find_spans(text)
         before = 0
         for first, end in found:
             assert not text[before:first].strip()
@@ -77,7 +77,7 @@ def test_passages_lie_in_order_apart_and_hold_all_that_is_not_space(text):
         assert not text[before:].strip()
 
 
-def test_paragraphs_and_sentences_are_what_people_call_so():
+def test_paragraphs_and_sentences_follow_common_usage():
     text = (
         'A heading\n\nDr. owl e.g. called. "Twice." He went! Really, as everybody could hear in town?\r\n\r\n'
         + "x" * 5000
@@ -103,21 +103,21 @@ def test_passages_about_the_same_are_closer_and_what_was_fitted_survives_a_file(
     recipe = ingest.Recipe.of("text", "paragraphs").fitted(paths)
     recipe.write(tmp_path / "recipe")
     again = ingest.Recipe.read(tmp_path / "recipe")
-    cuts = [recipe.segmenter()(path).features for path in paths]
-    np.testing.assert_array_equal(cuts, [again.segmenter()(path).features for path in paths])
-    rows = np.concatenate(cuts)
+    features = [recipe.segment_function()(path).features for path in paths]
+    np.testing.assert_array_equal(features, [again.segment_function()(path).features for path in paths])
+    rows = np.concatenate(features)
     close = rows @ rows.T
     assert close[0, 2::2].min() > close[0, 1::2].max()
     assert again.features(rows.shape[1]) == [f"topic {n + 1}" for n in range(rows.shape[1])]
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-5)
 
 
-def test_memory_is_bounded_by_what_is_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(passages, "MOST_FITTED", 10)
-    monkeypatch.setattr(passages, "MOST_FILES", 5)
+def test_fitting_uses_a_bounded_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(passages, "MAX_FITTED", 10)
+    monkeypatch.setattr(passages, "MAX_FILES", 5)
     for number in range(20):
         (tmp_path / f"{number}.txt").write_text(
             "\n\n".join(f"Some words about number {n}, {number}." for n in range(9))
         )
-    assert len(list(passages._drawn(sorted(tmp_path.glob("*.txt")), spans.paragraphs))) == 10
+    assert len(list(passages._sample(sorted(tmp_path.glob("*.txt")), spans.paragraphs))) == 10
     assert documents.open_document(tmp_path / "0.txt").converted is None

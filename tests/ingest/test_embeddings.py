@@ -1,4 +1,4 @@
-"""Features of one's own: commands, functions and ONNX models, with places, or refused with a reason."""
+"""Embedders: commands, functions and ONNX models, with places, or refused with a reason."""
 
 import shlex
 import sys
@@ -11,15 +11,15 @@ from PIL import Image
 
 from bagwise import ingest
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.ingest.embedders import functions as embedding
+from bagwise.ingest import embedders
 from tests.support import example_media
 
-TEXT = ingest.available()["paragraphs"]
-PICTURE = ingest.available()["grid"]
+TEXT = ingest.segmenters.available()["paragraphs"]
+PICTURE = ingest.segmenters.available()["grid"]
 
 
 class Sound:
-    """Any way of cutting sound: an ONNX model brings its own windows."""
+    """Any segmenter of sound: an ONNX model brings its own windows."""
 
     MEDIUM = "sound"
 
@@ -35,13 +35,13 @@ def file(tmp_path):
 
 
 def test_a_command_writes_arrays_with_or_without_places(file):
-    plain = embedding.segmenter(
+    plain = embedders.embed_function(
         python("np.save(sys.stdout.buffer, np.ones((3, 2)) * len(open(sys.argv[1]).read()))"), TEXT
     )
     np.testing.assert_array_equal(plain(file).features, np.full((3, 2), 6))
     assert np.isnan(plain(file).places).all()
     words = python("np.savez(sys.argv[2], features=np.ones((1, 2)), places=[[0, 5]])") + " {out}"
-    np.testing.assert_array_equal(embedding.segmenter(words, TEXT)(file).places, [[0, 5, np.nan, np.nan]])
+    np.testing.assert_array_equal(embedders.embed_function(words, TEXT)(file).places, [[0, 5, np.nan, np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -59,21 +59,21 @@ def test_a_command_writes_arrays_with_or_without_places(file):
         ("/no/such/program {file}", "cannot be run"),
     ],
 )
-def test_what_a_command_does_wrong_is_said(file, embed, why):
+def test_errors_of_a_command_are_reported(file, embed, why):
     with pytest.raises(FileError) as error:
-        embedding.segmenter(embed, TEXT)(file)
+        embedders.embed_function(embed, TEXT)(file)
     assert why in str(error.value)
 
 
-def test_functions_and_models_that_are_not_there(tmp_path):
+def test_functions_and_models_that_do_not_exist(tmp_path):
     for embed in ("nothing", "no_such_module:f", "math:no_such_function"):
         with pytest.raises(BagwiseError, match="--embed"):
-            embedding.segmenter(embed, TEXT)
+            embedders.embed_function(embed, TEXT)
     with pytest.raises(FileError, match="cannot be read"):
-        embedding.fingerprint(str(tmp_path / "no.onnx"))
+        embedders.fingerprint(str(tmp_path / "no.onnx"))
     (tmp_path / "bad.onnx").write_bytes(b"no model")
-    with pytest.raises(FileError, match="no ONNX model"):
-        embedding.segmenter(str(tmp_path / "bad.onnx"), PICTURE)
+    with pytest.raises(FileError, match="not an ONNX model"):
+        embedders.embed_function(str(tmp_path / "bad.onnx"), PICTURE)
 
 
 def save(path, node, shape_in, shape_out, **metadata):
@@ -95,23 +95,23 @@ def test_regions_of_a_picture_go_through_a_model(tmp_path, batch):
     Image.fromarray(pixels).save(tmp_path / "a.png")
     node = helper.make_node("GlobalAveragePool", ["x"], ["embedding"])
     model = save(tmp_path / "m.onnx", node, [batch, 3, 8, 8], [batch, 3, 1, 1])
-    segment = embedding.segmenter(model, PICTURE)(tmp_path / "a.png")
-    assert segment.features.shape == (len(segment.places), 3)
-    light = segment.places[:, 0] >= 80
-    assert (segment.features[light] > 2).all()
-    assert (segment.features[~light] < -1.7).all()
-    assert embedding.fingerprint(model).startswith(".onnx:")
+    segments = embedders.embed_function(model, PICTURE)(tmp_path / "a.png")
+    assert segments.features.shape == (len(segments.places), 3)
+    light = segments.places[:, 0] >= 80
+    assert (segments.features[light] > 2).all()
+    assert (segments.features[~light] < -1.7).all()
+    assert embedders.fingerprint(model).startswith(".onnx:")
     with pytest.raises(FileError, match="neither a picture nor a window"):
-        embedding.segmenter(model, Sound)
+        embedders.embed_function(model, Sound)
 
 
 def test_windows_of_a_recording_go_through_a_model(tmp_path):
     example_media.write_wav(tmp_path / "a.wav", example_media.tone(1000, 1.0, 2.0, 2.5))
     node = helper.make_node("ReduceMax", ["x"], ["embedding"], axes=[-1], keepdims=1)
     model = save(tmp_path / "m.onnx", node, ["n", 8000], ["n", 1], sample_rate="16000")
-    segment = embedding.segmenter(model, Sound)(tmp_path / "a.wav")
-    np.testing.assert_allclose(segment.places[:, :2], [[i / 2, i / 2 + 0.5] for i in range(5)])
-    np.testing.assert_allclose(segment.features.ravel(), [0, 0, 0.4, 0.4, 0], atol=0.03)
+    segments = embedders.embed_function(model, Sound)(tmp_path / "a.wav")
+    np.testing.assert_allclose(segments.places[:, :2], [[i / 2, i / 2 + 0.5] for i in range(5)])
+    np.testing.assert_allclose(segments.features.ravel(), [0, 0, 0.4, 0.4, 0], atol=0.03)
     unknown = save(tmp_path / "u.onnx", node, ["n", 8000], ["n", 1])
     with pytest.raises(FileError, match="sample_rate"):
-        embedding.segmenter(unknown, Sound)
+        embedders.embed_function(unknown, Sound)

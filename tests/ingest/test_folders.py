@@ -21,9 +21,9 @@ from bagwise.core.errors import BagwiseError
 from bagwise.ingest import folder as _folder
 from bagwise.ingest import worker_pool
 from bagwise.ingest.cache import Cache
-from bagwise.ingest.fingerprints import Seen
+from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.project import Project
-from bagwise.project.imports import segmentation as kept
+from bagwise.project.imports import segmentation
 
 LETTERS = ["--embed", "tests.ingest.embeddings:letters"]
 DANGEROUS = ["--embed", "tests.ingest.embeddings:dangerously"]
@@ -45,8 +45,8 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def cut_now(monkeypatch):
-    """The names of the files that are really cut."""
+def segmented_now(monkeypatch):
+    """The names of the files that are really segmented."""
     names = []
 
     def segment_files(recipe, paths, processes=None):
@@ -80,7 +80,7 @@ def reasons(project):
     return dict(zip(rows["file"], rows["reason"], strict=True))
 
 
-def test_whatever_is_in_the_folder_is_cut_or_listed_and_only_new_files_are_added(here, cut_now):
+def test_every_file_is_segmented_or_listed_and_only_new_files_are_added(here, segmented_now):
     texts = here / "texts"
     write(texts, "a.txt", "a.md", "sub/b.txt", "crash.txt", "exit.txt", "nan.txt", "outside.txt", "error.txt", "z.txt")
     write(texts, "wide.txt", ".hidden.txt", "bad\nname.txt", "é.txt")
@@ -90,8 +90,8 @@ def test_whatever_is_in_the_folder_is_cut_or_listed_and_only_new_files_are_added
     (texts / "gone.txt").symlink_to(here / "nowhere.txt")
     (texts / "table.csv").write_text("x")
     (texts / os.fsdecode(b"\xff.txt")).touch()
-    said = bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *DANGEROUS)
-    assert "1 other files" in said
+    output = bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *DANGEROUS)
+    assert "1 other files" in output
     with Project.open(here / "p") as project:
         assert project.contents.ids.tolist() == ["a.md", "a.txt", "z.txt", "é.txt", "sub/b.txt"]
         places = project.medium(0).places
@@ -112,38 +112,43 @@ def test_whatever_is_in_the_folder_is_cut_or_listed_and_only_new_files_are_added
     assert len(found) == 11
     assert not (here / ".p.cutting").exists()
 
-    cut_now.clear()
+    segmented_now.clear()
     write(texts, "new.txt")
     (texts / "z.txt").write_text("something else")
     os.utime(texts / "a.txt", (1, 1))
     bagwise("import", "p", "--from", "texts", *DANGEROUS)
-    assert "a.txt" not in cut_now
+    assert "a.txt" not in segmented_now
     assert "changed since" in reasons(here / "p")["z.txt"]
     assert "a.txt" not in reasons(here / "p")
     with Project.open(here / "p") as project:
         assert project.contents.ids.tolist()[5:] == ["new.txt"]
         assert project.medium(5).places[1] == {"first": 3, "last": 5}
-    assert not kept.unfinished(here / "p").exists()
+    assert not segmentation.cache_folder(here / "p").exists()
 
 
 def test_paragraphs_from_the_folder_to_predictions_of_new_files(here):
     rng = np.random.default_rng(0)
-    said = {"owl": "The owl called from the old barn again, as owls do.", "bread": "Bread cooled on the kitchen sill."}
+    sentences = {
+        "owl": "The owl called from the old barn again, as owls do.",
+        "bread": "Bread cooled on the kitchen sill.",
+    }
     truth = []
     for number in range(24):
-        inside = [name for name in said if rng.random() < 0.5]
-        text = "\n\n".join([f"Nothing else happened in the village on day {number}.", *(said[name] for name in inside)])
+        inside = [name for name in sentences if rng.random() < 0.5]
+        text = "\n\n".join(
+            [f"Nothing else happened in the village on day {number}.", *(sentences[name] for name in inside)]
+        )
         (here / "texts" / f"{number}.txt").write_bytes(text.encode("utf-16" if number == 3 else "utf-8"))
-        truth += [f"{number}.txt,{name},{int(name in inside)}" for name in said]
+        truth += [f"{number}.txt,{name},{int(name in inside)}" for name in sentences]
     (here / "truth.csv").write_text("bag,class,label\n" + "\n".join(truth))
     bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", "--labels", "truth.csv")
     assert "Nothing new" in bagwise("init", "p", "--from", "texts", "--classes", "classes.txt")
     with Project.open(here / "p") as project:
         position = project.contents.ids.tolist().index("3.txt")
         assert project.medium(position).path.read_text(encoding="utf-8").startswith("Nothing else")
-        state = kept.recipe_of(here / "p").state
+        state = segmentation.recipe_of(here / "p").state
         copy = project.backup(here / "copy")
-    np.testing.assert_array_equal(kept.recipe_of(copy).state["components"], state["components"])
+    np.testing.assert_array_equal(segmentation.recipe_of(copy).state["components"], state["components"])
     bagwise("train", "p", "--to", "model.npz")
     (here / "new").mkdir()
     (here / "new" / "x.txt").write_bytes(
@@ -158,7 +163,7 @@ def test_paragraphs_from_the_folder_to_predictions_of_new_files(here):
         assert rows["owl"][0][2] == 1, "the second paragraph carries it"
 
 
-def test_a_kill_in_the_middle_keeps_what_was_cut(here, cut_now):
+def test_a_kill_keeps_the_segmented_files(here, segmented_now):
     names = [f"{number:02}.txt" for number in range(24)]
     write(here / "texts", *names)
     words = ["init", "p", "--from", "texts", "--classes", "classes.txt", "--embed", "tests.ingest.embeddings:slowly"]
@@ -177,7 +182,7 @@ def test_a_kill_in_the_middle_keeps_what_was_cut(here, cut_now):
     already = [json.loads(line)["id"] for line in whole.splitlines()]
     assert not (here / "p").exists()
     bagwise(*words[:-1], "tests.ingest.embeddings:slowly")
-    assert cut_now == names[len(already) :]
+    assert segmented_now == names[len(already) :]
     assert len(already) >= 5
     with Project.open(here / "p") as project:
         assert project.contents.ids.tolist() == names
@@ -186,47 +191,47 @@ def test_a_kill_in_the_middle_keeps_what_was_cut(here, cut_now):
     assert not (here / ".p.cutting").exists()
 
 
-def test_another_recipe_or_a_changed_file_is_cut_anew(here):
+def test_another_recipe_or_a_changed_file_is_segmented_again(here):
     write(here / "texts", "a.txt", "b.txt")
     recipe, folder = ingest.Recipe.of("text", "paragraphs", "cat {file}"), here / "texts"
-    seen, place = Seen.of(folder / "a.txt"), here / "cache"
-    segment = ingest.Segments(np.ones((2, 3), np.float32), np.full((2, 4), np.nan))
-    with contextlib.suppress(KeyError), ingest.unfinished(place, recipe, folder) as (cache, _):
+    fingerprint, place = Fingerprint.of(folder / "a.txt"), here / "cache"
+    segments = ingest.Segments(np.ones((2, 3), np.float32), np.full((2, 4), np.nan))
+    with contextlib.suppress(KeyError), ingest.resumable_cache(place, recipe, folder) as (cache, _):
         recipe.write(place)
-        cache.add("a.txt", ".txt", seen, segment)
+        cache.add("a.txt", ".txt", fingerprint, segments)
         raise KeyError("interrupted")
-    with contextlib.suppress(KeyError), ingest.unfinished(place, recipe, folder) as (cache, _):
+    with contextlib.suppress(KeyError), ingest.resumable_cache(place, recipe, folder) as (cache, _):
         assert list(cache.entries) == ["a.txt"]
-        with pytest.raises(BagwiseError, match="Another bagwise"), ingest.unfinished(place, recipe, folder):
+        with pytest.raises(BagwiseError, match="Another bagwise"), ingest.resumable_cache(place, recipe, folder):
             pass
         raise KeyError("interrupted again")
     for other, where in [(ingest.Recipe.of("text", "sentences"), folder), (recipe, here)]:
-        with contextlib.suppress(KeyError), ingest.unfinished(place, other, where) as (cache, _):
+        with contextlib.suppress(KeyError), ingest.resumable_cache(place, other, where) as (cache, _):
             assert not cache.entries
             raise KeyError
-    assert seen.is_still(folder / "a.txt")
+    assert fingerprint.unchanged(folder / "a.txt")
     (folder / "a.txt").write_text("xx owl and bread in a.txt")
-    os.utime(folder / "a.txt", ns=(seen.changed, seen.changed + 1))
-    assert not seen.is_still(folder / "a.txt")
+    os.utime(folder / "a.txt", ns=(fingerprint.changed, fingerprint.changed + 1))
+    assert not fingerprint.unchanged(folder / "a.txt")
 
 
-def test_a_file_that_takes_for_ever_is_given_up(here, monkeypatch):
+def test_a_file_that_takes_too_long_is_skipped(here, monkeypatch):
     monkeypatch.setattr(processes, "POLL_SECONDS", 0.1)
     monkeypatch.setattr(worker_pool, "TIMEOUT", 3.0)
     write(here / "texts", "a.txt", "forever.txt", "z.txt")
     recipe = ingest.Recipe.of("text", "paragraphs", DANGEROUS[1])
-    done = dict(worker_pool.segment_files(recipe, sorted((here / "texts").iterdir())))
-    assert done[here / "texts" / "forever.txt"].why == "takes more than 3 seconds."
-    assert len(done) == 3
+    outcomes = dict(worker_pool.segment_files(recipe, sorted((here / "texts").iterdir())))
+    assert outcomes[here / "texts" / "forever.txt"].reason == "takes more than 3 seconds."
+    assert len(outcomes) == 3
 
 
 @pytest.mark.parametrize("damage", ["features.bin", "places.bin", "index.jsonl"])
-def test_damage_in_what_was_kept_costs_only_what_is_damaged(tmp_path, damage, rng):
-    seen = Seen(1, 2, "x")
-    cuts = [ingest.Segments(rng.normal(size=(n, 3)).astype(np.float32), rng.random((n, 4))) for n in (2, 5, 3)]
+def test_damage_in_the_cache_costs_only_the_damaged_entries(tmp_path, damage, rng):
+    fingerprint = Fingerprint(1, 2, "x")
+    all_segments = [ingest.Segments(rng.normal(size=(n, 3)).astype(np.float32), rng.random((n, 4))) for n in (2, 5, 3)]
     cache = Cache(tmp_path)
-    for number, segment in enumerate(cuts):
-        cache.add(str(number), ".txt", seen, segment)
+    for number, segments in enumerate(all_segments):
+        cache.add(str(number), ".txt", fingerprint, segments)
     cache.close()
     raw = bytearray((tmp_path / damage).read_bytes())
     place = raw.index(b'"1"') if damage == "index.jsonl" else len(raw) // 2
@@ -234,58 +239,60 @@ def test_damage_in_what_was_kept_costs_only_what_is_damaged(tmp_path, damage, rn
     (tmp_path / damage).write_bytes(raw)
     again = Cache(tmp_path)
     assert list(again.entries) == ["0"]
-    again.add("9", ".txt", seen, cuts[2])
+    again.add("9", ".txt", fingerprint, all_segments[2])
     again.close()
     third = Cache(tmp_path)
-    np.testing.assert_array_equal(next(third.blocks([third.entries["9"]])), cuts[2].features)
-    np.testing.assert_array_equal(third.places(third.entries["0"]), cuts[0].places)
+    np.testing.assert_array_equal(next(third.blocks([third.entries["9"]])), all_segments[2].features)
+    np.testing.assert_array_equal(third.places(third.entries["0"]), all_segments[0].places)
     third.close()
 
 
-def test_what_is_wrong_is_said_before_any_work(here):
+def test_invalid_options_are_reported_before_any_work(here):
     write(here / "texts", "a.txt")
-    assert "No class is known" in fails("init", "p", "--from", "texts")
+    assert "The project has no class" in fails("init", "p", "--from", "texts")
     assert "no medium 'film'" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "film")
-    assert "nothing in it" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "image")
-    assert "cuts picture" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "grid")
-    assert "no way of cutting" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "axe")
+    assert "contains no file" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "image")
+    assert "is for picture, not for text" in fails(
+        "init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "grid"
+    )
+    assert "no segmenter" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "axe")
     assert "--media" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--media", "texts")
     (here / "t.csv").write_text("bag,x\na,1\n")
-    assert "cut already" in fails("init", "p", "--from", "t.csv", "--classes", "classes.txt", "--cut", "grid")
+    assert "segmented already" in fails("init", "p", "--from", "t.csv", "--classes", "classes.txt", "--cut", "grid")
     (here / "p").mkdir()
     (here / "p" / "mine").touch()
-    assert "there already" in fails("init", "p", "--from", "texts", "--classes", "classes.txt")
+    assert "exists already" in fails("init", "p", "--from", "texts", "--classes", "classes.txt")
     assert not (here / ".p.cutting").exists()
 
 
 def test_a_folder_of_which_nothing_can_be_used_is_an_error_with_a_reason(here):
     (here / "texts" / "a.txt").touch()
-    said = fails("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
-    assert "none of its files can be used; a.txt: is empty." in said
+    message = fails("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
+    assert "none of its files can be used; a.txt: is empty." in message
 
 
-def test_programs_are_never_taken_from_a_file(here, cut_now):
+def test_programs_are_never_taken_from_a_file(here, segmented_now):
     write(here / "texts", "a.txt")
     bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
     write(here / "texts", "b.txt")
     assert "say again with --embed" in fails("import", "p", "--from", "texts")
-    assert "cut alike" in fails("import", "p", "--from", "texts", *DANGEROUS)
-    assert cut_now == ["a.txt"]
+    assert "embedded alike" in fails("import", "p", "--from", "texts", *DANGEROUS)
+    assert segmented_now == ["a.txt"]
     assert "embeddings" not in (here / "p" / "cutting" / "recipe.json").read_text().replace(
         "tests.ingest.embeddings", ""
     )
 
 
-def test_a_renamed_file_is_no_new_bag(here, cut_now):
-    """It is told by what is in it; a copy under another name is a new bag, as before."""
+def test_a_renamed_file_is_not_a_new_bag(here, segmented_now):
+    """Its content tells it; a copy under another name is a new bag, as before."""
     write(here / "texts", "a.txt", "b.txt", "c.txt")
     bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
     (here / "texts" / "b.txt").rename(here / "texts" / "dawn.txt")
     (here / "texts" / "copy of a.txt").write_bytes((here / "texts" / "a.txt").read_bytes())
-    cut_now.clear()
-    said = bagwise("import", "p", "--from", "texts", *LETTERS)
-    assert "The file of b.txt is called dawn.txt now; the bag keeps its name." in said
-    assert cut_now == ["copy of a.txt"]
+    segmented_now.clear()
+    output = bagwise("import", "p", "--from", "texts", *LETTERS)
+    assert "The file of b.txt was renamed to dawn.txt; the bag keeps its name." in output
+    assert segmented_now == ["copy of a.txt"]
     with Project.open("p") as project:
         assert project.contents.ids.tolist() == ["a.txt", "b.txt", "c.txt", "copy of a.txt"]
         assert project.medium(1).path.read_text() == "an owl and bread in b.txt"
@@ -297,10 +304,10 @@ def test_a_renamed_file_is_no_new_bag(here, cut_now):
         assert project.medium(1).path.read_text() == "an owl and bread in b.txt"
 
 
-def test_the_file_of_a_removed_bag_does_not_come_again(here, cut_now):
+def test_the_file_of_a_removed_bag_is_not_added_again(here, segmented_now):
     write(here / "texts", "a.txt", "b.txt")
     bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
     bagwise("remove", "p", "b.txt")
-    cut_now.clear()
+    segmented_now.clear()
     assert "Nothing new" in bagwise("import", "p", "--from", "texts", *LETTERS)
-    assert cut_now == []
+    assert segmented_now == []

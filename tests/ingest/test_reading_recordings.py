@@ -11,15 +11,15 @@ from bagwise.ingest.segmenters import sound_regions, sound_windows
 from bagwise.ingest.sound import recordings as recordings
 from tests.ingest.sounds import RATE, noise, time_of, with_tone, write
 
-WAYS = (sound_regions, sound_windows)
+SEGMENTERS = (sound_regions, sound_windows)
 
 
 def call_in(path):
     """The region of the call of `recording`, among all that were found."""
-    segment = sound_regions.segment(path)
-    start, end, low, high = segment.places.T
+    segments = sound_regions.segment(path)
+    start, end, low, high = segments.places.T
     (found,) = np.flatnonzero((start < 1.5) & (end > 1.5) & (low < 2000) & (high > 2000))
-    return segment.places[found]
+    return segments.places[found]
 
 
 def recording(rate, seconds=3.0):
@@ -27,7 +27,7 @@ def recording(rate, seconds=3.0):
 
 
 @pytest.mark.parametrize("rate", [8000, 11025, 22050, 44100, 48000, 96000, 192000])
-def test_a_call_lies_where_it_is_whatever_the_rate(rate, tmp_path):
+def test_the_place_of_a_call_does_not_depend_on_the_rate(rate, tmp_path):
     start, end, low, high = call_in(write(tmp_path / "a.wav", recording(rate), rate))
     assert 1.15 < start < 1.3
     assert 1.7 < end < 1.85
@@ -56,12 +56,12 @@ def test_channels_are_mixed(tmp_path):
 def test_loudness_and_offset_do_not_matter(tmp_path):
     usual = sound_regions.segment(write(tmp_path / "a.wav", recording(RATE), subtype="FLOAT"))
     for number, other in enumerate([1e-4 * recording(RATE), 3e4 * recording(RATE), recording(RATE) + 0.5]):
-        segment = sound_regions.segment(write(tmp_path / f"{number}.wav", other, subtype="FLOAT"))
-        np.testing.assert_allclose(segment.places, usual.places)
-        np.testing.assert_allclose(segment.features, usual.features, rtol=0.05, atol=0.05)
+        segments = sound_regions.segment(write(tmp_path / f"{number}.wav", other, subtype="FLOAT"))
+        np.testing.assert_allclose(segments.places, usual.places)
+        np.testing.assert_allclose(segments.features, usual.features, rtol=0.05, atol=0.05)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("segmenter", SEGMENTERS)
 @pytest.mark.parametrize(
     "samples",
     [
@@ -76,18 +76,18 @@ def test_loudness_and_offset_do_not_matter(tmp_path):
     ],
     ids=["silent", "constant", "nan", "infinite", "clipped", "short", "one click", "half silent"],
 )
-def test_odd_recordings_give_a_bag_that_can_be_used(way, samples, tmp_path):
-    segment = way.segment(write(tmp_path / "a.wav", samples, subtype="FLOAT"))
-    assert segment.features.shape == (len(segment.places), len(way.FEATURES))
-    assert segment.features.dtype == np.float32
-    assert len(segment.places) > 0
-    assert np.isfinite(segment.features).all()
-    assert not available()["sound"].misplaced(segment.places).any()
-    assert segment.places[:, 1].max() <= len(samples) / RATE + 1e-9
+def test_odd_recordings_give_a_bag_that_can_be_used(segmenter, samples, tmp_path):
+    segments = segmenter.segment(write(tmp_path / "a.wav", samples, subtype="FLOAT"))
+    assert segments.features.shape == (len(segments.places), len(segmenter.FEATURES))
+    assert segments.features.dtype == np.float32
+    assert len(segments.places) > 0
+    assert np.isfinite(segments.features).all()
+    assert not available()["sound"].misplaced(segments.places).any()
+    assert segments.places[:, 1].max() <= len(samples) / RATE + 1e-9
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_what_cannot_be_cut_is_refused_in_a_sentence(way, tmp_path):
+@pytest.mark.parametrize("segmenter", SEGMENTERS)
+def test_files_that_cannot_be_segmented_are_refused_with_a_reason(segmenter, tmp_path):
     (tmp_path / "empty.wav").write_bytes(b"")
     (tmp_path / "text.wav").write_text("not a recording")
     write(tmp_path / "nothing.wav", np.zeros(0))
@@ -95,7 +95,7 @@ def test_what_cannot_be_cut_is_refused_in_a_sentence(way, tmp_path):
     write(tmp_path / "slow.wav", np.zeros(3000), 1000)
     flac = write(tmp_path / "whole.flac", noise(2)).read_bytes()
     (tmp_path / "torn.flac").write_bytes(flac[:60] + bytes(len(flac) - 60))
-    for name, said in {
+    for name, words in {
         "empty.wav": "damaged",
         "text.wav": "damaged",
         "torn.flac": "damaged",
@@ -104,8 +104,8 @@ def test_what_cannot_be_cut_is_refused_in_a_sentence(way, tmp_path):
         "blink.wav": "shorter than",
         "slow.wav": "1000 samples per second",
     }.items():
-        with pytest.raises(FileError, match=said) as refused:
-            way.segment(tmp_path / name)
+        with pytest.raises(FileError, match=words) as refused:
+            segmenter.segment(tmp_path / name)
         assert str(refused.value).startswith(str(tmp_path / name))
 
 

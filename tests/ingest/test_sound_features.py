@@ -85,7 +85,7 @@ def test_the_shape_of_a_rectangle():
 
 
 def test_the_38_numbers_come_in_the_order_of_the_published_data():
-    """What can be told of `hja` without its recordings: its columns obey the definitions under our names."""
+    """The columns of `hja` satisfy our definitions, as far as that can be checked without its recordings."""
     from bagwise import datasets
     from bagwise.core.errors import BagwiseError
 

@@ -72,14 +72,14 @@ def test_windows_cover_the_recording_and_overlap(tmp_path):
     assert len(sound_windows.segment(path, seconds=1, overlap=0).places) == 10
     assert sound_windows.segment(path, seconds=20).places[:, :2].tolist() == [[0, 10]]
     for wrong in ({"seconds": 0}, {"seconds": 31}, {"overlap": 1}, {"overlap": -0.1}, {"seconds": float("nan")}):
-        with pytest.raises(BagwiseError, match="Windows must last"):
+        with pytest.raises(BagwiseError, match="Windows must be"):
             sound_windows.segment(path, **wrong)
 
 
 def test_a_window_hears_what_is_in_it(tmp_path):
-    segment = sound_windows.segment(write(tmp_path / "a.wav", with_tone(noise(9), 5000, 6.5, 8.5)))
+    segments = sound_windows.segment(write(tmp_path / "a.wav", with_tone(noise(9), 5000, 6.5, 8.5)))
     names = [name for name in sound_windows.FEATURES if name.endswith("mean")]
-    louder = segment.features[-1, : len(names)] - segment.features[0, : len(names)]
+    louder = segments.features[-1, : len(names)] - segments.features[0, : len(names)]
     assert (louder > 3).sum() == 1 or np.diff(np.flatnonzero(louder > 3)).max() == 1
     assert np.abs(np.delete(louder, np.flatnonzero(louder > 1))).max() < 1
 
@@ -93,8 +93,8 @@ def test_nine_in_ten_calls_are_found_at_ten_decibels(real, tmp_path):
     calls, false = [], 0
     for number in range(8):
         soundscape = mix(np.random.default_rng([7, number]), Calls(real), (10, 10))
-        segment = sound_regions.segment(write_all(tmp_path, [soundscape])[0])
-        here, wrong = measured.compared(soundscape, segment.places[~np.isnan(segment.places).any(axis=1)])
+        segments = sound_regions.segment(write_all(tmp_path, [soundscape])[0])
+        here, wrong = measured.compared(soundscape, segments.places[~np.isnan(segments.places).any(axis=1)])
         calls += here
         false += wrong
     assert len(calls) > 20

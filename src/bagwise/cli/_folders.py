@@ -1,4 +1,4 @@
-"""Folders of raw files at the command line: cut with a bar, what was skipped said in the end."""
+"""Folders of raw files at the command line: segmented with a progress bar, skipped files are listed at the end."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,71 +13,70 @@ from bagwise.cli._app import errors, printable, progress_bar, say
 from bagwise.cli._projects import import_bar, read_instances
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
-from bagwise.ingest import Before, Listing, Recipe, SegmentedFolder
+from bagwise.ingest import ExistingBags, Listing, Recipe, SegmentedFolder
 from bagwise.model import MIMLClassifier
 from bagwise.project import Asking, Display, Learning, Media, Project
-from bagwise.project.imports import segmentation as kept
+from bagwise.project.imports import segmentation
 
-MOST_SAID = 10
-CALLED = {"picture": "picture", "sound": "recording", "text": "document"}
+MOST_LISTED = 10
 
 
 @dataclass(frozen=True)
-class Raw:
-    """A folder and how somebody wants it cut."""
+class RawFolder:
+    """A folder of raw files and the options for it: `--medium`, `--cut` (the segmenter) and `--embed`."""
 
     folder: Path
     medium: str | None = None
-    way: str | None = None
+    segmenter: str | None = None
     embed: str = ""
 
     def listing(self, medium: str | None = None) -> Listing:
-        """Its files."""
-        wanted = ingest.medium_named(self.medium) if self.medium is not None else medium
-        return ingest.list_files(self.folder, wanted)
+        """List the files; `medium` is used where the option is not given."""
+        return ingest.list_files(self.folder, medium if self.medium is None else self.medium)
 
 
 def is_raw(source: Path | None) -> bool:
-    """Whether it is a folder of files to be cut, and not one that holds embeddings."""
+    """Return whether it is a folder of files to segment, and not one that holds embeddings."""
     return source is not None and source.is_dir() and formats.folder_format(source) is None
 
 
 def validate_no_table_options(*given: object) -> None:
-    """A folder of raw files brings its own media and places."""
+    """Raise if options for a table are given with a folder of raw files."""
     if any(one is not None for one in given):
-        raise BagwiseError("--bag, --media and --places go with a table of instances; a folder brings its own.")
+        raise BagwiseError("--bag, --media and --places are for a table of instances; a folder has its own.")
 
 
-def validate_no_folder_options(medium: str | None, way: str | None, embed: str) -> None:
-    """A table of instances is cut already."""
-    if medium is not None or way is not None or embed:
-        raise BagwiseError("--medium, --cut and --embed go with a folder of raw files; a table is cut already.")
+def validate_no_folder_options(medium: str | None, segmenter: str | None, embed: str) -> None:
+    """Raise if options for a folder of raw files are given with a table."""
+    if medium is not None or segmenter is not None or embed:
+        raise BagwiseError("--medium, --cut and --embed are for a folder of raw files; a table is segmented already.")
 
 
 @contextmanager
-def made_from_folder(
+def create_from_folder(
     folder: Path,
-    raw: Raw,
+    raw: RawFolder,
     labels: LabelTable | None,
     classes: Sequence[str],
     learning: Learning,
     asking: Asking,
     database: str,
 ) -> Iterator[Project]:
-    """A project of a folder's files; where it is there already, what is new is added to it."""
-    if kept.recipe_of(folder) is not None:
-        say(f"{escape(str(folder))} is there already: adding what is new.")
+    """Create a project from the files of a folder; if it exists already, add the new files to it."""
+    if segmentation.recipe_of(folder) is not None:
+        say(f"{escape(str(folder))} exists already: adding the new files.")
         with Project.open(folder) as project:
             add_from_folder(project, raw, labels, classes)
             yield project
         return
     _validate_before_work(folder, labels, classes)
     listing = raw.listing()
-    recipe = Recipe.of(listing.medium, ingest.segmenter_for(listing.medium, raw.way), raw.embed)
+    recipe = Recipe.of(listing.medium, raw.segmenter, raw.embed)
     beside = folder.resolve().with_name(f".{folder.resolve().name}.cutting")
-    with ingest.unfinished(beside, recipe, raw.folder) as (cache, found):
-        cut = _cut(listing, found, cache, Before())
-        source, media, display = cut.source, Media.of(cut), Display(bag=CALLED[listing.medium])
+    with ingest.resumable_cache(beside, recipe, raw.folder) as (cache, resumed):
+        segmented = _segment(listing, resumed, cache, ExistingBags())
+        display = Display(bag=ingest.media.available()[listing.medium].BAG)
+        source, media = segmented.source, Media.of(segmented)
         with import_bar("Importing", source, media) as progress:
             project = Project.create(
                 folder, source, labels, classes, learning, asking, database, progress, display, media
@@ -86,75 +85,79 @@ def made_from_folder(
         yield project
 
 
-def add_from_folder(project: Project, raw: Raw, labels: LabelTable | None, classes: Sequence[str]) -> None:
-    """What is in the folder and not in the project yet, cut as the rest was."""
-    recipe = kept.recipe_of(project.folder)
+def add_from_folder(project: Project, raw: RawFolder, labels: LabelTable | None, classes: Sequence[str]) -> None:
+    """Add the files of a folder that are not in the project yet, segmented as the rest was."""
+    recipe = segmentation.recipe_of(project.folder)
     if recipe is None:
         raise BagwiseError(f"{project.folder} was made from a table: give --from a table of instances as well.")
     listing = raw.listing(recipe.medium)
-    way = recipe.way if raw.way is None else raw.way
-    if (listing.medium, way) != (recipe.medium, recipe.way):
-        raise BagwiseError(f"{project.folder} has {recipe.medium} cut by {recipe.way}: all must be cut alike.")
-    before = Before(
-        frozenset(project.contents.ids.tolist()), kept.seen_files(project.folder), project.settings.data.features
+    segmenter = recipe.segmenter if raw.segmenter is None else raw.segmenter
+    if (listing.medium, segmenter) != (recipe.medium, recipe.segmenter):
+        what = f"{project.folder} has {recipe.medium} segmented by {recipe.segmenter}"
+        raise BagwiseError(f"{what}: all files of a project must be segmented alike.")
+    existing = ExistingBags(
+        frozenset(project.contents.ids.tolist()),
+        segmentation.fingerprints(project.folder),
+        project.settings.data.features,
     )
-    place = kept.unfinished(project.folder)
-    with ingest.unfinished(place, recipe.with_embedding(raw.embed), raw.folder) as (cache, found):
-        cut = _cut(listing, found, cache, before)
-        if not cut.entries:
-            kept.list_skipped(project.folder, cut.skipped)
+    place = segmentation.cache_folder(project.folder)
+    with ingest.resumable_cache(place, recipe.with_embedder(raw.embed), raw.folder) as (cache, resumed):
+        segmented = _segment(listing, resumed, cache, existing)
+        if not segmented.entries:
+            segmentation.list_skipped(project.folder, segmented.skipped)
             say(f"Nothing new in {escape(str(raw.folder))}.")
-        source, media = (cut.source, Media.of(cut)) if cut.entries else (None, None)
+        source, media = (segmented.source, Media.of(segmented)) if segmented.entries else (None, None)
         if source is not None or labels is not None or classes:
             with import_bar("Importing", source, media) as progress:
                 project.import_(source, labels, classes, progress, media)
 
 
 @contextmanager
-def read_instances_or_cut(source: Path, bag: str | None, model: MIMLClassifier, embed: str) -> Iterator[Source]:
-    """Instances of a table, or of raw files cut as those were that the model learned from."""
+def read_or_segment(source: Path, bag: str | None, model: MIMLClassifier, embed: str) -> Iterator[Source]:
+    """Yield the instances of a table, or of raw files segmented as those that the model was trained on."""
     if not is_raw(source):
         validate_no_folder_options(None, None, embed)
         yield read_instances(source, bag)
         return
     tree = getattr(model, "recipe_", None)
     if tree is None:
-        raise FileError(source, "is a folder, and the model learned from a table: give a table of instances.")
-    recipe = Recipe.from_tree(tree).with_embedding(embed)
+        raise FileError(source, "is a folder, and the model was trained on a table: give a table of instances.")
+    recipe = Recipe.from_tree(tree).with_embedder(embed)
     listing = ingest.list_files(source, recipe.medium)
     with (
         tempfile.TemporaryDirectory(prefix="bagwise-") as place,
-        ingest.unfinished(Path(place) / "cutting", recipe, source) as (cache, found),
+        ingest.resumable_cache(Path(place) / "cache", recipe, source) as (cache, resumed),
     ):
-        yield _cut(listing, found, cache, Before()).source
+        yield _segment(listing, resumed, cache, ExistingBags()).source
 
 
 def _validate_before_work(folder: Path, labels: LabelTable | None, classes: Sequence[str]) -> None:
-    """Nobody should wait for an hour to hear that a class is missing."""
+    """Raise at once for what would otherwise fail after all files are segmented."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BagwiseError(f"{folder} is there already: choose another folder.")
+        raise BagwiseError(f"{folder} exists already: choose another folder.")
     if labels is None and not classes:
-        raise BagwiseError("No class is known: give --classes FILE with one name per line, or --labels.")
+        raise BagwiseError("The project has no class: give --classes FILE with one name per line, or --labels.")
 
 
-def _cut(listing: Listing, recipe: Recipe, cache: ingest.Cache, before: Before) -> SegmentedFolder:
-    with progress_bar(f"Cutting {escape(listing.folder.name)}", len(listing.files), "files") as progress:
-        cut = ingest.segment_folder(listing, recipe, cache, before, progress)
-    _say_skipped(cut.skipped)
-    for bag, name in list(cut.renamed.items())[:MOST_SAID]:
-        say(f"The file of {printable(bag)} is called {printable(name)} now; the bag keeps its name.")
-    if len(cut.renamed) > MOST_SAID:
-        say(f"{len(cut.renamed)} files were renamed.")
+def _segment(listing: Listing, recipe: Recipe, cache: ingest.Cache, existing: ExistingBags) -> SegmentedFolder:
+    with progress_bar(f"Segmenting {escape(listing.folder.name)}", len(listing.files), "files") as progress:
+        segmented = ingest.segment_folder(listing, recipe, cache, existing, progress)
+    _list_skipped(segmented.skipped)
+    for bag, name in list(segmented.renamed.items())[:MOST_LISTED]:
+        say(f"The file of {printable(bag)} was renamed to {printable(name)}; the bag keeps its name.")
+    if len(segmented.renamed) > MOST_LISTED:
+        say(f"{len(segmented.renamed)} files were renamed.")
     if listing.others:
-        say(f"{listing.others} other files, which are no {listing.medium}, were left alone.")
-    return cut
+        say(f"{listing.others} other files, which are not {listing.medium}, were ignored.")
+    return segmented
 
 
-def _say_skipped(skipped: Mapping[str, str]) -> None:
+def _list_skipped(skipped: Mapping[str, str]) -> None:
     if not skipped:
         return
     errors.print(f"{len(skipped)} files were skipped:", highlight=False)
-    for name, why in list(skipped.items())[:MOST_SAID]:
+    for name, why in list(skipped.items())[:MOST_LISTED]:
         errors.print(f"  {printable(name)}: {printable(why)}", soft_wrap=True, highlight=False)
-    if len(skipped) > MOST_SAID:
-        errors.print(f"  and {len(skipped) - MOST_SAID} more, in cutting/skipped.csv of the project.", highlight=False)
+    if len(skipped) > MOST_LISTED:
+        more = len(skipped) - MOST_LISTED
+        errors.print(f"  and {more} more, in cutting/skipped.csv of the project.", highlight=False)

@@ -14,10 +14,10 @@ from bagwise.cli import _partition as parts
 from bagwise.cli._app import app, console, errors, progress_bar, say
 from bagwise.cli._cluster import Cluster
 from bagwise.cli._folders import (
-    Raw,
+    RawFolder,
     add_from_folder,
+    create_from_folder,
     is_raw,
-    made_from_folder,
     validate_no_folder_options,
     validate_no_table_options,
 )
@@ -81,9 +81,9 @@ def init(
     asking = Asking(people=people, share=share)
     known, names = read_labels(labels, bag), read_classes(classes)
     if is_raw(source):
-        raw = Raw(source, medium, cut, embed)
+        raw = RawFolder(source, medium, cut, embed)
         validate_no_table_options(bag, media, places)
-        with made_from_folder(folder, raw, known, names, learning, asking, database) as project:
+        with create_from_folder(folder, raw, known, names, learning, asking, database) as project:
             _say_what_is_there(project)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
@@ -147,7 +147,7 @@ def import_(
                 return
         if source is not None and is_raw(source):
             validate_no_table_options(bag, media, places)
-            add_from_folder(project, Raw(source, embed=embed), known, names)
+            add_from_folder(project, RawFolder(source, embed=embed), known, names)
             _say_what_is_there(project)
             return
         validate_no_folder_options(None, None, embed)

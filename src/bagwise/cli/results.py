@@ -13,7 +13,7 @@ from rich.table import Table
 from bagwise import formats
 from bagwise import project as projects
 from bagwise.cli._app import app, console, say
-from bagwise.cli._folders import read_instances_or_cut
+from bagwise.cli._folders import read_or_segment
 from bagwise.cli._projects import BagColumn, Embed, Folder, SourceFile, open_taught
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.bags import Bags
@@ -90,7 +90,7 @@ def predict(
     """Predict the classes of new bags or raw files, with the instance that carries each prediction."""
     module = formats.writer(to, "predictions", form) if to is not None else None
     model, classes = _model_of(folder)
-    with read_instances_or_cut(source, bag, model, embed) as read:
+    with read_or_segment(source, bag, model, embed) as read:
         bags = _bags_for(model, read)
     table = projects.predict(model, bags, classes)
     if of_instances is not None:

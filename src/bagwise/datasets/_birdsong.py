@@ -1,4 +1,4 @@
-"""HJA birdsong (Briggs et al., JASA 2012): ten-second recordings, each cut into segments of song."""
+"""HJA birdsong (Briggs et al., JASA 2012): ten-second recordings, each split into segments of song."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from bagwise.datasets._types import Dataset, file_of_data_folder
 
 
 def load_hja(name: str, identified_only: bool) -> Dataset:
-    """All segments, or only those whose species was identified."""
+    """Load all segments, or only those whose species was identified."""
     with np.load(file_of_data_folder("hja.npz"), allow_pickle=False) as file:
         x, bag, species, y = file["X"], file["bag"], file["inst_label"], file["Y"]
         classes = [str(code) for code in file["class_names"]]

@@ -1,4 +1,4 @@
-"""Made data with clouds: every class a normal cloud of instances, some instances of no class at all."""
+"""Synthetic data: every class is a normal cloud of instances, and some instances have no class."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from bagwise.datasets._types import Dataset, union_of_instances
 from bagwise.kernels import Array
 
 FEATURES = 12
-SPREAD_OF_CENTRES = 1.6
-BACKGROUND_SPREAD = 2.0
+DEVIATION_OF_CENTRES = 1.6
+BACKGROUND_DEVIATION = 2.0
 
 
 def clouds(name: str, random_state: int, bags: int, instances: int, frequency: Array, background: float) -> Dataset:
-    """Each class is in a bag with its `frequency`, by one to three instances; a `background` share has no class."""
+    """Draw bags: each class has its `frequency` and one to three instances; a `background` share has no class."""
     rng = np.random.default_rng([random_state, len(frequency)])
-    centres = SPREAD_OF_CENTRES * rng.standard_normal((len(frequency), FEATURES))
+    centres = DEVIATION_OF_CENTRES * rng.standard_normal((len(frequency), FEATURES))
     labels: list[int] = []
     sizes = []
     for _ in range(bags):
@@ -25,7 +25,7 @@ def clouds(name: str, random_state: int, bags: int, instances: int, frequency: A
         sizes.append(len(own) + others)
     of_instances = np.array(labels)
     x = rng.standard_normal((len(of_instances), FEATURES))
-    x[of_instances < 0] *= BACKGROUND_SPREAD
+    x[of_instances < 0] *= BACKGROUND_DEVIATION
     x[of_instances >= 0] += centres[of_instances[of_instances >= 0]]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     names = [f"class {c}" for c in range(len(frequency))]

@@ -18,13 +18,13 @@ def _uci_letters() -> tuple[Array, Array]:
 
 
 def words_of(poem: str) -> list[str]:
-    """The words in lower case, letters only: a hyphen or an apostrophe does not end a word."""
+    """Return the words in lower case, letters only: a hyphen or an apostrophe does not end a word."""
     cleaned = (re.sub("[^a-z]", "", word) for word in poem.lower().replace("--", " ").split())
     return [word for word in cleaned if word]
 
 
 def load_poem(name: str, poem: str, random_state: int) -> Dataset:
-    """Draw a row for every letter, without replacement."""
+    """Return a data set with a row of UCI Letter drawn for every letter, without replacement."""
     words = words_of(poem)
     letters = np.array(list("".join(words)))
     features, drawn_from = _uci_letters()

@@ -1,4 +1,4 @@
-"""What a data set is, and how one says that its source is missing."""
+"""The type of a data set, and the files that data sets are read from."""
 
 import importlib.util
 import os
@@ -18,9 +18,31 @@ DATA_FOLDER = "BAGWISE_DATA"
 
 @dataclass(frozen=True)
 class Dataset:
-    """Bags with their labels; `instance_labels` (-1 = none) and `images` (one per instance) where there are any.
+    """Bags with their labels.
 
-    `transformer` is what a model should do to the features: standardise them, unless they share a unit.
+    Parameters
+    ----------
+    name : str
+        The name of the data set.
+    bags : Bags
+        The bags.
+    labels : Labels
+        Their labels.
+    classes : list of str
+        The names of the classes.
+    instance_labels : ndarray of shape (n_instances,), int, optional
+        The class of each instance; -1 for none.
+    images : ndarray of shape (n_instances, height, width), optional
+        A picture of each instance.
+    transformer : str or transformer
+        The `transformer` of a model for these data: features are standardised unless they share a unit.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, Labels
+    >>> bags = Bags.from_list([np.ones((2, 3)), np.zeros((1, 3))])
+    >>> Dataset("made", bags, Labels.from_array(np.array([[1], [0]])), ["wren"])
+    Dataset(made: Bags(2 bags, 3 instances, 3 features), 1 classes)
     """
 
     name: str
@@ -35,7 +57,7 @@ class Dataset:
         return f"Dataset({self.name}: {self.bags!r}, {len(self.classes)} classes)"
 
     def select(self, chosen: Array) -> "Dataset":
-        """These bags only."""
+        """Return the data set with the bags at these positions only."""
         rows = np.concatenate([np.arange(*self.bags.offsets[b : b + 2]) for b in np.asarray(chosen)])
         return replace(
             self,
@@ -47,7 +69,17 @@ class Dataset:
 
 
 def union_of_instances(instance_labels: Array, offsets: Array, classes: int) -> Labels:
-    """Bag labels by the OR rule: a bag has a class when one of its instances has it."""
+    """Return bag labels by the OR rule: a bag has a class if one of its instances has it.
+
+    Parameters
+    ----------
+    instance_labels : ndarray of shape (n_instances,), int
+        The class of each instance; -1 for none.
+    offsets : ndarray of shape (n_bags + 1,), int
+        Where the instances of each bag begin.
+    classes : int
+        The number of classes.
+    """
     present = np.zeros((len(offsets) - 1, classes), bool)
     bag = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     labelled = instance_labels >= 0
@@ -56,7 +88,7 @@ def union_of_instances(instance_labels: Array, offsets: Array, classes: int) -> 
 
 
 def file_of_package(package: str, file: str, requirement: str) -> Path:
-    """A file inside an installed package, without importing it."""
+    """Return the path of a file of an installed package, which is not imported."""
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
         raise BagwiseError(
@@ -65,16 +97,16 @@ def file_of_package(package: str, file: str, requirement: str) -> Path:
         )
     path = Path(found.submodule_search_locations[0]) / file
     if not path.is_file():
-        raise BagwiseError(f"The installed {package} does not hold {file}: install {requirement}.")
+        raise BagwiseError(f"The installed {package} does not contain {file}: install {requirement}.")
     return path
 
 
 def file_of_data_folder(file: str) -> Path:
-    """A file in the folder that the environment variable BAGWISE_DATA names."""
+    """Return the path of a file in the folder that the environment variable BAGWISE_DATA names."""
     folder = os.environ.get(DATA_FOLDER)
     if not folder:
         raise BagwiseError(f"This data set needs the file {file}: put it in a folder and set {DATA_FOLDER} to it.")
     path = Path(folder) / file
     if not path.is_file():
-        raise BagwiseError(f"There is no {file} in {folder}, the folder that {DATA_FOLDER} names: put it there.")
+        raise BagwiseError(f"{file} does not exist in {folder}, the folder that {DATA_FOLDER} names: put it there.")
     return path

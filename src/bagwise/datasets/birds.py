@@ -8,7 +8,7 @@ PACKAGE, REQUIREMENT, FILE = "miml", "mimllearning==1.0.11", "datasets/miml_bird
 
 
 def load(random_state: int = 0) -> Dataset:
-    """The same data whatever the seed."""
+    """Load the data set; the seed has no effect."""
     source = arff.read(file_of_package(PACKAGE, FILE, REQUIREMENT))
     assert source.labels is not None
     return Dataset("birds", source.to_bags(), as_labels(source.labels), list(source.labels.classes))

@@ -44,5 +44,5 @@ And the mome raths outgrabe.
 
 
 def load(random_state: int = 0) -> Dataset:
-    """Draw the letters."""
+    """Load the data set with letters drawn by the seed."""
     return load_poem("carroll", POEM, random_state)

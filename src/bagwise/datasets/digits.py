@@ -1,4 +1,4 @@
-"""Strips of three to six handwritten digits: *is there a 7 in this strip?* Always there, with images to look at."""
+"""Strips of three to six handwritten digits: *is there a 7 in this strip?* Always available, with images."""
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -12,7 +12,7 @@ SHORTEST, LONGEST = 3, 6
 
 
 def _strip_sizes(total: int, rng: np.random.Generator) -> list[int]:
-    """Random sizes that use up every digit; the last strips make it come out even."""
+    """Return random sizes that add up to `total`."""
     sizes: list[int] = []
     left = total
     while left > LONGEST:
@@ -23,7 +23,7 @@ def _strip_sizes(total: int, rng: np.random.Generator) -> list[int]:
 
 
 def load(random_state: int = 0) -> Dataset:
-    """Deal the 1797 digits into strips."""
+    """Distribute the 1797 digits over strips, in random order."""
     digits = load_digits()
     rng = np.random.default_rng(random_state)
     order = rng.permutation(len(digits.target))
@@ -36,6 +36,6 @@ def load(random_state: int = 0) -> Dataset:
         [str(digit) for digit in range(10)],
         instance_labels,
         digits.images[order].astype(np.uint8),
-        # Pixels share a unit: scaling each to variance 1 would blow up the corners, which hold no ink.
+        # Pixels share a unit: scaling each to variance 1 would amplify the corners, which hold no ink.
         StandardScaler(with_std=False),
     )

@@ -33,5 +33,5 @@ And that has made all the difference.
 
 
 def load(random_state: int = 0) -> Dataset:
-    """Draw the letters."""
+    """Load the data set with letters drawn by the seed."""
     return load_poem("frost", POEM, random_state)

@@ -7,5 +7,5 @@ DESCRIPTION = "birdsong of the H. J. Andrews forest, identified segments (file h
 
 
 def load(random_state: int = 0) -> Dataset:
-    """The same data whatever the seed."""
+    """Load the data set; the seed has no effect."""
     return load_hja("hja", identified_only=True)

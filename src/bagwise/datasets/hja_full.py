@@ -7,5 +7,5 @@ DESCRIPTION = "birdsong of the H. J. Andrews forest, all segments (file hja.npz)
 
 
 def load(random_state: int = 0) -> Dataset:
-    """The same data whatever the seed."""
+    """Load the data set; the seed has no effect."""
     return load_hja("hja_full", identified_only=False)

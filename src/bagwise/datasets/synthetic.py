@@ -1,4 +1,4 @@
-"""Bags drawn from the model itself, in any size; with a `directory` the instances go to disk as they are drawn."""
+"""Bags drawn from the model itself, in any size; with a `directory` instances are written to disk as they are drawn."""
 
 from pathlib import Path
 
@@ -22,7 +22,25 @@ def load(
     separation: float = 3.0,
     directory: str | Path | None = None,
 ) -> Dataset:
-    """`bags` of 1 to 2 `instances` - 1 rows, normal features, instance classes drawn from softmax(separation * W x)."""
+    """Draw bags with normal features and instance classes from softmax(separation * W x).
+
+    Parameters
+    ----------
+    random_state : int
+        The seed.
+    bags : int
+        The number of bags.
+    instances : int
+        A bag has 1 to 2 `instances` - 1 of them.
+    features : int
+        The number of features.
+    classes : int
+        The number of classes.
+    separation : float
+        How certain the class of an instance is.
+    directory : str or Path, optional
+        Where to write the instances, as a memory-mapped file.
+    """
     for name, value in (("bags", bags), ("instances", instances), ("features", features), ("classes", classes)):
         if value < 1:
             raise BagwiseError(f"{name}={value} must be at least 1.")

@@ -1,33 +1,38 @@
 """File formats: ONE FILE = ONE FORMAT, found by its name.
 
-A module has `DESCRIPTION`, `SUFFIXES` and `recognises(path) -> bool`, which looks into the file and not only at its
-name, and any of
+A format is a module (or any object) with `DESCRIPTION`, `SUFFIXES` and `recognises(path) -> bool`, which looks into the
+file and not only at its name, and any of
 
-    read(path, bag_column) -> Source        instances in bags, with labels where the file has them
+    read(path, bag_column) -> Source                instances in bags, with labels where the file has them
     read_labels(path, bag_column) -> LabelTable     labels by name
-    write_labels(table, path)               the same back again
+    write_labels(table, path)
     write_predictions(table, path)
-    read_table(path) -> Table               any rows and columns, all of them as text
+    read_table(path) -> Table                       any rows and columns, all of them as text
 
-What is a folder with several files has `recognises_folder(path)` and `read_folder(path) -> Source` instead.
+A format that is a folder with several files has `recognises_folder(path)` and `read_folder(path) -> Source` instead. A
+format of a general container, as CSV or Parquet, has `GENERIC = True`: a format that recognises what is in it is used
+before it.
+
+Another package adds a format with an entry point of the group `bagwise.formats`; see docs/extending-data.md.
 """
 
-from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.core.extras import require
 from bagwise.core.plugins import choose, discover
 from bagwise.formats._spreadsheet import marked, marked_frame
-from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, Source, Table, as_labels
+from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, RowLocator, Source, Table, as_labels
 
 __all__ = [
     "NOT_IN_NAMES",
     "LabelTable",
     "PredictionTable",
+    "RowLocator",
     "Source",
     "Table",
+    "able_to",
     "as_labels",
     "available",
     "folder_format",
@@ -36,78 +41,135 @@ __all__ = [
     "read",
     "read_labels",
     "read_table",
+    "recognise",
     "writer",
 ]
-READ = {"read": "instances", "read_labels": "labels", "read_table": "a table"}
+CONTENT = {"read": "instances", "read_labels": "labels", "read_table": "a table"}
 
 
-@cache
-def available() -> dict[str, ModuleType]:
-    """Every format by name."""
+def available() -> dict[str, Any]:
+    """Return every format by name: the modules of this package and the entry points of `bagwise.formats`.
+
+    Examples
+    --------
+    >>> available()["csv"].SUFFIXES
+    ('.csv', '.tsv')
+    """
     require("tables", "Files of instances and labels")
     return discover(__name__, "bagwise.formats")
 
 
-def able_to(verb: str) -> dict[str, ModuleType]:
-    """The formats that can `read`, `read_labels`, `write_labels` or `write_predictions`."""
-    return {name: module for name, module in available().items() if hasattr(module, verb)}
+def able_to(verb: str) -> dict[str, Any]:
+    """Return the formats with a function called `verb`, as `read`, `read_labels` or `write_predictions`.
+
+    Examples
+    --------
+    >>> "npz" in able_to("read"), "raven" in able_to("read")
+    (True, False)
+    """
+    return {name: member for name, member in available().items() if hasattr(member, verb)}
 
 
-def recognise(path: Path, verb: str) -> ModuleType:
-    """The one format that the file is in, by what is in it."""
+def recognise(path: Path, verb: str) -> Any:
+    """Return the format of a file, by its content.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    verb : {"read", "read_labels", "read_table"}
+        What the format must be able to do.
+
+    Raises
+    ------
+    FileError
+        If the file does not exist or is empty, or if no format recognises it.
+    """
     if path.is_dir():
         raise FileError(path, "is a folder: give one file.")
     try:
         size = path.stat().st_size
-    except FileNotFoundError:
-        raise FileError(path, "there is no such file.") from None
+    except FileNotFoundError as error:
+        raise FileError(path, "there is no such file.") from error
     except OSError as error:
-        raise FileError(path, f"cannot be read: {error.strerror}.") from None
+        raise FileError(path, f"cannot be read: {error.strerror}.") from error
     if size == 0:
         raise FileError(path, "is empty.")
-    found = [module for module in able_to(verb).values() if module.recognises(path)]
-    if not found:
-        known = "; ".join(module.DESCRIPTION for module in able_to(verb).values())
-        raise FileError(path, f"is in no format that {READ[verb]} can be read from. Known: {known}.")
-    return found[0]
+    able = able_to(verb)
+    specific_first = sorted(able_to("recognises").values(), key=lambda member: getattr(member, "GENERIC", False))
+    found = next((member for member in specific_first if member.recognises(path)), None)
+    if found is None or found not in able.values():
+        known = "; ".join(member.DESCRIPTION for member in able.values())
+        raise FileError(path, f"is in no format that {CONTENT[verb]} can be read from. Known: {known}.")
+    return found
 
 
 def read(path: str | Path, bag_column: str | None = None) -> Source:
-    """The instances of a file; `bag_column` names the column with the bag's id where a table calls it otherwise."""
+    """Read the instances of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, or a folder in a format that is a folder.
+    bag_column : str, optional
+        The column of a table with the bag's id (default: `bag`).
+
+    Returns
+    -------
+    Source
+        Ids and labels; features are read when they are needed.
+    """
     file = Path(path)
-    whole = folder_format(file) if file.is_dir() else None
-    source: Source = recognise(file, "read").read(file, bag_column) if whole is None else whole.read_folder(file)
+    of_folder = folder_format(file) if file.is_dir() else None
+    source: Source = (
+        recognise(file, "read").read(file, bag_column) if of_folder is None else of_folder.read_folder(file)
+    )
     return source
 
 
-def folder_format(folder: Path) -> ModuleType | None:
-    """The format that a folder as a whole is in, if it is in one."""
-    return next((module for module in able_to("read_folder").values() if module.recognises_folder(folder)), None)
+def folder_format(folder: Path) -> Any | None:
+    """Return the format of a folder as a whole, or None if it is in none."""
+    return next((member for member in able_to("read_folder").values() if member.recognises_folder(folder)), None)
 
 
 def read_labels(path: str | Path, bag_column: str | None = None) -> LabelTable:
-    """The labels of a file; `bag_column` as for `read`."""
+    """Read the labels of a file; parameters as for `read`."""
     file = Path(path)
     table: LabelTable = recognise(file, "read_labels").read_labels(file, bag_column)
     return table
 
 
 def read_table(path: str | Path) -> Table:
-    """The rows of a file that is neither instances nor labels."""
+    """Read the rows of a file that is neither instances nor labels, all columns as text."""
     file = Path(path)
     table: Table = recognise(file, "read_table").read_table(file)
     return table
 
 
-def writer(path: str | Path, what: str, name: str | None = None) -> ModuleType:
-    """The format to write `labels` or `predictions` in: the one called `name`, or that of the file's suffix."""
+def writer(path: str | Path, what: str, name: str | Any | None = None) -> Any:
+    """Return the format to write a file in.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to be written.
+    what : {"labels", "predictions"}
+        What is written.
+    name : str or module, optional
+        The name of the format, or the format itself; the default is the one of the file's suffix.
+
+    Examples
+    --------
+    >>> writer("labels.csv", "labels") is available()["csv"]
+    True
+    """
     verb = f"write_{what}"
     if name is not None:
-        return choose("format for " + what, name, able_to(verb))
-    endings = {suffix: module for module in able_to(verb).values() for suffix in module.SUFFIXES}
-    for suffix in sorted(endings, key=len, reverse=True):
+        return choose("format for " + what, name, able_to(verb)) if isinstance(name, str) else name
+    by_suffix = {suffix: member for member in able_to(verb).values() for suffix in member.SUFFIXES}
+    for suffix in sorted(by_suffix, key=len, reverse=True):
         if Path(path).name.lower().endswith(suffix):
-            return endings[suffix]
+            return by_suffix[suffix]
     raise BagwiseError(
         f"{path}: no format for {what} has this suffix. Say which with --format: {', '.join(able_to(verb))}."
     )

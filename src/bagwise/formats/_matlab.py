@@ -1,4 +1,4 @@
-"""Matlab files up to version 7: read with SciPy, after a look at how far they would unpack."""
+"""Matlab files up to version 7: read with SciPy, after a check of their unpacked size."""
 
 import struct
 import subprocess
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.io import loadmat, whosmat
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE, numbered
+from bagwise.formats._types import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE, numbered
 from bagwise.kernels import Array
 
 HEADER = 128
@@ -20,7 +20,7 @@ CHUNK = 1 << 20
 
 
 def is_matlab(path: Path) -> bool:
-    """By the text at the beginning; version 7.3 is refused here, because nothing else could read it either."""
+    """Return whether it begins as a Matlab file; version 7.3 is refused, because no format reads it."""
     with path.open("rb") as file:
         start = file.read(HEADER)
     if start.startswith((b"MATLAB 7.3", b"\x89HDF")):
@@ -29,30 +29,30 @@ def is_matlab(path: Path) -> bool:
 
 
 def variables(path: Path) -> set[str]:
-    """The names of what is in it."""
+    """Return the names of the variables."""
     try:
         return {name for name, _, _ in whosmat(path)}
-    except Exception:
-        raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from None
+    except Exception as error:
+        raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from error
 
 
 def load(path: Path) -> dict[str, Array]:
-    """All variables."""
+    """Return all variables."""
     _validate_unpacked_size(path)
-    _validate_survivable(path)
+    _validate_in_child_process(path)
     content: dict[str, Array] = loadmat(path)
     return {name: value for name, value in content.items() if not name.startswith("__")}
 
 
-def _validate_survivable(path: Path) -> None:
-    """On some damaged files SciPy's reader dies with the whole process, so another process reads the file first."""
+def _validate_in_child_process(path: Path) -> None:
+    """Raise a FileError for files on which SciPy crashes the process: another process reads them first."""
     trial = [sys.executable, "-c", "import sys; from scipy.io import loadmat; loadmat(sys.argv[1])", str(path)]
     if subprocess.run(trial, capture_output=True, check=False).returncode:  # noqa: S603 (our own interpreter)
         raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.")
 
 
 def _validate_unpacked_size(path: Path) -> None:
-    limit = max(ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE * path.stat().st_size)
+    limit = max(ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE * path.stat().st_size)
     unpacked = 0
     with path.open("rb") as file:
         order = "<" if file.read(HEADER)[126:128] == b"IM" else ">"
@@ -69,21 +69,21 @@ def _validate_unpacked_size(path: Path) -> None:
                         unpacked += len(inflater.decompress(packed, CHUNK))
                         packed = inflater.unconsumed_tail
                         if unpacked > limit:
-                            raise FileError(path, "would unpack to far more than arrays do: it is not read.")
-                except zlib.error:
-                    raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from None
+                            raise FileError(path, "would unpack to far more than arrays should: it is not read.")
+                except zlib.error as error:
+                    raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from error
 
 
 def cell(path: Path, content: dict[str, Array], name: str, transpose: bool) -> list[Array]:
-    """A cell array of numeric matrices, one per bag."""
+    """Return a cell array of numeric matrices, one per bag."""
     cells = content[name]
     if cells.dtype != object:
-        raise FileError(path, f"{name} is no cell array of one matrix per bag.")
+        raise FileError(path, f"{name} is not a cell array of one matrix per bag.")
     bags = []
     for number, one in enumerate(cells.ravel(), start=1):
         matrix = np.asarray(one)
         if matrix.ndim != 2 or matrix.dtype.kind not in "fiub" or matrix.size == 0:
-            raise FileError(path, f"cell {number} of {name} is no matrix of numbers.")
+            raise FileError(path, f"cell {number} of {name} is not a matrix of numbers.")
         bags.append(matrix.T.astype(float) if transpose else matrix.astype(float))
     return bags
 
@@ -95,7 +95,7 @@ def _name(one: Any) -> str:
 
 
 def class_names(path: Path, content: dict[str, Array], count: int) -> list[str]:
-    """Those in the file, or numbers."""
+    """Return the names in the file, or numbers."""
     for name in ("class_names", "class_name", "classes"):
         if name in content:
             names = [_name(one) for one in np.ravel(content[name])]

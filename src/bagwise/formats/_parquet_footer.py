@@ -1,6 +1,6 @@
-"""How many values the columns of a Parquet file hold, from its footer: nothing is unpacked for it.
+"""The number of values in the columns of a Parquet file, from its footer: nothing is unpacked.
 
-Polars tells the number of rows, but not how long the lists in them are before it has unpacked them. The footer is a
+Polars reports the number of rows, but the length of lists only after unpacking them. The footer is a
 structure of Thrift's compact protocol (parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData).
 """
 
@@ -19,7 +19,7 @@ class Damaged(ValueError):
 
 
 def values_of_columns(path: Path) -> Counter[str]:
-    """The number of values by column; of a column of lists those in all lists."""
+    """Return the number of values by column; for a column of lists, those in all lists."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - 8))
@@ -35,13 +35,13 @@ def values_of_columns(path: Path) -> Counter[str]:
             for column in group[COLUMNS]:
                 about = column[META_DATA]
                 found[about[PATH][0].decode()] += about[VALUES]
-    except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError, struct.error):
-        raise Damaged from None
+    except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError, struct.error) as error:
+        raise Damaged from error
     return found
 
 
 class _Reader:
-    """Values of the compact protocol, one after the other; a structure becomes a dictionary by field number."""
+    """Reads values of the compact protocol; a structure becomes a dictionary by field number."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0

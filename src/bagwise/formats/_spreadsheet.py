@@ -1,8 +1,8 @@
-"""Text in CSV files that people open in a spreadsheet: what would run as a formula is marked, and read back without.
+"""Text in CSV files that people open in a spreadsheet: formulas are marked as text, and unmarked when read.
 
 A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break. An apostrophe before it makes it
-text. Cells that have apostrophes there already get one more, so that every text comes back as it was. Numbers such as
--1.5 are no formulas and stay as they are.
+text. Cells that begin with apostrophes already get one more, so that every text is read back unchanged. Numbers such as
+-1.5 are not formulas and stay as they are.
 """
 
 import re
@@ -19,7 +19,7 @@ _IS_NUMBER = re.compile(NUMBER, re.ASCII)
 
 
 def marked(text: str) -> str:
-    """The cell that stands for a text.
+    """Return the cell for a text.
 
     >>> marked("=1+1"), marked("'=1+1"), marked("-1.5"), marked("wren")
     ("'=1+1", "''=1+1", '-1.5', 'wren')
@@ -28,7 +28,7 @@ def marked(text: str) -> str:
 
 
 def unmarked(cell: str) -> str:
-    """The text that a cell stands for.
+    """Return the text of a cell.
 
     >>> unmarked("'=1+1"), unmarked("''=1+1"), unmarked("-1.5"), unmarked("'wren'")
     ('=1+1', "'=1+1", '-1.5', "'wren'")
@@ -37,7 +37,7 @@ def unmarked(cell: str) -> str:
 
 
 def marked_frame(frame: "pl.DataFrame") -> "pl.DataFrame":
-    """The same for every text of a table."""
+    """Return a table with every text marked."""
     import polars as pl
 
     text = pl.col(pl.String)
@@ -46,5 +46,5 @@ def marked_frame(frame: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def unmarked_series(cells: "pl.Series") -> "pl.Series":
-    """What the cells of a column stand for."""
+    """Return the texts of a column's cells."""
     return cells.str.replace(f"^'('*{FORMULA})", "${1}")

@@ -1,8 +1,8 @@
-"""Tables with one row per instance or per label: which column is what, whatever the file they come from.
+"""Tables with one row per instance or per label: the roles of their columns, for every file format.
 
 Instances: a column `bag` with the bag's id, columns `label:NAME` with 1, 0 or nothing, the same in every row of a bag,
 and all others features. Labels, wide: `bag` and one column per class. Labels, long: `bag`, `class` and `label`; without
-`label` every row says present.
+`label` every row is present.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import LabelTable, Place, PredictionTable, label_value, validate_unique
+from bagwise.formats._types import LabelTable, PredictionTable, RowLocator, label_value, validate_unique
 from bagwise.kernels import Array
 
 BAG_NAMES = ("bag", "bag_id", "bagid")
@@ -22,7 +22,7 @@ LABEL_PREFIX = "label:"
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a table of instances are."""
+    """The roles of the columns of a table of instances."""
 
     bag: str
     labels: Sequence[str]
@@ -35,46 +35,49 @@ class Roles:
 
 
 def bag_column_of(path: Path, columns: Sequence[str], wanted: str | None = None) -> str:
-    """The column with the bag's id."""
+    """Return the column with the bag's id."""
     for name in [wanted] if wanted is not None else BAG_NAMES:
         if name in columns:
             return name
     shown = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-    hint = "" if wanted is not None else " Say which column holds the bag's id with --bag."
+    hint = "" if wanted is not None else " Name the column with the bag's id with --bag."
     raise FileError(path, f"there is no column {wanted or BAG_NAMES[0]} among {shown}.{hint}", 1)
 
 
 def roles_of(path: Path, columns: Sequence[str], bag_column: str | None) -> Roles:
-    """What every column of a table of instances is."""
+    """Return the role of every column of a table of instances."""
     bag = bag_column_of(path, columns, bag_column)
     labels = [name for name in columns if name.startswith(LABEL_PREFIX)]
     features = [name for name in columns if name != bag and name not in labels]
     if not features:
-        raise FileError(path, "there are no features in it: every column besides the bag's id is a label.", 1)
+        raise FileError(path, "contains no features: every column besides the bag's id is a label.", 1)
     if set(features) <= {"class", "label"}:
         raise FileError(path, "this is a table of labels, not of instances: give it with --labels.", 1)
     return Roles(bag, labels, features)
 
 
 class BagIds:
-    """Ids in the order in which they first come, and for every row the number of its bag."""
+    """Ids in order of appearance, and the number of every row's bag."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __init__(self, locator: RowLocator) -> None:
+        self.locator = locator
         self._number: dict[str, int] = {}
         self._codes: list[Array] = []
         self.rows = 0
 
     def add(self, names: pl.Series) -> None:
-        """The next rows. Runs of equal ids cost as one."""
+        """Add the next rows. A run of equal ids costs as much as one."""
         if not (names.dtype.is_integer() or names.dtype in (pl.String, pl.Categorical, pl.Enum)):
             raise FileError(
-                self.place.path, f"ids are of type {names.dtype}: text or whole numbers are.", None, names.name
+                self.locator.path,
+                f"ids are of type {names.dtype}: they must be text or whole numbers.",
+                None,
+                names.name,
             )
         text = names.cast(pl.String)
         empty = text.is_null() | (text.str.strip_chars() == "")
         if empty.any():
-            raise self.place.fault("the bag's id is missing.", self.rows + int(empty.arg_max() or 0), names.name)
+            raise self.locator.fault("the bag's id is missing.", self.rows + int(empty.arg_max() or 0), names.name)
         runs = text.rle().struct.unnest()
         numbers = [self._number.setdefault(name, len(self._number)) for name in runs["value"]]
         self._codes.append(np.repeat(np.array(numbers, np.int64), runs["len"].to_numpy()))
@@ -92,38 +95,38 @@ class BagIds:
 
 
 class ColumnLabels:
-    """Labels that stand beside the instances: the first row of a bag says them, the others must agree."""
+    """Labels in columns beside the instances: all rows of a bag must agree."""
 
-    def __init__(self, place: Place, roles: Roles) -> None:
-        self.place, self.roles = place, roles
-        validate_unique(place.path, "class", roles.classes)
-        self._said: dict[int, tuple[float, ...]] = {}
+    def __init__(self, locator: RowLocator, roles: Roles) -> None:
+        self.locator, self.roles = locator, roles
+        validate_unique(locator.path, "class", roles.classes)
+        self._by_bag: dict[int, tuple[float, ...]] = {}
 
     def add(self, codes: Array, cells: Sequence[Sequence[str]], first_row: int) -> None:
-        """`cells` (classes x rows) of the next rows."""
-        for row, (code, said) in enumerate(zip(codes.tolist(), zip(*cells, strict=True), strict=True), first_row):
+        """Add `cells` (classes x rows) of the next rows."""
+        for row, (code, texts) in enumerate(zip(codes.tolist(), zip(*cells, strict=True), strict=True), first_row):
             values = tuple(
-                self._value(text or "", row, name) for text, name in zip(said, self.roles.labels, strict=True)
+                self._value(text or "", row, name) for text, name in zip(texts, self.roles.labels, strict=True)
             )
-            before = self._said.setdefault(code, values)
+            before = self._by_bag.setdefault(code, values)
             for name, old, new in zip(self.roles.labels, before, values, strict=True):
                 if old != new and not (np.isnan(old) and np.isnan(new)):
-                    what = "the label differs from that of the bag's first row: a label is of the whole bag."
-                    raise self.place.fault(what, row, name)
+                    what = "the label differs from that of the bag's first row: a label belongs to the whole bag."
+                    raise self.locator.fault(what, row, name)
 
     def _value(self, text: str, row: int, column: str) -> float:
-        # Where a row begins is worked out only for a fault: it may mean reading the file again.
+        # The line is computed only for an error: it may take reading the file again.
         try:
-            return label_value(text, self.place.path)
+            return label_value(text, self.locator.path)
         except FileError:
-            return label_value(text, self.place.path, self.place.line_of(row), column, self.place.name)
+            return label_value(text, self.locator.path, self.locator.line_of(row), column, self.locator.name)
 
     def table(self, ids: Sequence[str]) -> LabelTable | None:
-        """All labels, or None where the table has no label column."""
+        """Return all labels, or None if the table has no label column."""
         if not self.roles.labels:
             return None
         return LabelTable(
-            ids, self.roles.classes, np.array([self._said[code] for code in range(len(ids))]), path=self.place.path
+            ids, self.roles.classes, np.array([self._by_bag[code] for code in range(len(ids))]), path=self.locator.path
         )
 
 
@@ -134,20 +137,20 @@ def labels_from_rows(
     row_name: str = "line",
     bag_column: str | None = None,
 ) -> LabelTable:
-    """A long or wide table of labels."""
+    """Return the labels of a long or wide table."""
     named = bag_column if bag_column in columns else None
     bag = columns.index(bag_column_of(path, columns, named))
     triples: list[tuple[str, str, float]] = []
     lines: list[int] = []
     long = "class" in columns
     if long:
-        strange = [column for column in columns if column not in (columns[bag], "class", "label")]
-        if strange:
+        unexpected = [column for column in columns if column not in (columns[bag], "class", "label")]
+        if unexpected:
             what = "a long table of labels has the columns bag, class and label, and no other."
-            raise FileError(path, what, 1, strange[0])
+            raise FileError(path, what, 1, unexpected[0])
         name, label = columns.index("class"), columns.index("label") if "label" in columns else None
     classes = [] if long else [c.removeprefix(LABEL_PREFIX) for i, c in enumerate(columns) if i != bag]
-    bags_seen: dict[str, None] = {}
+    previous_bags: dict[str, None] = {}
     for line, cells in rows:
         if not cells[bag].strip():
             raise FileError(path, "the bag's id is missing.", line, columns[bag], row_name)
@@ -157,36 +160,36 @@ def labels_from_rows(
             value = 1.0 if label is None else label_value(cells[label], path, line, "label", row_name)
             triples.append((cells[bag], cells[name], value))
         else:
-            if cells[bag] in bags_seen:
-                raise FileError(path, f"bag {cells[bag]} is there twice.", line, columns[bag], row_name)
+            if cells[bag] in previous_bags:
+                raise FileError(path, f"bag {cells[bag]} appears twice.", line, columns[bag], row_name)
             values = [text for i, text in enumerate(cells) if i != bag]
             triples += [
                 (cells[bag], class_name, label_value(text, path, line, class_name, row_name))
                 for class_name, text in zip(classes, values, strict=True)
             ]
-        bags_seen[cells[bag]] = None
+        previous_bags[cells[bag]] = None
         lines += [line] * (len(triples) - len(lines))
     if not triples:
-        raise FileError(path, "there are no labels in it.")
+        raise FileError(path, "contains no labels.")
     return LabelTable.from_triples(path, triples, lines)
 
 
 def labels_as_frame(table: LabelTable) -> pl.DataFrame:
-    """Long: bag, class, label (1, 0, or nothing where somebody was unsure)."""
+    """Return a long table: bag, class, label (1, 0, or null for *unsure*)."""
     triples = list(table.triples())
     value = {"present": 1, "absent": 0, "unsure": None}
     return pl.DataFrame(
         {
             "bag": [bag for bag, _, _ in triples],
             "class": [name for _, name, _ in triples],
-            "label": [value[said] for _, _, said in triples],
+            "label": [value[answer] for _, _, answer in triples],
         },
         schema={"bag": pl.String, "class": pl.String, "label": pl.Int8},
     )
 
 
 def predictions_as_frame(table: PredictionTable) -> pl.DataFrame:
-    """Long: bag, class, probability, evidence (the instance, counted from 0), predicted (1 or 0)."""
+    """Return a long table: bag, class, probability, evidence (the instance, counted from 0), predicted (1 or 0)."""
     bags, classes = len(table.ids), len(table.classes)
     return pl.DataFrame(
         {

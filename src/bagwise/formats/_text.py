@@ -1,4 +1,4 @@
-"""Text tables (CSV, TSV): fast where they are fine, exact about the line where they are not."""
+"""Text tables (CSV, TSV): read fast where they are valid, with the exact line of an error where they are not."""
 
 import csv
 import itertools
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import MOST_COLUMNS, validate_unique
+from bagwise.formats._types import MAX_COLUMNS, validate_unique
 
 if TYPE_CHECKING:
     import polars as pl
 
-LONGEST_HEADER = 1 << 23
+MAX_HEADER_BYTES = 1 << 23
 DELIMITERS = ("\t", ";", ",")
 ROWS_AT_ONCE = 50_000
 csv.field_size_limit(1 << 24)
@@ -29,27 +29,27 @@ class TextTable:
 
     @classmethod
     def open(cls, path: Path) -> "TextTable":
-        """Read the header; refuse what cannot be a table."""
+        """Read and validate the header."""
         with path.open("rb") as file:
-            first = file.readline(LONGEST_HEADER)
-        if len(first) >= LONGEST_HEADER:
-            raise FileError(path, f"is longer than {LONGEST_HEADER >> 20} MB: this is not a table.", 1)
+            first = file.readline(MAX_HEADER_BYTES)
+        if len(first) >= MAX_HEADER_BYTES:
+            raise FileError(path, f"is longer than {MAX_HEADER_BYTES >> 20} MB: this is not a table.", 1)
         try:
             header = first.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            raise FileError(path, "is not UTF-8 text: save it as UTF-8.", 1, error.start + 1) from None
+            raise FileError(path, "is not UTF-8 text: save it as UTF-8.", 1, error.start + 1) from error
         if "\0" in header:
             raise FileError(path, "has a zero byte: this is not a text table.", 1)
         if header.count('"') % 2:
             raise FileError(path, "a column's name has a line break or a quotation mark that is not closed.", 1)
         delimiter, columns = _split(path, header)
-        if len(columns) > MOST_COLUMNS:
-            raise FileError(path, f"has {len(columns)} columns; at most {MOST_COLUMNS} are allowed.", 1)
+        if len(columns) > MAX_COLUMNS:
+            raise FileError(path, f"has {len(columns)} columns; at most {MAX_COLUMNS} are allowed.", 1)
         validate_unique(path, "column", columns)
         return cls(path, delimiter, columns)
 
     def batches(self) -> Iterator["pl.DataFrame"]:
-        """All rows as text, some at a time; no row is shorter or longer than the header."""
+        """Yield all rows as text, in batches; every row has the width of the header."""
         import polars as pl
 
         scan = pl.scan_csv(
@@ -62,9 +62,9 @@ class TextTable:
         widths_known, done = False, 0
         try:
             for batch in scan.collect_batches(chunk_size=ROWS_AT_ONCE):
-                # A row that ends too early reads as one whose last cells are empty.
+                # A row that is too short is read as one whose last cells are empty.
                 if not widths_known and (batch[:, -1] == "").any():
-                    self._explain()
+                    self._validate_rows()
                     widths_known = True
                 filled = batch.filter(~pl.all_horizontal(pl.all() == ""))
                 done += len(filled)
@@ -73,7 +73,7 @@ class TextTable:
             yield from self._batches_row_by_row(done)
 
     def _batches_row_by_row(self, done: int) -> Iterator["pl.DataFrame"]:
-        """What the fast reader cannot read, from row `done` on: either this can, or it says in which line it cannot."""
+        """Yield rows from `done` on, which the fast reader could not read, or raise with the line of the error."""
         import polars as pl
 
         rest = itertools.islice(self.rows(), done, None)
@@ -81,7 +81,7 @@ class TextTable:
             yield pl.DataFrame([cells for _, cells in part], dict.fromkeys(self.columns, pl.String), orient="row")
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """(line, cells) one by one: slower, but it knows the line; refuses rows of another width."""
+        """Yield (line, cells), slower but with the line; raise for rows of another width."""
         with self.path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             line = 1
@@ -94,20 +94,20 @@ class TextTable:
                         what = f"has {len(cells)} columns where the header has {len(self.columns)}."
                         raise FileError(self.path, what, line)
                     yield line, cells
-            except UnicodeDecodeError:
-                raise FileError(self.path, "is not UTF-8 text: save it as UTF-8.", self._undecodable()) from None
+            except UnicodeDecodeError as error:
+                raise FileError(self.path, "is not UTF-8 text: save it as UTF-8.", self._undecodable()) from error
             except csv.Error as error:
-                raise FileError(self.path, f"cannot be read as a table ({error}).", line + 1) from None
+                raise FileError(self.path, f"cannot be read as a table ({error}).", line + 1) from error
 
     def line_of(self, row: int) -> int:
-        """The line of a data row, counted from 0; they differ where cells hold line breaks."""
+        """Return the line of a data row, counted from 0; they differ where cells contain line breaks."""
         for number, (line, _) in enumerate(self.rows()):
             if number == row:
                 return line
         return row + 2
 
-    def _explain(self) -> None:
-        """Raise for the first line that is wrong, if one is."""
+    def _validate_rows(self) -> None:
+        """Raise for the first invalid line, if there is one."""
         for _ in self.rows():
             pass
 
@@ -122,26 +122,26 @@ class TextTable:
 
 
 def _split(path: Path, header: str) -> tuple[str, list[str]]:
-    """The delimiter, and the columns: the first delimiter that does not cut through a quoted name."""
+    """Return the delimiter and the columns: the first delimiter that does not split a quoted name."""
     for delimiter in DELIMITERS:
         try:
             columns = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
         except csv.Error as error:
-            raise FileError(path, f"cannot be read as a table ({error}).", 1) from None
+            raise FileError(path, f"cannot be read as a table ({error}).", 1) from error
         if len(columns) > 1 and not any(name.count('"') % 2 for name in columns):
             return delimiter, columns
     return ",", [header.strip().strip('"')]
 
 
 def looks_like_text(path: Path) -> bool:
-    """Whether the first bytes are those of a text."""
+    """Return whether the first bytes are those of a text."""
     with path.open("rb") as file:
         start = file.read(4096)
     return b"\0" not in start and not start.startswith((b"PK\x03\x04", b"PAR1"))
 
 
 def header_of(path: Path) -> list[str]:
-    """The columns of a text table; none where it is not one."""
+    """Return the columns of a text table; an empty list for other files."""
     if not looks_like_text(path):
         return []
     try:

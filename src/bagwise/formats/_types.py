@@ -1,4 +1,4 @@
-"""What every format reads into and writes from."""
+"""The types that formats read into and write from."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,11 +17,11 @@ from bagwise.kernels import Array
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_COLUMNS = 65_536
-MOST_PAIRS = 200_000_000
-MOST_BYTES_PER_BYTE = 100
-"""What compressed data may grow by, beyond what is always allowed; features stay far below."""
-ALWAYS_ALLOWED = 1 << 28
+MAX_COLUMNS = 65_536
+MAX_PAIRS = 200_000_000
+MAX_BYTES_PER_BYTE = 100
+"""The largest compression ratio above ALWAYS_ALLOWED_BYTES; features stay far below."""
+ALWAYS_ALLOWED_BYTES = 1 << 28
 NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 PRESENT = {"1", "1.0", "true", "yes", "present", "positive"}
@@ -31,7 +31,29 @@ UNKNOWN = {"", "nan", "na", "null", "none", "?", "unknown", "unsure", "uncertain
 
 @dataclass(frozen=True)
 class LabelTable:
-    """Labels by name: 1 present, 0 absent, NaN unknown; `unsure` marks unknown pairs that somebody could not tell."""
+    """Labels by the names of bags and classes.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        The bags.
+    classes : sequence of str
+        The classes.
+    values : ndarray of shape (n_bags, n_classes)
+        1 present, 0 absent, nan unknown.
+    unsure : ndarray of shape (n_bags, n_classes), bool, optional
+        Unknown pairs that an annotator answered with *unsure*.
+    path : Path, optional
+        The file that they come from, named in errors.
+    lines : mapping of str to int, optional
+        The line of each bag in that file.
+
+    Examples
+    --------
+    >>> table = LabelTable(["a"], ["wren", "robin"], np.array([[1.0, np.nan]]))
+    >>> list(table.triples())
+    [('a', 'wren', 'present')]
+    """
 
     ids: Sequence[str]
     classes: Sequence[str]
@@ -46,20 +68,20 @@ class LabelTable:
             validate_names(self.path, "class", self.classes)
 
     def fault(self, what: str, bag: str | None = None) -> BagwiseError:
-        """Something wrong with these labels, naming the file and the line where they came from."""
+        """Return an error about these labels that names their file and line."""
         if self.path is None:
             return BagwiseError(f"The labels: {what}")
         line = self.lines.get(bag) if self.lines is not None and bag is not None else None
         return FileError(self.path, what, line)
 
     def triples(self) -> Iterator[tuple[str, str, str]]:
-        """(bag, class, present | absent | unsure) for all that is not merely unknown."""
-        for b, c in zip(*np.nonzero(self._said), strict=True):
+        """Yield (bag, class, present | absent | unsure) for all pairs that were answered."""
+        for b, c in zip(*np.nonzero(self._answered), strict=True):
             value = self.values[b, c]
             yield self.ids[b], self.classes[c], "unsure" if np.isnan(value) else "present" if value else "absent"
 
     @property
-    def _said(self) -> Array:
+    def _answered(self) -> Array:
         known = ~np.isnan(self.values)
         return known if self.unsure is None else known | self.unsure
 
@@ -67,11 +89,13 @@ class LabelTable:
     def from_triples(
         cls, path: Path, triples: Sequence[tuple[str, str, float]], lines: Sequence[int] | None = None
     ) -> "LabelTable":
-        """From (bag, class, value); a pair said twice must be said alike."""
+        """Return the table of (bag, class, value); a pair that appears twice must have one value."""
         ids = list(dict.fromkeys(bag for bag, _, _ in triples))
         classes = list(dict.fromkeys(name for _, name, _ in triples))
-        if len(ids) * len(classes) > MOST_PAIRS:
-            raise FileError(path, f"it names {len(ids)} bags and {len(classes)} classes: that is no table of labels.")
+        if len(ids) * len(classes) > MAX_PAIRS:
+            raise FileError(
+                path, f"it names {len(ids)} bags and {len(classes)} classes: that is not a table of labels."
+            )
         row, column = {b: i for i, b in enumerate(ids)}, {c: i for i, c in enumerate(classes)}
         values = np.full((len(ids), len(classes)), np.nan)
         for number, (bag, name, value) in enumerate(triples):
@@ -80,17 +104,28 @@ class LabelTable:
                 line = lines[number] if lines is not None else None
                 raise FileError(path, f"bag {bag} is both present and absent for class {name}.", line)
             values[row[bag], column[name]] = value
-        places = (
+        line_of_bag = (
             {bag: line for (bag, _, _), line in zip(reversed(triples), reversed(lines), strict=True)} if lines else None
         )
-        return cls(ids, classes, values, path=path, lines=places)
+        return cls(ids, classes, values, path=path, lines=line_of_bag)
 
 
 @dataclass(frozen=True)
 class PredictionTable:
-    """P(class is in bag) and, for every pair, the instance of the bag that carries most of it.
+    """Predictions by the names of bags and classes.
 
-    Above its threshold a class is predicted; without thresholds, above a half.
+    Parameters
+    ----------
+    ids : sequence of str
+        The bags.
+    classes : sequence of str
+        The classes.
+    probability : ndarray of shape (n_bags, n_classes)
+        P(class is in bag).
+    evidence : ndarray of shape (n_bags, n_classes), int
+        The instance of the bag, counted from 0, that contributes most to each probability.
+    thresholds : ndarray of shape (n_classes,), optional
+        A class is predicted above its threshold (default: 0.5).
     """
 
     ids: Sequence[str]
@@ -101,43 +136,79 @@ class PredictionTable:
 
     @property
     def predicted(self) -> Array:
-        """Which classes are predicted in which bags."""
+        """Which classes are predicted in which bags, (n_bags, n_classes)."""
         return np.asarray(self.probability > (0.5 if self.thresholds is None else self.thresholds))
 
     def rows(self) -> Iterator[tuple[str, str, float, int]]:
-        """(bag, class, probability, evidence)."""
+        """Yield (bag, class, probability, evidence)."""
         for b, bag in enumerate(self.ids):
             for c, name in enumerate(self.classes):
                 yield bag, name, float(self.probability[b, c]), int(self.evidence[b, c])
 
 
 @dataclass(frozen=True)
-class Place:
-    """How to name a row of a file, counted from 0: a text has lines, and a row may begin later than its number says."""
+class RowLocator:
+    """Names a row of a file in errors.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        What a row is called, as "line".
+    line_of : callable
+        Maps a row, counted from 0, to the number to report; in a text, cells may contain line breaks.
+    """
 
     path: Path
     name: str = "row"
     line_of: Callable[[int], int] = field(default=lambda row: row + 1, repr=False)
 
     def fault(self, what: str, row: int, column: str | int | None = None) -> FileError:
-        """Something wrong in a row."""
+        """Return an error about a row, counted from 0."""
         return FileError(self.path, what, self.line_of(row), column, self.name)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns of text, and how to name a row."""
+    """A table of text: `frame` with all columns as strings, and the `locator` of its rows."""
 
     frame: "pl.DataFrame"
-    place: Place
+    locator: RowLocator
 
 
 @dataclass(frozen=True)
 class Source:
-    """Instances in a file, not read yet: `codes` says for every row which of the `ids` it belongs to.
+    """The instances of a file, whose features are not read yet.
 
-    Rows of one bag need not lie together. `blocks` reads them in the order of `codes`, some at a time. `spans` (rows x
-    2): where each lies in its recording, in seconds, if the file tells; rows of one bag do lie together then.
+    Parameters
+    ----------
+    path : Path
+        The file, named in errors.
+    ids : sequence of str
+        The bags.
+    codes : ndarray of shape (n_instances,), int
+        The position in `ids` of each row's bag. Rows of one bag need not be contiguous.
+    n_features : int
+        The number of features.
+    dtype : numpy.dtype
+        The type to store features in.
+    blocks : callable
+        Returns an iterator over arrays (rows, n_features), in the order of `codes`.
+    labels : LabelTable, optional
+        The labels in the file.
+    locator : RowLocator, optional
+        Names rows in errors.
+    features : sequence of str, optional
+        The names of the features.
+    spans : ndarray of shape (n_instances, 2), optional
+        Start and end of each instance in its recording, in seconds; rows of one bag must be contiguous then.
+
+    Examples
+    --------
+    >>> source = Source.of_bags(Path("made.npz"), [np.ones((2, 3)), np.zeros((1, 3))], ["a", "b"])
+    >>> source.to_bags()
+    Bags(2 bags, 3 instances, 3 features)
     """
 
     path: Path
@@ -147,7 +218,7 @@ class Source:
     dtype: np.dtype
     blocks: Callable[[], Iterator[Array]] = field(repr=False)
     labels: LabelTable | None = None
-    place: "Place | None" = None
+    locator: "RowLocator | None" = None
     features: Sequence[str] | None = None
     spans: Array | None = None
 
@@ -155,44 +226,56 @@ class Source:
     def of_bags(
         cls, path: Path, bags: Sequence[Array], ids: Sequence[str], labels: LabelTable | None = None
     ) -> "Source":
-        """From bags that are in memory already; they must all be as wide as the first."""
+        """Return the source of bags in memory.
+
+        Parameters
+        ----------
+        path : Path
+            The file, named in errors.
+        bags : sequence of ndarray of shape (n_b, n_features)
+            The instances of each bag.
+        ids : sequence of str
+            The bags.
+        labels : LabelTable, optional
+            The labels in the file.
+        """
         if not bags:
-            raise FileError(path, "there are no bags in it.")
+            raise FileError(path, "contains no bags.")
         width = bags[0].shape[1]
         for name, bag in zip(ids, bags, strict=True):
             if bag.ndim != 2 or bag.shape[1] != width or bag.size == 0:
                 raise FileError(path, f"bag {name} is {_shape(bag)} where the first is {_shape(bags[0])}.")
         codes = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
-        together = np.concatenate(bags)
-        validate_numbers(path, together.dtype)
-        dtype = np.dtype(np.float32 if together.dtype == np.float32 else np.float64)
-        return cls(path, ids, codes, width, dtype, lambda: iter([together]), labels)
+        instances = np.concatenate(bags)
+        validate_numbers(path, instances.dtype)
+        dtype = np.dtype(np.float32 if instances.dtype == np.float32 else np.float64)
+        return cls(path, ids, codes, width, dtype, lambda: iter([instances]), labels)
 
     def __post_init__(self) -> None:
         if len(self.ids) == 0:
-            raise FileError(self.path, "there are no bags in it.")
+            raise FileError(self.path, "contains no bags.")
         if self.n_features == 0:
-            raise FileError(self.path, "there are no features in it: every instance needs at least one number.")
-        if self.n_features > MOST_COLUMNS:
-            raise FileError(self.path, f"it has {self.n_features} features; at most {MOST_COLUMNS} are allowed.")
+            raise FileError(self.path, "contains no features: every instance needs at least one number.")
+        if self.n_features > MAX_COLUMNS:
+            raise FileError(self.path, f"has {self.n_features} features; at most {MAX_COLUMNS} are allowed.")
         validate_names(self.path, "bag", self.ids)
 
     def with_features(self, names: Sequence[str]) -> "Source":
-        """The same with its features in the order of `names`; without names of its own they are taken as they are."""
+        """Return the source with its features in the order of `names`; a source without names is returned as it is."""
         if not names or not self.features or list(self.features) == list(names):
             return self
-        place = {name: number for number, name in enumerate(self.features)}
-        missing = [name for name in names if name not in place]
-        strange = [name for name in self.features if name not in set(names)]
-        if missing or strange:
-            what = f"the feature {missing[0]} is missing" if missing else f"there is no feature {strange[0]} elsewhere"
+        position = {name: number for number, name in enumerate(self.features)}
+        missing = [name for name in names if name not in position]
+        unexpected = [name for name in self.features if name not in set(names)]
+        if missing or unexpected:
+            what = f"the feature {missing[0]} is missing" if missing else f"the feature {unexpected[0]} is not expected"
             raise FileError(self.path, f"{what}: instances must have the features {', '.join(list(names)[:5])}, ...")
-        order = [place[name] for name in names]
+        order = [position[name] for name in names]
         blocks = self.blocks
         return replace(self, features=list(names), blocks=lambda: (block[:, order] for block in blocks()))
 
     def checked_blocks(self, dtype: npt.DTypeLike | None = None) -> Iterator[Array]:
-        """The rows as `dtype`, every value finite; the first that is not is named by row and column."""
+        """Yield the rows as `dtype`; the first value that is not finite raises an error with its row and column."""
         done = 0
         for given in self.blocks():
             with np.errstate(over="ignore", invalid="ignore"):
@@ -201,17 +284,19 @@ class Source:
             if not finite.all():
                 row, column = np.argwhere(~finite)[0]
                 value = given[row, column]
-                what = "missing (NaN)" if np.isnan(value) else "infinite" if np.isinf(value) else "too large to be kept"
+                what = (
+                    "missing (NaN)" if np.isnan(value) else "infinite" if np.isinf(value) else "too large to be stored"
+                )
                 name = self.features[column] if self.features else int(column) + 1
-                place = self.place or Place(self.path)
-                raise place.fault(f"a feature is {what}: fill or drop it first.", done + int(row), name)
+                locator = self.locator or RowLocator(self.path)
+                raise locator.fault(f"a feature is {what}: fill or drop it first.", done + int(row), name)
             done += len(block)
             yield block
         if done != len(self.codes):
-            raise FileError(self.path, f"it announced {len(self.codes)} instances but {done} came.")
+            raise FileError(self.path, f"announces {len(self.codes)} instances but contains {done}.")
 
     def to_bags(self) -> Bags:
-        """Everything in memory."""
+        """Read everything into memory."""
         sizes = np.bincount(self.codes, minlength=len(self.ids))
         order = np.argsort(self.codes, kind="stable")
         instances = np.concatenate(list(self.checked_blocks()))
@@ -223,7 +308,7 @@ def _shape(array: Array) -> str:
 
 
 def validate_numbers(path: Path, dtype: np.dtype) -> None:
-    """Features must be numbers."""
+    """Raise a FileError unless features are numbers."""
     if dtype.kind not in "fiub":
         raise FileError(path, f"its features are of type {dtype}: they must be numbers.")
 
@@ -231,7 +316,7 @@ def validate_numbers(path: Path, dtype: np.dtype) -> None:
 def label_value(
     text: str, path: Path, line: int | None = None, column: str | int | None = None, row: str = "line"
 ) -> float:
-    """1, 0 or NaN from what people write for present, absent and unknown; -1 means either and is refused."""
+    """Return 1, 0 or nan from the usual words for present, absent and unknown; -1 is ambiguous and refused."""
     word = text.strip().lower()
     if word in PRESENT:
         return 1.0
@@ -240,14 +325,14 @@ def label_value(
     if word in UNKNOWN:
         return float("nan")
     if word in ("-1", "-1.0"):
-        what = "-1 means absent to some and unknown to others: write 0 for absent and leave unknown empty."
+        what = "-1 can mean absent or unknown: write 0 for absent and leave unknown empty."
         raise FileError(path, what, line, column, row)
-    what = f"{text!r} is no label: write 1 (present), 0 (absent) or leave it empty."
+    what = f"{text!r} is not a label: write 1 (present), 0 (absent) or leave it empty."
     raise FileError(path, what, line, column, row)
 
 
 def label_matrix(path: Path, ids: Sequence[str], classes: Sequence[str], values: Array) -> LabelTable:
-    """A (bags x classes) matrix of 1, 0 and NaN."""
+    """Return the table of a (bags x classes) matrix of 1, 0 and nan, validated."""
     values = np.asarray(values)
     if values.shape != (len(ids), len(classes)):
         raise FileError(path, f"its labels are {_shape(values)} for {len(ids)} bags and {len(classes)} classes.")
@@ -263,17 +348,17 @@ def label_matrix(path: Path, ids: Sequence[str], classes: Sequence[str], values:
 
 
 def validate_unique(path: Path, kind: str, names: Sequence[str]) -> None:
-    """Names must be unique and not empty."""
+    """Raise a FileError unless names are valid and unique."""
     validate_names(path, kind, names)
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise FileError(path, f"the {kind} {name} is there twice.")
+            raise FileError(path, f"the {kind} {name} appears twice.")
         seen.add(name)
 
 
 def validate_names(path: Path, kind: str, names: Sequence[str]) -> None:
-    """Names must be there and hold no control characters: they go into tables, terminals and pages."""
+    """Raise a FileError for empty names and control characters: names go into tables, terminals and pages."""
     for name in names:
         if not name.strip():
             raise FileError(path, f"a {kind} has no name.")
@@ -282,10 +367,10 @@ def validate_names(path: Path, kind: str, names: Sequence[str]) -> None:
 
 
 def as_labels(table: LabelTable) -> Labels:
-    """Without the names."""
+    """Return the labels without the names."""
     return Labels.from_array(table.values)
 
 
 def numbered(count: int) -> list[str]:
-    """Names where a file has none: 1, 2, ..."""
+    """Return names for a file without any: 1, 2, ..."""
     return [str(number) for number in range(1, count + 1)]

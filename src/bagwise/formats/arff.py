@@ -11,7 +11,7 @@ import numpy as np
 
 from bagwise.core.errors import FileError
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import MOST_COLUMNS, LabelTable, Source, label_value, validate_unique
+from bagwise.formats._types import MAX_COLUMNS, LabelTable, Source, label_value, validate_unique
 from bagwise.kernels import Array
 
 DESCRIPTION = "relational MIML ARFF (.arff)"
@@ -23,7 +23,7 @@ ROW = re.compile(rf"^\s*(?:{QUOTED}|([^\"',]*?))\s*,\s*(?:\"([^\"]*)\"|'([^']*)'
 
 
 def recognises(path: Path) -> bool:
-    """A text whose first line that is no comment says @relation."""
+    """Return whether the first line that is not a comment is @relation."""
     if not looks_like_text(path):
         return False
     with path.open("rb") as file:
@@ -35,11 +35,11 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
-    """Everything in memory: such files are small."""
+    """Read everything into memory: such files are small."""
     lines = _lines(path)
     width, classes = _header(path, lines)
     ids: list[str] = []
-    seen: set[str] = set()
+    previous: set[str] = set()
     bags: list[Array] = []
     labels: list[list[float]] = []
     for number, line in lines:
@@ -47,21 +47,21 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         if match is None:
             raise FileError(path, "is not an id, a quoted bag and labels.", number)
         ids.append(_unquoted(match[1], match[2], match[3]))
-        if ids[-1] in seen:
-            raise FileError(path, f"the bag {ids[-1]} is there twice.", number)
-        seen.add(ids[-1])
+        if ids[-1] in previous:
+            raise FileError(path, f"the bag {ids[-1]} appears twice.", number)
+        previous.add(ids[-1])
         bags.append(_bag(path, number, match[4] or match[5] or "", width))
         values = [text.strip() for text in match[6].split(",")] if match[6] else []
         if len(values) != len(classes):
             raise FileError(path, f"has {len(values)} labels for {len(classes)} classes.", number)
         labels.append([label_value(text, path, number, name) for text, name in zip(values, classes, strict=True)])
     if not bags:
-        raise FileError(path, "there are no rows below @data.")
+        raise FileError(path, "contains no rows below @data.")
     return Source.of_bags(path, bags, ids, LabelTable(ids, classes, np.array(labels), path=path))
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """Those beside the bags."""
+    """Read the labels beside the bags."""
     labels = read(path).labels
     assert labels is not None
     return labels
@@ -73,13 +73,13 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 line = raw.decode("utf-8-sig").strip()
             except UnicodeDecodeError as error:
-                raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from None
+                raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from error
             if line and not line.startswith("%"):
                 yield number, line
 
 
 def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str]]:
-    """How many features an instance has, and the classes; `lines` then stand at the data."""
+    """Return the number of features and the classes; `lines` are then at the data."""
     before, inside, after = 0, 0, []
     relational = ""
     state = "before"
@@ -104,18 +104,16 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str
             else:
                 after.append(_class(path, number, name, kind))
     else:
-        raise FileError(path, "there is no @data in it.")
+        raise FileError(path, "has no @data.")
     if not relational:
         raise FileError(path, "no attribute is relational: this is not a file of bags.")
     if state == "inside":
-        raise FileError(path, f"there is no @end {relational}.")
+        raise FileError(path, f"has no @end {relational}.")
     if before != 1 or not inside or not after:
-        what = (
-            f"it has {before} attributes before the bag, {inside} features and {len(after)} classes: an id, features "
-        )
+        what = f"has {before} attributes before the bag, {inside} features and {len(after)} classes: an id, features "
         raise FileError(path, what + "and at least one class are needed.")
-    if inside > MOST_COLUMNS:
-        raise FileError(path, f"it has {inside} features; at most {MOST_COLUMNS} are allowed.")
+    if inside > MAX_COLUMNS:
+        raise FileError(path, f"has {inside} features; at most {MAX_COLUMNS} are allowed.")
     validate_unique(path, "class", after)
     return inside, after
 
@@ -146,9 +144,9 @@ def _bag(path: Path, number: int, text: str, width: int) -> Array:
             raise FileError(path, f"an instance has {len(row)} numbers for {width} features.", number)
     try:
         numbers = np.array(rows, dtype=float)
-    except ValueError:
+    except ValueError as error:
         wrong = next(cell for row in rows for cell in row if not _is_number(cell))
-        raise FileError(path, f"{wrong.strip()!r} is not a number.", number) from None
+        raise FileError(path, f"{wrong.strip()!r} is not a number.", number) from error
     if not np.isfinite(numbers).all():
         raise FileError(path, "a feature is missing or infinite: fill or drop it first.", number)
     return numbers

@@ -1,6 +1,6 @@
 """The embeddings of BirdNET-Analyzer: a folder with NAME.birdnet.embeddings.txt for every recording.
 
-A line is `start<tab>end<tab>numbers with commas between`, in seconds. The windows of one recording are one bag, NAME.
+A line is `start<tab>end<tab>comma-separated numbers`, in seconds. The windows of one recording are one bag, NAME.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ SUFFIXES = (".birdnet.embeddings.txt",)
 
 
 def recognises_folder(folder: Path) -> bool:
-    """By the names of its files."""
+    """Return whether it contains files with the suffix of BirdNET."""
     return any(True for _ in _files(folder))
 
 
 def read_folder(folder: Path) -> Source:
-    """Where windows lie now, their embeddings when they are asked for."""
+    """Read the spans of windows now, their embeddings when they are needed."""
     files = sorted(_files(folder))
     spans = [_spans(path) for path in files]
     ids = [path.relative_to(folder).as_posix().removesuffix(SUFFIXES[0]) for path in files]
@@ -44,8 +44,10 @@ def _rows(path: Path) -> Iterator[tuple[float, float, list[str]]]:
                 if len(cells) != 3:
                     raise FileError(path, "a line must be start, end and the embedding, with tabs between.", number)
                 yield float(cells[0]), float(cells[1]), cells[2].split(",")
+    except FileError:
+        raise
     except ValueError as error:
-        raise error if isinstance(error, FileError) else FileError(path, f"is damaged ({error}).") from None
+        raise FileError(path, f"is damaged ({error}).") from error
 
 
 def _spans(path: Path) -> Array:
@@ -62,5 +64,5 @@ def _embeddings(path: Path, width: int) -> Array:
             raise FileError(path, f"the embedding has {len(row)} numbers where the first has {width}.", number)
     try:
         return np.array(rows, np.float32)
-    except ValueError:
-        raise FileError(path, "an embedding holds something that is not a number.") from None
+    except ValueError as error:
+        raise FileError(path, "an embedding holds something that is not a number.") from error

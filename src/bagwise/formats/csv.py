@@ -1,6 +1,6 @@
-"""CSV: comma, semicolon or tab; 1 present, 0 absent, nothing unknown, -1 refused. Columns as in `_table`.
+"""CSV: comma, semicolon or tab; 1 present, 0 absent, empty unknown, -1 refused. Columns as in `_table`.
 
-What a spreadsheet would run as a formula is marked as in `_spreadsheet`.
+Texts that a spreadsheet would run as a formula are marked as in `_spreadsheet`.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
-from bagwise.formats import perch, raven
 from bagwise.formats._spreadsheet import marked_frame, unmarked, unmarked_series
 from bagwise.formats._table import (
     BAG_NAMES,
@@ -23,34 +22,33 @@ from bagwise.formats._table import (
     roles_of,
 )
 from bagwise.formats._text import TextTable, header_of
-from bagwise.formats._types import LabelTable, Place, PredictionTable, Source, Table
+from bagwise.formats._types import LabelTable, PredictionTable, RowLocator, Source, Table
 from bagwise.kernels import Array
 
 DESCRIPTION = "CSV with one row per instance or per label (.csv, .tsv)"
 SUFFIXES = (".csv", ".tsv")
+GENERIC = True
 
 
 def recognises(path: Path) -> bool:
-    """By its header where that names a bag; else by its suffix, unless the header is that of another format."""
-    if perch.recognises(path) or raven.recognises(path):
-        return False
+    """Return whether the header names a bag, or the suffix is that of CSV."""
     columns = header_of(path)
     return path.suffix.lower() in SUFFIXES or any(name in columns for name in BAG_NAMES)
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
-    """Two passes: ids and labels now, features when they are asked for."""
+    """Read ids and labels now, features in a second pass when they are needed."""
     table = TextTable.open(path)
     roles = roles_of(path, table.columns, bag_column)
-    place = Place(path, "line", table.line_of)
-    ids, labels = BagIds(place), ColumnLabels(place, roles)
+    locator = RowLocator(path, "line", table.line_of)
+    ids, labels = BagIds(locator), ColumnLabels(locator, roles)
     for batch in table.batches():
         before = ids.rows
         ids.add(unmarked_series(batch[roles.bag]))
         if roles.labels:
             labels.add(ids.codes[before:], [batch[name].to_list() for name in roles.labels], before)
     if ids.rows == 0:
-        raise FileError(path, "there are no rows below the header.", 2)
+        raise FileError(path, "contains no rows below the header.", 2)
     return Source(
         path,
         ids.ids,
@@ -59,7 +57,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         np.dtype(np.float64),
         lambda: _features(table, roles),
         labels.table(ids.ids),
-        place,
+        locator,
         features=roles.features,
     )
 
@@ -79,25 +77,25 @@ def _features(table: TextTable, roles: Roles) -> Iterator[Array]:
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """Long or wide."""
+    """Read a long or wide table."""
     table = TextTable.open(path)
     rows = ((line, [unmarked(cell) for cell in cells]) for line, cells in table.rows())
     return labels_from_rows(path, table.columns, rows, bag_column=bag_column)
 
 
 def read_table(path: Path) -> Table:
-    """Every column as text."""
+    """Read every column as text."""
     table = TextTable.open(path)
     empty = pl.DataFrame(schema=dict.fromkeys(table.columns, pl.String))
     frame = pl.concat([empty, *table.batches()])
-    return Table(frame.select(unmarked_series(column) for column in frame), Place(path, "line", table.line_of))
+    return Table(frame.select(unmarked_series(column) for column in frame), RowLocator(path, "line", table.line_of))
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """Long."""
+    """Write a long table."""
     marked_frame(labels_as_frame(table)).write_csv(path)
 
 
 def write_predictions(table: PredictionTable, path: Path) -> None:
-    """Long."""
+    """Write a long table."""
     marked_frame(predictions_as_frame(table)).write_csv(path)

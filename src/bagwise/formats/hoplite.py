@@ -20,7 +20,7 @@ from bagwise.kernels import Array
 DESCRIPTION = "a database of perch-hoplite, a folder with hoplite.sqlite and usearch.index"
 SUFFIXES = ("hoplite.sqlite",)
 INDEX = "usearch.index"
-AT_ONCE = 1 << 14
+BATCH_SIZE = 1 << 14
 WINDOWS = """
     SELECT windows.id, windows.offsets, recordings.id, recordings.filename, deployments.name
     FROM windows JOIN recordings ON recordings.id = windows.recording_id
@@ -30,18 +30,18 @@ WINDOWS = """
 
 
 def recognises_folder(folder: Path) -> bool:
-    """By the names of its two files."""
+    """Return whether both files are in it."""
     return (folder / SUFFIXES[0]).is_file() and (folder / INDEX).is_file()
 
 
 def read_folder(folder: Path) -> Source:
-    """Which windows there are now, their embeddings when they are asked for."""
+    """Read the windows now, their embeddings when they are needed."""
     rows = _windows(folder / SUFFIXES[0])
     keys = np.array([row[0] for row in rows], np.uint64)
     spans = np.array([_span(folder, row[1]) for row in rows])
     _, codes = np.unique([row[2] for row in rows], return_inverse=True)
     first = {recording: row for row in reversed(rows) for recording in [row[2]]}
-    # Codes go by the number of the recording, and so must the ids.
+    # Codes follow the number of the recording, and so must the ids.
     recordings = [first[recording] for recording in sorted(first)]
     names = Counter(str(row[3]) for row in recordings)
     ids = [str(row[3]) if names[str(row[3])] == 1 else f"{row[4]}/{row[3]}" for row in recordings]
@@ -56,9 +56,9 @@ def _windows(path: Path) -> list[tuple[int, bytes, int, str, str | None]]:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
             rows = database.execute(WINDOWS).fetchall()
     except sqlite3.Error as error:
-        raise FileError(path, f"is no database of perch-hoplite 1.x ({error}).") from None
+        raise FileError(path, f"is not a database of perch-hoplite 1.x ({error}).") from error
     if not rows:
-        raise FileError(path, "there are no windows in it.")
+        raise FileError(path, "contains no windows.")
     return rows
 
 
@@ -72,22 +72,22 @@ def _span(folder: Path, raw: bytes) -> tuple[float, float]:
 def _index(folder: Path) -> Any:
     try:
         from usearch.index import Index
-    except ImportError:
-        raise BagwiseError("usearch is missing: install it with `pip install 'bagwise[hoplite]'`.") from None
+    except ImportError as error:
+        raise BagwiseError("usearch is missing: install it with `pip install 'bagwise[hoplite]'`.") from error
     try:
         found = Index.restore(folder / INDEX, view=True)
     except Exception as error:
-        raise FileError(folder / INDEX, f"cannot be read ({error}).") from None
+        raise FileError(folder / INDEX, f"cannot be read ({error}).") from error
     if found is None:
-        raise FileError(folder / INDEX, "is no index that usearch can read.")
+        raise FileError(folder / INDEX, "is not an index that usearch can read.")
     return found
 
 
 def _embeddings(folder: Path, keys: Array) -> Iterator[Array]:
     index = _index(folder)
-    for start in range(0, len(keys), AT_ONCE):
-        some = keys[start : start + AT_ONCE]
-        there = np.asarray(index.contains(some))
-        if not there.all():
-            raise FileError(folder / INDEX, f"there is no embedding of window {some[~there][0]} in it.")
+    for start in range(0, len(keys), BATCH_SIZE):
+        some = keys[start : start + BATCH_SIZE]
+        found = np.asarray(index.contains(some))
+        if not found.all():
+            raise FileError(folder / INDEX, f"contains no embedding of window {some[~found][0]}.")
         yield np.asarray(index.get(some), np.float32)

@@ -17,11 +17,12 @@ from bagwise.kernels import Array
 
 DESCRIPTION = "JSON lines with one bag each (.jsonl)"
 SUFFIXES = (".jsonl", ".ndjson")
+GENERIC = True
 LONGEST_LINE = 1 << 28
 
 
 def recognises(path: Path) -> bool:
-    """A text that begins with an object."""
+    """Return whether it is a text that begins with an object."""
     if not looks_like_text(path):
         return False
     with path.open("rb") as file:
@@ -29,49 +30,51 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
-    """Every line with its instances."""
+    """Read the instances and labels of every line."""
     ids: dict[str, None] = {}
-    bags, said = [], []
+    bags, label_objects = [], []
     for number, one in _objects(path, bag_column or "bag"):
         _add(path, number, str(one[bag_column or "bag"]), ids)
         bags.append(_instances(path, number, one.get("instances")))
         if bags[-1].shape[1] != bags[0].shape[1]:
             what = f"instances have {bags[-1].shape[1]} numbers where those before have {bags[0].shape[1]}."
             raise FileError(path, what, number)
-        said.append((number, one.get("labels")))
-    return Source.of_bags(path, bags, list(ids), _labels(path, list(ids), said))
+        label_objects.append((number, one.get("labels")))
+    return Source.of_bags(path, bags, list(ids), _labels(path, list(ids), label_objects))
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """Every line with its labels."""
+    """Read the labels of every line."""
     ids: dict[str, None] = {}
-    said = []
+    label_objects = []
     for number, one in _objects(path, "bag"):
         _add(path, number, str(one["bag"]), ids)
-        said.append((number, one.get("labels")))
-    table = _labels(path, list(ids), said)
+        label_objects.append((number, one.get("labels")))
+    table = _labels(path, list(ids), label_objects)
     if table is None:
         raise FileError(path, "no line has labels.")
     return table
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """One line for every bag about which something is known."""
+    """Write one line for every bag with an answer."""
     by_bag: dict[str, dict[str, int | None]] = {}
-    for bag, name, said in table.triples():
-        by_bag.setdefault(bag, {})[name] = {"present": 1, "absent": 0, "unsure": None}[said]
+    for bag, name, answer in table.triples():
+        by_bag.setdefault(bag, {})[name] = {"present": 1, "absent": 0, "unsure": None}[answer]
     _write(path, ({"bag": bag, "labels": labels} for bag, labels in by_bag.items()))
 
 
 def write_predictions(table: PredictionTable, path: Path) -> None:
-    """One line for every bag: what is predicted, and probabilities and evidence by class."""
+    """Write one line for every bag: predicted classes, and probabilities and evidence by class."""
     _write(
         path,
         (
             {
                 "bag": bag,
                 "probabilities": dict(zip(table.classes, map(float, table.probability[b]), strict=True)),
-                "predicted": [name for name, said in zip(table.classes, table.predicted[b], strict=True) if said],
+                "predicted": [
+                    name for name, predicted in zip(table.classes, table.predicted[b], strict=True) if predicted
+                ],
                 "evidence": dict(zip(table.classes, map(int, table.evidence[b]), strict=True)),
             }
             for b, bag in enumerate(table.ids)
@@ -92,28 +95,28 @@ def _objects(path: Path, bag_key: str) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 one = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_without_repeats)
             except UnicodeDecodeError as error:
-                raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from None
+                raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from error
             except json.JSONDecodeError as error:
-                raise FileError(path, f"is not JSON ({error.msg}).", number, error.colno) from None
-            except RecursionError:
-                raise FileError(path, "is nested too deeply.", number) from None
+                raise FileError(path, f"is not JSON ({error.msg}).", number, error.colno) from error
+            except RecursionError as error:
+                raise FileError(path, "is nested too deeply.", number) from error
             except ValueError as error:
-                raise FileError(path, f"is not JSON that can be used ({error}).", number) from None
+                raise FileError(path, f"is not JSON that can be used ({error}).", number) from error
             if not isinstance(one, dict) or not _is_name(one.get(bag_key)):
-                raise FileError(path, f'is no object with the bag\'s id as "{bag_key}".', number)
+                raise FileError(path, f'is not an object with the bag\'s id as "{bag_key}".', number)
             yield number, one
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("a name appears twice")
     return found
 
 
 def _add(path: Path, number: int, bag: str, ids: dict[str, None]) -> None:
     if bag in ids:
-        raise FileError(path, f"the bag {bag} is there twice.", number)
+        raise FileError(path, f"the bag {bag} appears twice.", number)
     ids[bag] = None
 
 
@@ -130,16 +133,16 @@ def _instances(path: Path, number: int, given: Any) -> Array:
         raise FileError(path, '"instances" must hold numbers only.', number)
     try:
         numbers = np.array(given, dtype=float)
-    except OverflowError:
-        raise FileError(path, "a number is too large.", number) from None
+    except OverflowError as error:
+        raise FileError(path, "a number is too large.", number) from error
     if not np.isfinite(numbers).all():
         raise FileError(path, "a feature is missing or infinite: fill or drop it first.", number)
     return numbers
 
 
-def _labels(path: Path, ids: list[str], said: list[tuple[int, Any]]) -> LabelTable | None:
+def _labels(path: Path, ids: list[str], label_objects: list[tuple[int, Any]]) -> LabelTable | None:
     classes: dict[str, int] = {}
-    for number, labels in said:
+    for number, labels in label_objects:
         if labels is not None and not isinstance(labels, dict):
             raise FileError(path, '"labels" must be an object with one entry per class.', number)
         for name in labels or {}:
@@ -147,9 +150,9 @@ def _labels(path: Path, ids: list[str], said: list[tuple[int, Any]]) -> LabelTab
     if not classes:
         return None
     values = np.full((len(ids), len(classes)), np.nan)
-    for row, (number, labels) in enumerate(said):
+    for row, (number, labels) in enumerate(label_objects):
         for name, value in (labels or {}).items():
             text = "" if value is None else str(value)
             values[row, classes[name]] = label_value(text, path, number, name)
-    lines = dict(zip(ids, (number for number, _ in said), strict=True))
+    lines = dict(zip(ids, (number for number, _ in label_objects), strict=True))
     return LabelTable(ids, list(classes), values, path=path, lines=lines)

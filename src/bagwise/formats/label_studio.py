@@ -1,7 +1,7 @@
 """Label Studio JSON: tasks whose `data` name the bag, with choices called `present` and `absent`.
 
-A task that another tool annotated may have one kind of choices only: what is chosen is then present, and the rest stays
-unknown, because not choosing says nothing about having looked. Predictions go out as predictions of the tasks.
+A task that was annotated elsewhere may have one kind of choices only: chosen classes are then present, and the others
+unknown, because nobody may have looked for them. Predictions are written as predictions of the tasks.
 """
 
 import json
@@ -14,11 +14,12 @@ from bagwise.formats._types import LabelTable, PredictionTable
 
 DESCRIPTION = "Label Studio tasks (.json)"
 SUFFIXES = (".json",)
+GENERIC = True
 UNSURE = "unsure"
 
 
 def recognises(path: Path) -> bool:
-    """A text that begins with a list."""
+    """Return whether it is a text that begins with a list."""
     if not looks_like_text(path):
         return False
     with path.open("rb") as file:
@@ -26,7 +27,7 @@ def recognises(path: Path) -> bool:
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """The annotations of every task; of several of one task the last that is not cancelled."""
+    """Read the annotations of every task; of several, the last that is not cancelled."""
     triples: list[tuple[str, str, float]] = []
     for number, task in enumerate(_tasks(path), start=1):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
@@ -45,23 +46,23 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
 
 def _listed(path: Path, number: int, value: Any) -> list[Any]:
     if value is not None and not isinstance(value, list):
-        raise FileError(path, "its annotations or their results are no list.", number, row="task")
+        raise FileError(path, "its annotations or their results are not a list.", number, row="task")
     return value or []
 
 
 def _tasks(path: Path) -> list[Any]:
     try:
         tasks = json.loads(path.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError:
-        raise FileError(path, "is not UTF-8 text: save it as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(path, "is not UTF-8 text: save it as UTF-8.") from error
     except json.JSONDecodeError as error:
-        raise FileError(path, f"is not JSON ({error.msg}).", error.lineno, error.colno) from None
-    except RecursionError:
-        raise FileError(path, "is nested too deeply.") from None
+        raise FileError(path, f"is not JSON ({error.msg}).", error.lineno, error.colno) from error
+    except RecursionError as error:
+        raise FileError(path, "is nested too deeply.") from error
     except ValueError as error:
-        raise FileError(path, f"is not JSON that can be used ({error}).") from None
+        raise FileError(path, f"is not JSON that can be used ({error}).") from error
     if not isinstance(tasks, list):
-        raise FileError(path, "is no list of tasks.")
+        raise FileError(path, "is not a list of tasks.")
     return tasks
 
 
@@ -71,27 +72,27 @@ def _choices(path: Path, number: int, bag: str, result: Any) -> list[tuple[str, 
     value = result.get("value")
     chosen = value.get("choices") if isinstance(value, dict) else None
     if not isinstance(chosen, list) or not all(isinstance(name, str) and name for name in chosen):
-        raise FileError(path, "its choices are no list of names.", number, row="task")
+        raise FileError(path, "its choices are not a list of names.", number, row="task")
     return [(bag, name, 0.0 if result.get("from_name") == "absent" else 1.0) for name in chosen]
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """One task for every bag about which something is known."""
+    """Write one task for every bag with an answer."""
     by_bag: dict[str, dict[str, list[str]]] = {}
-    for bag, name, said in table.triples():
-        by_bag.setdefault(bag, {}).setdefault(said, []).append(name)
+    for bag, name, answer in table.triples():
+        by_bag.setdefault(bag, {}).setdefault(answer, []).append(name)
     tasks = [
-        _task(number, bag, annotations=[{"result": [_result(kind, names) for kind, names in said.items()]}])
-        for number, (bag, said) in enumerate(by_bag.items(), start=1)
+        _task(number, bag, annotations=[{"result": [_result(kind, names) for kind, names in answers.items()]}])
+        for number, (bag, answers) in enumerate(by_bag.items(), start=1)
     ]
     path.write_text(json.dumps(tasks, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def write_predictions(table: PredictionTable, path: Path) -> None:
-    """One task for every bag, with what is predicted."""
+    """Write one task for every bag, with its predicted classes."""
     tasks = []
     for number, (bag, row) in enumerate(zip(table.ids, table.probability, strict=True), start=1):
-        likely = [name for name, said in zip(table.classes, table.predicted[number - 1], strict=True) if said]
+        likely = [name for name, predicted in zip(table.classes, table.predicted[number - 1], strict=True) if predicted]
         score = float(min((max(p, 1 - p) for p in row), default=0.0))
         prediction = {"model_version": "bagwise", "score": score, "result": [_result("present", likely)]}
         tasks.append(_task(number, bag, predictions=[prediction]))

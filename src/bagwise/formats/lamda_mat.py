@@ -13,12 +13,12 @@ SUFFIXES = (".mat",)
 
 
 def recognises(path: Path) -> bool:
-    """A Matlab file with a variable `bags`."""
+    """Return whether it is a Matlab file with a variable `bags`."""
     return is_matlab(path) and "bags" in variables(path)
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
-    """Bags and, where there are any, targets."""
+    """Read the bags and, if present, the targets."""
     content = load(path)
     bags = cell(path, content, "bags", transpose=False)
     ids = numbered(len(bags))
@@ -32,6 +32,6 @@ def _labels(path: Path, content: dict[str, np.ndarray], ids: list[str]) -> Label
     wrong = ~np.isin(targets, (-1, 1))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        what = f"target {targets[row, column]} of bag {column + 1}: only 1 (present) and -1 (absent) are known here."
+        what = f"target {targets[row, column]} of bag {column + 1}: only 1 (present) and -1 (absent) are valid."
         raise FileError(path, what, int(row) + 1, int(column) + 1, "row")
     return label_matrix(path, ids, class_names(path, content, len(targets)), (targets.T == 1).astype(float))

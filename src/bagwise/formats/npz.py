@@ -1,5 +1,5 @@
-"""NumPy .npz: `instances` (or `X`), `offsets` or `bag` (of every row), and, where there are any, `ids`, `labels` (or
-`Y`; 1, 0 and NaN) and `classes` (or `class_names`). Nothing pickled is ever loaded.
+"""NumPy .npz: `instances` (or `X`), `offsets` or `bag` (of every row), and optionally `ids`, `labels` (or `Y`;
+1, 0 and nan) and `classes` (or `class_names`). Pickled objects are never loaded.
 """
 
 import zipfile
@@ -10,8 +10,8 @@ import numpy as np
 
 from bagwise.core.errors import FileError
 from bagwise.formats._types import (
-    ALWAYS_ALLOWED,
-    MOST_BYTES_PER_BYTE,
+    ALWAYS_ALLOWED_BYTES,
+    MAX_BYTES_PER_BYTE,
     LabelTable,
     Source,
     label_matrix,
@@ -23,10 +23,11 @@ from bagwise.kernels import Array
 
 DESCRIPTION = "NumPy arrays (.npz)"
 SUFFIXES = (".npz",)
+GENERIC = True
 
 
 def recognises(path: Path) -> bool:
-    """A zip file whose members are .npy arrays."""
+    """Return whether it is a zip file of .npy arrays."""
     try:
         with zipfile.ZipFile(path) as archive:
             return all(name.endswith(".npy") for name in archive.namelist())
@@ -36,7 +37,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
-    """Arrays of the file; `bag_column` may name the one with the bag of every row."""
+    """Read the arrays; `bag_column` may name the one with the bag of every row."""
     arrays = _arrays(path)
     instances = _one_of(path, arrays, "instances", "X")
     if instances.ndim != 2:
@@ -49,7 +50,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """`labels` with their `ids` and `classes`."""
+    """Read `labels` with their `ids` and `classes`."""
     arrays = _arrays(path)
     values = _one_of(path, arrays, "labels", "Y")
     table = _labels(path, arrays, _ids(path, arrays, len(np.atleast_1d(values))))
@@ -58,7 +59,7 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """`labels`, `ids` and `classes`."""
+    """Write `labels`, `ids` and `classes`."""
     names = {"ids": np.array(table.ids, str), "classes": np.array(table.classes, str)}
     with path.open("wb") as file:
         np.savez_compressed(file, labels=table.values, **names)  # type: ignore[arg-type]
@@ -68,16 +69,18 @@ def _arrays(path: Path) -> dict[str, Array]:
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
-        if unpacked > max(ALWAYS_ALLOWED, MOST_BYTES_PER_BYTE * path.stat().st_size):
-            raise FileError(path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than arrays do: it is not read.")
+        if unpacked > max(ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE * path.stat().st_size):
+            raise FileError(
+                path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than arrays should: it is not read."
+            )
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except FileError:
         raise
     except ValueError as error:
         if "pickle" in str(error).lower():
-            raise FileError(path, "holds Python objects (pickle), which are never loaded: save plain arrays.") from None
-        raise FileError(path, "is damaged: its arrays cannot be read.") from None
+            raise FileError(path, "holds Python objects (pickle), which are not loaded: save plain arrays.") from error
+        raise FileError(path, "is damaged: its arrays cannot be read.") from error
     except (
         zipfile.BadZipFile,
         OSError,
@@ -87,10 +90,10 @@ def _arrays(path: Path) -> dict[str, Array]:
         MemoryError,
         RuntimeError,
         SyntaxError,
-    ):
-        raise FileError(path, "is damaged or not complete: it cannot be read as .npz.") from None
+    ) as error:
+        raise FileError(path, "is damaged or not complete: it cannot be read as .npz.") from error
     except Exception as error:  # zlib.error and whatever a mutated header provokes
-        raise FileError(path, f"is damaged: it cannot be read as .npz ({type(error).__name__}).") from None
+        raise FileError(path, f"is damaged: it cannot be read as .npz ({type(error).__name__}).") from error
 
 
 def _one_of(path: Path, arrays: dict[str, Array], *names: str) -> Array:
@@ -98,7 +101,7 @@ def _one_of(path: Path, arrays: dict[str, Array], *names: str) -> Array:
         if name in arrays:
             return arrays[name]
     found = ", ".join(arrays) or "nothing"
-    raise FileError(path, f"there is no array {' or '.join(names)} in it, only {found}.")
+    raise FileError(path, f"has no array {' or '.join(names)}, only {found}.")
 
 
 def _bags(path: Path, arrays: dict[str, Array], rows: int, bag_column: str | None) -> tuple[list[str], Array]:
@@ -122,7 +125,7 @@ def _bags(path: Path, arrays: dict[str, Array], rows: int, bag_column: str | Non
             path, f"the array bag has shape {of_row.shape}: it must name the bag of each of {rows} instances."
         )
     if len(of_row) == 0:
-        raise FileError(path, "there are no instances in it.")
+        raise FileError(path, "contains no instances.")
     if of_row.dtype.kind not in "iuUS":
         raise FileError(path, f"the array bag is of type {of_row.dtype}: text or whole numbers name bags.")
     names, codes = np.unique(of_row, return_inverse=True)
@@ -149,8 +152,8 @@ def _text(path: Path, name: Any) -> str:
     if isinstance(name, bytes):
         try:
             return name.decode()
-        except UnicodeDecodeError:
-            raise FileError(path, f"the name {name!r} is not UTF-8 text.") from None
+        except UnicodeDecodeError as error:
+            raise FileError(path, f"the name {name!r} is not UTF-8 text.") from error
     return str(name)
 
 
@@ -159,7 +162,7 @@ def _ids(path: Path, arrays: dict[str, Array], count: int, first: int = 1) -> li
         return numbered(count) if first else [str(number) for number in range(count)]
     ids = [_text(path, name) for name in arrays["ids"].ravel().tolist()]
     if len(ids) != count:
-        raise FileError(path, f"there are {len(ids)} ids for {count} bags.")
+        raise FileError(path, f"has {len(ids)} ids for {count} bags.")
     validate_unique(path, "bag", ids)
     return ids
 

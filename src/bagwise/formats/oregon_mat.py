@@ -13,12 +13,12 @@ SUFFIXES = (".mat",)
 
 
 def recognises(path: Path) -> bool:
-    """A Matlab file with a variable `X` and no `bags`."""
+    """Return whether it is a Matlab file with a variable `X` and no `bags`."""
     return is_matlab(path) and "X" in variables(path) and "bags" not in variables(path)
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
-    """Bags and, where there are any, labels."""
+    """Read the bags and, if present, the labels."""
     content = load(path)
     bags = cell(path, content, "X", transpose=True)
     ids = numbered(len(bags))

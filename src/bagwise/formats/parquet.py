@@ -23,11 +23,11 @@ from bagwise.formats._table import (
     roles_of,
 )
 from bagwise.formats._types import (
-    ALWAYS_ALLOWED,
-    MOST_BYTES_PER_BYTE,
+    ALWAYS_ALLOWED_BYTES,
+    MAX_BYTES_PER_BYTE,
     LabelTable,
-    Place,
     PredictionTable,
+    RowLocator,
     Source,
     Table,
 )
@@ -35,19 +35,20 @@ from bagwise.kernels import Array
 
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
 SUFFIXES = (".parquet", ".pq")
+GENERIC = True
 ROWS_AT_ONCE = 1 << 16
 VALUES_AT_ONCE = 1 << 26
 HUGE = (pl.Int128,)
 
 
 def recognises(path: Path) -> bool:
-    """By its first four bytes."""
+    """Return whether it begins as a Parquet file."""
     with path.open("rb") as file:
         return file.read(4) == b"PAR1"
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
-    """Ids and labels now, features block by block when they are asked for."""
+    """Read ids and labels now, features block by block when they are needed."""
     schema = _schema(path)
     roles = roles_of(path, list(schema), bag_column)
     nested = [name for name in roles.features if isinstance(schema[name], pl.List | pl.Array)]
@@ -57,15 +58,15 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         if not nested and not (schema[name].is_float() or (schema[name].is_integer() and schema[name] not in HUGE)):
             raise FileError(path, f"the column is of type {schema[name]}: features must be numbers.", None, name)
     _validate_unpacked_size(path, _values_of(path, nested[0]) if nested else _row_count(path) * len(roles.features))
-    place = Place(path)
-    ids, labels = BagIds(place), ColumnLabels(place, roles)
+    locator = RowLocator(path)
+    ids, labels = BagIds(locator), ColumnLabels(locator, roles)
     for batch in _batches(path, [roles.bag, *roles.labels]):
         before = ids.rows
         ids.add(batch[roles.bag])
         if roles.labels:
             labels.add(ids.codes[before:], [_as_text(path, batch[name]).to_list() for name in roles.labels], before)
     if ids.rows == 0:
-        raise FileError(path, "there are no rows in it.")
+        raise FileError(path, "contains no rows.")
     width = _embedding_width(path, nested[0]) if nested else len(roles.features)
     kinds = {schema[name].inner if nested else schema[name] for name in roles.features}
     small = kinds <= {pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16}
@@ -78,42 +79,44 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         dtype,
         lambda: _features(path, list(roles.features), width if nested else None, dtype),
         labels.table(ids.ids),
-        place,
+        locator,
         features=None if nested else roles.features,
     )
 
 
 def _schema(path: Path) -> dict[str, Any]:
-    with _whole_or_refused(path):
+    with _damage_as_file_error(path):
         return dict(pl.read_parquet_schema(path))
 
 
 @contextmanager
-def _whole_or_refused(path: Path) -> Iterator[None]:
-    # A damaged footer makes Polars panic: that is no Exception, so it must be named.
+def _damage_as_file_error(path: Path) -> Iterator[None]:
+    # A damaged footer makes Polars panic, which is not a subclass of Exception.
     try:
         yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from error
 
 
 def _validate_unpacked_size(path: Path, values: int) -> None:
-    """A few bytes can stand for many equal values; features are never that equal."""
+    """Raise a FileError for files in which a few bytes encode very many equal values."""
     unpacked = 4 * values
-    if unpacked > max(4 * ALWAYS_ALLOWED, 10 * MOST_BYTES_PER_BYTE * path.stat().st_size):
-        raise FileError(path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than features do: it is not read.")
+    if unpacked > max(4 * ALWAYS_ALLOWED_BYTES, 10 * MAX_BYTES_PER_BYTE * path.stat().st_size):
+        raise FileError(
+            path, f"would unpack to {unpacked / 1e9:.1f} GB, far more than features should: it is not read."
+        )
 
 
 def _values_of(path: Path, column: str) -> int:
-    """How many there are in all lists of a column."""
+    """Return the number of values in all lists of a column."""
     try:
         return footer.values_of_columns(path)[column]
-    except footer.Damaged:
-        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
+    except footer.Damaged as error:
+        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from error
 
 
 def _row_count(path: Path) -> int:
-    with _whole_or_refused(path):
+    with _damage_as_file_error(path):
         return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
 
 
@@ -129,23 +132,23 @@ def _validate_text(path: Path, name: str, kind: Any) -> None:
 
 def _only_embedding(path: Path, roles: Roles, nested: list[str]) -> list[str]:
     if len(roles.features) > 1:
-        what = f"it is a list beside {len(roles.features) - 1} other columns: features are one or the other."
+        what = f"is a list beside {len(roles.features) - 1} other columns: features must be one or the other."
         raise FileError(path, what, None, nested[0])
     return nested
 
 
 def _embedding_width(path: Path, name: str) -> int:
-    with _whole_or_refused(path):
+    with _damage_as_file_error(path):
         first = pl.scan_parquet(path, glob=False).select(name).head(1).collect()[name][0]
     return 0 if first is None else len(first)
 
 
 def _batches(path: Path, columns: list[str], width: int = 1) -> Iterator[pl.DataFrame]:
-    # Slices rather than the streaming engine's batches: those run ahead and keep several row groups in memory.
+    # Slices rather than the streaming engine's batches, which read ahead and hold several row groups in memory.
     rows = pl.scan_parquet(path, glob=False, low_memory=True).select(columns)
     count = max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // max(1, width)))
     for start in range(0, _row_count(path), count):
-        with _whole_or_refused(path):
+        with _damage_as_file_error(path):
             batch = rows.slice(start, count).collect()
         yield batch
 
@@ -179,7 +182,7 @@ def _embeddings(path: Path, column: pl.Series, width: int, done: int, dtype: np.
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """Long or wide."""
+    """Read a long or wide table."""
     frame = read_table(path).frame
     return labels_from_rows(
         path, frame.columns, ((number, row) for number, row in enumerate(frame.iter_rows(), 1)), "row", bag_column
@@ -187,7 +190,7 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
 
 
 def read_table(path: Path) -> Table:
-    """Every column as text."""
+    """Read every column as text."""
     schema = _schema(path)
     columns = list(schema)
     for name, kind in schema.items():
@@ -195,16 +198,16 @@ def read_table(path: Path) -> Table:
     _validate_unpacked_size(path, _row_count(path) * len(columns))
     batches = list(_batches(path, columns))
     if not batches:
-        raise FileError(path, "there are no rows in it.")
+        raise FileError(path, "contains no rows.")
     frame = pl.concat(batches)
-    return Table(frame.select([_as_text(path, frame[name]).fill_null("") for name in columns]), Place(path))
+    return Table(frame.select([_as_text(path, frame[name]).fill_null("") for name in columns]), RowLocator(path))
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """Long."""
+    """Write a long table."""
     labels_as_frame(table).write_parquet(path)
 
 
 def write_predictions(table: PredictionTable, path: Path) -> None:
-    """Long."""
+    """Write a long table."""
     predictions_as_frame(table).write_parquet(path)

@@ -1,7 +1,7 @@
 """The CSV of perch-hoplite: recording,start_offset_s,end_offset_s,label,label_type (positive, negative, uncertain).
 
-A bag is a recording. Without offsets a row is about all of it. With offsets it is about a window: *positive* there is
-present in the recording, but *negative* there says nothing about the rest and is refused.
+A bag is a recording. Without offsets a row is about all of it. With offsets it is about a window: *positive* in it is
+present in the recording, but *negative* in it says nothing about the rest and is refused.
 """
 
 import csv
@@ -22,21 +22,21 @@ NAMES = {"present": "positive", "absent": "negative", "unsure": "uncertain"}
 
 
 def recognises(path: Path) -> bool:
-    """By its five columns."""
+    """Return whether it has the five columns."""
     return set(COLUMNS) <= set(header_of(path))
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """A recording's labels; a class positive in one window and negative in all is present."""
+    """Read the labels of recordings; a class that is positive in one window is present."""
     table = TextTable.open(path)
-    place = {name: table.columns.index(name) for name in COLUMNS}
+    position = {name: table.columns.index(name) for name in COLUMNS}
     triples, lines = [], []
     for line, cells in table.rows():
-        recording, start, end, label, kind = (unmarked(cells[place[name]]) for name in COLUMNS)
+        recording, start, end, label, kind = (unmarked(cells[position[name]]) for name in COLUMNS)
         if not recording.strip() or not label.strip():
             raise FileError(path, "the recording or the label is missing.", line)
         if kind.strip().lower() not in TYPES:
-            raise FileError(path, f"{kind!r} is none of {', '.join(TYPES)}.", line, "label_type")
+            raise FileError(path, f"{kind!r} is not one of {', '.join(TYPES)}.", line, "label_type")
         value = TYPES[kind.strip().lower()]
         if value == 0 and (start.strip() or end.strip()):
             what = "negative in a window says nothing about the rest of the recording: leave the offsets empty."
@@ -45,13 +45,13 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
             triples.append((recording, label, value))
             lines.append(line)
     if not triples:
-        raise FileError(path, "there are no positive or negative labels in it.")
+        raise FileError(path, "contains no positive or negative labels.")
     return LabelTable.from_triples(path, triples, lines)
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """One row for every label, about the whole recording."""
+    """Write one row for every label, about the whole recording."""
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
-        rows.writerows([marked(bag), "", "", marked(name), NAMES[said]] for bag, name, said in table.triples())
+        rows.writerows([marked(bag), "", "", marked(name), NAMES[answer]] for bag, name, answer in table.triples())

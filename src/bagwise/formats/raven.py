@@ -1,7 +1,7 @@
 """Raven selection tables: tab-separated, one selection per row; `Begin File` names the recording, which is the bag.
 
-Raven knows selections of something present. A column `Label Type` (positive, negative, uncertain) of our own says the
-rest; without it every selection says present. Selections reach over the whole recording where its length is not known.
+Raven has selections of present sounds only. Our column `Label Type` (positive, negative, uncertain) distinguishes the
+others; without it every selection is present. Written selections have no extent: they are about the whole recording.
 """
 
 import csv
@@ -22,12 +22,12 @@ CLASS_NAMES = ("Species", "Class", "Common Name", "Annotation", "Label")
 
 
 def recognises(path: Path) -> bool:
-    """By the columns that every selection table has."""
+    """Return whether it has the columns of every selection table."""
     return {"Selection", "Begin Time (s)"} <= set(header_of(path))
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """A recording's labels; without `Begin File` the recording is named like the table."""
+    """Read the labels of recordings; without `Begin File` the recording has the name of the table."""
     table = TextTable.open(path)
     named = [name for name in CLASS_NAMES if name in table.columns]
     if not named:
@@ -44,19 +44,19 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
             raise FileError(path, "the recording or the class is missing.", line)
         kind = "positive" if type_column is None else cells[type_column].strip().lower()
         if kind not in TYPES:
-            raise FileError(path, f"{kind!r} is none of {', '.join(TYPES)}.", line, TYPE)
+            raise FileError(path, f"{kind!r} is not one of {', '.join(TYPES)}.", line, TYPE)
         if not np.isnan(TYPES[kind]):
             triples.append((recording, name, TYPES[kind]))
             lines.append(line)
     if not triples:
-        raise FileError(path, "there are no selections in it.")
+        raise FileError(path, "contains no selections.")
     return LabelTable.from_triples(path, triples, lines)
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """One selection for every label."""
+    """Write one selection for every label."""
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, delimiter="\t")
         rows.writerow([*COLUMNS, FILE, CLASS, TYPE])
-        for number, (bag, name, said) in enumerate(table.triples(), start=1):
-            rows.writerow([number, "Spectrogram 1", 1, "0.0", "0.0", "0.0", "0.0", bag, name, NAMES[said]])
+        for number, (bag, name, answer) in enumerate(table.triples(), start=1):
+            rows.writerow([number, "Spectrogram 1", 1, "0.0", "0.0", "0.0", "0.0", bag, name, NAMES[answer]])

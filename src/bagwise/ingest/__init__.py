@@ -1,28 +1,28 @@
 """Raw files become instances: media, segmenters and embedders; worker processes, a cache, and what was fitted."""
 
+from bagwise.ingest import embedders, media, segmenters
 from bagwise.ingest.cache import Cache
-from bagwise.ingest.fingerprints import Seen
-from bagwise.ingest.folder import Before, SegmentedFolder, SegmentPlaces, segment_folder, unfinished
+from bagwise.ingest.fingerprints import Fingerprint
+from bagwise.ingest.folder import ExistingBags, SegmentedFolder, SegmentPlaces, resumable_cache, segment_folder
 from bagwise.ingest.listing import Listing, list_files
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.segmenters._registry import available, medium_named, segmenter_for
-from bagwise.ingest.types import Segmenter, Segments, State
+from bagwise.ingest.types import SegmentFunction, Segments, State
 
 __all__ = [
-    "Before",
     "Cache",
+    "ExistingBags",
+    "Fingerprint",
     "Listing",
     "Recipe",
-    "Seen",
+    "SegmentFunction",
     "SegmentPlaces",
     "SegmentedFolder",
-    "Segmenter",
     "Segments",
     "State",
-    "available",
+    "embedders",
     "list_files",
-    "medium_named",
+    "media",
+    "resumable_cache",
     "segment_folder",
-    "segmenter_for",
-    "unfinished",
+    "segmenters",
 ]

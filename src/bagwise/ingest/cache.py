@@ -1,12 +1,12 @@
-"""What was cut so far, on disk: it only grows, and whoever is interrupted goes on with what is whole.
+"""The segments of a folder's files on disk. The cache is append-only: after an interruption, complete entries are used.
 
-    index.jsonl     a line for every file: its bag's id, where its rows begin, how many, their checksum, and the file
-    features.bin    float32, one row after the other
+    index.jsonl     a line for every file: its bag's id, its first row, rows and width, their checksum, its fingerprint
+    features.bin    float32, row by row
     places.bin      float64, media.WIDTH to a row
-    N.EXT           what is shown instead of a file; N is the line in the index
+    N.EXT           the content to show instead of a file; N is the line in the index
     N.outlines      JSON: the corners of every instance
 
-A line is written after its rows, so a line that is whole has its rows, which the checksum confirms.
+A line is written after its rows, so a complete line has its rows, which the checksum confirms.
 """
 
 import json
@@ -18,30 +18,41 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.ingest import media
-from bagwise.ingest.fingerprints import Seen
+from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.types import Segments
 from bagwise.kernels import Array
 
 INDEX, FEATURES, PLACES = "index.jsonl", "features.bin", "places.bin"
-ROW_OF_PLACES = media.WIDTH * 8
+BYTES_PER_PLACE = media.WIDTH * 8
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A file that was cut: the rows of its bag, what it was then, and what lies beside it here."""
+    """A segmented file: the rows of its bag, its fingerprint, and the names of its other files in the cache."""
 
     id: str
     first: int
     rows: int
     width: int
     checksum: int
-    file: Seen
+    file: Fingerprint
     shown: str = ""
     outlines: str = ""
 
 
 class Cache:
-    """The cuts of a folder, in a folder."""
+    """The segments of a folder's files, in a folder of its own.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it does not exist; incomplete entries at its end are removed.
+
+    Attributes
+    ----------
+    entries : dict of str to Entry
+        The complete entries by the ids of their bags.
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,27 +65,40 @@ class Cache:
         self._places = (folder / PLACES).open("ab")
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for file in (self._index, self._features, self._places):
             file.close()
 
     @property
     def width(self) -> int | None:
-        """Features of an instance, once there is one."""
+        """The number of features of an instance; None while the cache is empty."""
         return next((entry.width for entry in self.entries.values()), None)
 
-    def add(self, name: str, suffix: str, seen: Seen, segment: Segments) -> None:
-        """Keep a cut; it is there when its line is."""
+    def add(self, name: str, suffix: str, fingerprint: Fingerprint, segments: Segments) -> None:
+        """Add the segments of a file; they are complete once their line is written.
+
+        Parameters
+        ----------
+        name : str
+            The id of the bag.
+        suffix : str
+            The suffix of the file, for `segments.shown`.
+        fingerprint : Fingerprint
+            Of the file.
+        segments : Segments
+            Its instances.
+        """
         features, places = (
-            np.ascontiguousarray(segment.features, np.float32),
-            np.ascontiguousarray(segment.places, np.float64),
+            np.ascontiguousarray(segments.features, np.float32),
+            np.ascontiguousarray(segments.places, np.float64),
         )
         for file, values in ((self._features, features), (self._places, places)):
             file.write(values.data)
             file.flush()
         checksum = zlib.crc32(places.data, zlib.crc32(features.data))
         rows, width = features.shape
-        entry = Entry(name, self._rows, rows, width, checksum, seen, *self._beside(suffix, segment))
+        others = self._write_others(suffix, segments)
+        entry = Entry(name, self._rows, rows, width, checksum, fingerprint, *others)
         self._index.write(json.dumps(asdict(entry), ensure_ascii=False) + "\n")
         self._index.flush()
         self.entries[name] = entry
@@ -82,7 +106,7 @@ class Cache:
         self._rows += len(features)
 
     def blocks(self, entries: Sequence[Entry]) -> Iterator[Array]:
-        """The features of these, one bag after the other."""
+        """Yield the features of each entry, (rows, width)."""
         with (self.folder / FEATURES).open("rb") as file:
             for entry in entries:
                 file.seek(4 * entry.first * entry.width)
@@ -90,40 +114,45 @@ class Cache:
                 yield values.reshape(entry.rows, entry.width)
 
     def places(self, entry: Entry) -> Array:
-        """Where the instances of one lie."""
+        """Return the places of an entry's instances, (rows, media.WIDTH)."""
         with (self.folder / PLACES).open("rb") as file:
-            file.seek(ROW_OF_PLACES * entry.first)
-            return np.frombuffer(file.read(ROW_OF_PLACES * entry.rows), np.float64).reshape(entry.rows, media.WIDTH)
+            file.seek(BYTES_PER_PLACE * entry.first)
+            values = np.frombuffer(file.read(BYTES_PER_PLACE * entry.rows), np.float64)
+            return values.reshape(entry.rows, media.WIDTH)
 
-    def _beside(self, suffix: str, segment: Segments) -> tuple[str, str]:
-        shown = f"{self._lines}{suffix}" if segment.shown is not None else ""
-        outlines = f"{self._lines}.outlines" if segment.outlines is not None else ""
-        if segment.shown is not None:
-            (self.folder / shown).write_bytes(segment.shown)
-        if segment.outlines is not None:
-            corners = [np.asarray(one).round(1).ravel().tolist() for one in segment.outlines]
+    def _write_others(self, suffix: str, segments: Segments) -> tuple[str, str]:
+        shown = f"{self._lines}{suffix}" if segments.shown is not None else ""
+        outlines = f"{self._lines}.outlines" if segments.outlines is not None else ""
+        if segments.shown is not None:
+            (self.folder / shown).write_bytes(segments.shown)
+        if segments.outlines is not None:
+            corners = [np.asarray(one).round(1).ravel().tolist() for one in segments.outlines]
             (self.folder / outlines).write_text(json.dumps(corners, separators=(",", ":")))
         return shown, outlines
 
     def _recover(self) -> None:
-        """Read the index up to the first line whose rows are not whole, and forget what comes after."""
+        """Read the index up to the first incomplete entry, and truncate the files there."""
         try:
             lines = (self.folder / INDEX).read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
             return
-        kept = 0
+        index_size = 0
         for line in lines:
             entry = _entry(line)
-            if entry is None or not self._is_whole(entry):
+            if entry is None or not self._is_complete(entry):
                 break
             self.entries[entry.id] = entry
-            self._lines, self._rows, kept = self._lines + 1, entry.first + entry.rows, kept + len(line)
-        width = self.width or 0
-        for name, size in ((INDEX, kept), (FEATURES, 4 * self._rows * width), (PLACES, ROW_OF_PLACES * self._rows)):
+            self._lines, self._rows, index_size = self._lines + 1, entry.first + entry.rows, index_size + len(line)
+        sizes = {
+            INDEX: index_size,
+            FEATURES: 4 * self._rows * (self.width or 0),
+            PLACES: BYTES_PER_PLACE * self._rows,
+        }
+        for name, size in sizes.items():
             with (self.folder / name).open("ab") as file:
                 file.truncate(size)
 
-    def _is_whole(self, entry: Entry) -> bool:
+    def _is_complete(self, entry: Entry) -> bool:
         if entry.first != self._rows or entry.width != (self.width or entry.width):
             return False
         try:
@@ -135,7 +164,7 @@ class Cache:
 
 def _entry(line: bytes) -> Entry | None:
     try:
-        said = json.loads(line)
-        return Entry(**{**said, "file": Seen(**said["file"])}) if line.endswith(b"\n") else None
+        fields = json.loads(line)
+        return Entry(**{**fields, "file": Fingerprint(**fields["file"])}) if line.endswith(b"\n") else None
     except (ValueError, TypeError, KeyError):
         return None

@@ -1,4 +1,4 @@
-"""What a file was when it was cut, to notice whether it is another one now."""
+"""Fingerprints of files, which tell whether a file has changed since it was segmented."""
 
 import hashlib
 from dataclasses import dataclass
@@ -8,28 +8,41 @@ CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Bytes, time of the last change in nanoseconds, and a digest of what was in it."""
+class Fingerprint:
+    """Size, modification time and digest of a file.
+
+    Parameters
+    ----------
+    size : int
+        In bytes.
+    changed : int
+        Time of the last modification, in nanoseconds since the epoch.
+    digest : str
+        BLAKE2b of the content, 16 bytes as hexadecimal digits.
+    """
 
     size: int
     changed: int
     digest: str
 
     @classmethod
-    def of(cls, path: Path) -> "Seen":
-        """The file as it is."""
+    def of(cls, path: Path) -> "Fingerprint":
+        """Return the fingerprint of a file as it is now."""
         now = path.stat()
         return cls(now.st_size, now.st_mtime_ns, _digest(path))
 
     def same_content(self, path: Path) -> bool:
-        """Whether the same is in another file, as in this one after it was renamed. What cannot be read is not."""
+        """Return whether a file has the same content, as this one after it was renamed; False if it is unreadable."""
         try:
             return path.stat().st_size == self.size and _digest(path) == self.digest
         except OSError:
             return False
 
-    def is_still(self, path: Path) -> bool:
-        """Whether the same is in it; read only where it was touched. One that cannot be read is not another."""
+    def unchanged(self, path: Path) -> bool:
+        """Return whether the file still has the same content; True if it is unreadable.
+
+        The content is read only if size or modification time differ.
+        """
         try:
             now = path.stat()
             if (now.st_size, now.st_mtime_ns) == (self.size, self.changed):
@@ -40,8 +53,8 @@ class Seen:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
-        while part := file.read(CHUNK):
-            found.update(part)
-    return found.hexdigest()
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

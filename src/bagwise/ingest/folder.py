@@ -1,18 +1,18 @@
-"""A folder of raw files becomes bags: cut once, kept on disk while it goes on, continued where it was interrupted."""
+"""A folder of raw files becomes bags: segmented once, cached on disk, and continued after an interruption."""
 
 import contextlib
-import fcntl
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import Source
 from bagwise.ingest.cache import Cache, Entry
-from bagwise.ingest.fingerprints import Seen
+from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.listing import Listing
 from bagwise.ingest.media import WIDTH, Files
 from bagwise.ingest.recipe import Recipe
@@ -21,14 +21,27 @@ from bagwise.ingest.worker_pool import segment_files
 from bagwise.kernels import Array
 
 FOLDER_OF, LOCK = "folder.txt", "lock"
-CHANGED = "changed since it was cut; the project keeps what it was. To add it as it is now, give it another name."
+CHANGED = "changed since it was segmented; the project keeps what it was. To add it as it is now, give it another name."
 
 
 @dataclass(frozen=True)
 class SegmentedFolder:
-    """What a folder became: the new bags, what is seen of them, and what was skipped for which reason.
+    """The result of segmenting a folder.
 
-    `renamed` says of bags of the project what their files are called now.
+    Parameters
+    ----------
+    listing : Listing
+        The files of the folder.
+    recipe : Recipe
+        How they were segmented, fitted.
+    cache : Cache
+        Where their segments are stored.
+    entries : sequence of Entry
+        The new bags.
+    skipped : mapping of str to str
+        Files that could not be used, with the reason.
+    renamed : mapping of str to str
+        The new file names of existing bags whose files were renamed.
     """
 
     listing: Listing
@@ -40,7 +53,7 @@ class SegmentedFolder:
 
     @property
     def source(self) -> Source:
-        """The instances, read from the disk when they are asked for."""
+        """The instances of the new bags; features are read from the cache block by block."""
         if not self.entries:
             raise FileError(self.listing.folder, f"none of its files can be used{self._first_reason()}")
         width = self.entries[0].width
@@ -51,7 +64,7 @@ class SegmentedFolder:
 
     @property
     def files(self) -> Files:
-        """What is shown of each bag."""
+        """The file to show for each new bag."""
         paths = {
             one.id: self.cache.folder / one.shown if one.shown else self.listing.files[one.id] for one in self.entries
         }
@@ -59,17 +72,17 @@ class SegmentedFolder:
 
     @property
     def places(self) -> "SegmentPlaces":
-        """Where the instances lie."""
+        """The places of the instances of the new bags."""
         return SegmentPlaces(self.cache, self.entries)
 
     @property
     def outlines(self) -> dict[str, Path]:
-        """The file with the outlines of each bag that has one."""
+        """The file with the outlines of each new bag that has one."""
         return {one.id: self.cache.folder / one.outlines for one in self.entries if one.outlines}
 
     @property
-    def seen(self) -> dict[str, Seen]:
-        """What the files were, by the ids of their bags."""
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        """The fingerprints of the files, by the ids of the new bags."""
         return {one.id: one.file for one in self.entries}
 
     def _first_reason(self) -> str:
@@ -78,70 +91,102 @@ class SegmentedFolder:
 
 @dataclass(frozen=True)
 class SegmentPlaces:
-    """Places as the cutting found them; they need no looking at."""
+    """The places that segmentation found; they are validated already."""
 
     cache: Cache
     entries: Sequence[Entry]
 
     def rows(self, ids: Sequence[str], offsets: Array, of_bag: Mapping[int, str]) -> tuple[Array, Array]:
-        """(row of the instance, its place) of all instances whose place is known and whose bag has a medium."""
+        """Return rows and places as `media.Places.rows` does."""
         position = {name: number for number, name in enumerate(ids)}
         rows, places = [np.empty(0, np.int64)], [np.empty((0, WIDTH))]
         for entry in self.entries:
             if position[entry.id] in of_bag:
                 rows.append(offsets[position[entry.id]] + np.arange(entry.rows))
                 places.append(self.cache.places(entry))
-        found = np.concatenate(places)
-        there = ~np.isnan(found[:, 0])
-        return np.concatenate(rows)[there], found[there]
+        all_places = np.concatenate(places)
+        known = ~np.isnan(all_places[:, 0])
+        return np.concatenate(rows)[known], all_places[known]
 
 
 @dataclass(frozen=True)
-class Before:
-    """What a project has already: the ids of its bags, what was seen of their files, features of an instance."""
+class ExistingBags:
+    """The bags that a project has before files are added.
+
+    Parameters
+    ----------
+    ids : frozenset of str
+        Their ids.
+    fingerprints : mapping of str to Fingerprint
+        The fingerprints of their files when they were segmented.
+    width : int, optional
+        The number of features of an instance.
+    """
 
     ids: frozenset[str] = frozenset()
-    seen: Mapping[str, Seen] = field(default_factory=dict)
+    fingerprints: Mapping[str, Fingerprint] = field(default_factory=dict)
     width: int | None = None
 
     def changed(self, name: str, path: Path) -> bool:
-        """Whether the bag's file is another one now."""
-        return name in self.seen and not self.seen[name].is_still(path)
+        """Return whether the file of a bag has another content than when it was segmented."""
+        return name in self.fingerprints and not self.fingerprints[name].unchanged(path)
 
     def renamed(self, files: Mapping[str, Path]) -> dict[str, str]:
-        """Bags whose file is among these under another name, which is told by what is in it, by the new names."""
-        found: dict[str, str] = {}
+        """Return the bags whose file has another name now, by the new names; the content tells them."""
+        renamed: dict[str, str] = {}
         missing: dict[int, list[str]] = {}
         for bag in sorted(self.ids - set(files)):
-            if bag in self.seen:
-                missing.setdefault(self.seen[bag].size, []).append(bag)
+            if bag in self.fingerprints:
+                missing.setdefault(self.fingerprints[bag].size, []).append(bag)
         for name in files if missing else ():
             candidates = missing.get(_size(files[name]), []) if name not in self.ids else []
-            same = next((bag for bag in candidates if self.seen[bag].same_content(files[name])), None)
+            same = next((bag for bag in candidates if self.fingerprints[bag].same_content(files[name])), None)
             if same is not None:
                 candidates.remove(same)
-                found[name] = same
-        return found
+                renamed[name] = same
+        return renamed
 
 
 @contextlib.contextmanager
-def unfinished(place: Path, recipe: Recipe, folder: Path) -> Iterator[tuple[Cache, Recipe]]:
-    """The cache of a cutting that may have been interrupted; another recipe or folder begins anew.
+def resumable_cache(place: Path, recipe: Recipe, folder: Path) -> Iterator[tuple[Cache, Recipe]]:
+    """Open the cache of a segmentation that may have been interrupted.
 
-    What is in the way is forgotten at the end; an exception keeps it for the next time.
+    The cache is emptied if it was made by another recipe or from another folder. It is removed on success; an exception
+    leaves it for the next attempt.
+
+    Parameters
+    ----------
+    place : Path
+        The folder of the cache.
+    recipe : Recipe
+        How to segment.
+    folder : Path
+        The folder with the files.
+
+    Yields
+    ------
+    cache : Cache
+    recipe : Recipe
+        The given recipe, with what it was fitted to before the interruption.
+
+    Raises
+    ------
+    BagwiseError
+        If another process uses the cache.
     """
     place.mkdir(parents=True, exist_ok=True)
-    with (place / LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BagwiseError(f"Another bagwise is cutting {folder} for the same project: wait for it.") from None
+    try:
+        lock = FileLock(place / LOCK).acquire(timeout=0)
+    except Timeout as error:
+        what = f"Another bagwise process is segmenting {folder} for the same project: wait for it to finish."
+        raise BagwiseError(what) from error
+    with lock:
         before = Recipe.read(place)
-        if before is None or not before.like(recipe) or _segmented_folder(place) != str(folder.resolve()):
+        if before is None or not before.same_method(recipe) or _segmented_folder(place) != str(folder.resolve()):
             _clear(place)
             (place / FOLDER_OF).write_text(str(folder.resolve()), encoding="utf-8", errors="surrogateescape")
         elif recipe.state is None:
-            recipe = Recipe(recipe.medium, recipe.way, recipe.embed, recipe.fingerprint, before.state)
+            recipe = replace(recipe, state=before.state)
         cache = Cache(place)
         try:
             yield cache, recipe
@@ -154,40 +199,60 @@ def segment_folder(
     listing: Listing,
     recipe: Recipe,
     cache: Cache,
-    before: Before,
+    existing: ExistingBags,
     progress: Callable[[int], None],
     processes: int | None = None,
 ) -> SegmentedFolder:
-    """Cut what is neither in the project nor in the cache yet; `progress` hears of every file of the listing."""
+    """Segment the files that are neither in the project nor in the cache.
+
+    Parameters
+    ----------
+    listing : Listing
+        The files.
+    recipe : Recipe
+        How to segment; its segmenter is fitted to the new files if it has to be.
+    cache : Cache
+        Where segments are stored.
+    existing : ExistingBags
+        The bags of the project.
+    progress : callable
+        Called with the number of files that are finished; the sum is the length of the listing.
+    processes : int, optional
+        The most worker processes; by default the number of cores.
+
+    Returns
+    -------
+    SegmentedFolder
+    """
     skipped, new, todo = dict(listing.skipped), list[str](), list[str]()
-    renamed = before.renamed(listing.files)
+    renamed = existing.renamed(listing.files)
     for name, path in listing.files.items():
         if name in renamed:
             continue
-        if name in before.ids:
-            if before.changed(name, path):
+        if name in existing.ids:
+            if existing.changed(name, path):
                 skipped[name] = CHANGED
         else:
-            cut_already = name in cache.entries and cache.entries[name].file.is_still(path)
-            (new if cut_already else todo).append(name)
+            is_cached = name in cache.entries and cache.entries[name].file.unchanged(path)
+            (new if is_cached else todo).append(name)
     progress(len(listing.files) - len(todo))
     if todo and recipe.needs_fitting():
         recipe = recipe.fitted([listing.files[name] for name in todo])
     recipe.write(cache.folder)
     names = iter(todo)
-    for path, done in segment_files(recipe, [listing.files[name] for name in todo], processes):
+    for path, outcome in segment_files(recipe, [listing.files[name] for name in todo], processes):
         name = next(names)
-        why = done.why or _other_width(before.width or cache.width, done.segment)
-        if why:
-            skipped[name] = why
-        elif done.segment is not None and done.file is not None:
-            cache.add(name, path.suffix.lower(), done.file, done.segment)
+        reason = outcome.reason or _other_width(existing.width or cache.width, outcome.segments)
+        if reason:
+            skipped[name] = reason
+        elif outcome.segments is not None and outcome.fingerprint is not None:
+            cache.add(name, path.suffix.lower(), outcome.fingerprint, outcome.segments)
             new.append(name)
         progress(1)
     order = {name: number for number, name in enumerate(listing.files)}
     entries = [cache.entries[name] for name in sorted(new, key=order.__getitem__)]
-    called_now = {bag: name for name, bag in renamed.items()}
-    return SegmentedFolder(listing, recipe, cache, entries, dict(sorted(skipped.items())), called_now)
+    new_names = {bag: name for name, bag in renamed.items()}
+    return SegmentedFolder(listing, recipe, cache, entries, dict(sorted(skipped.items())), new_names)
 
 
 def _size(path: Path) -> int:

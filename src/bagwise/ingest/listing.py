@@ -1,4 +1,4 @@
-"""What there is in a folder: files to cut, files that cannot be, and files that are something else."""
+"""The files of a folder: those to segment, those that cannot be used, and those of another medium."""
 
 import os
 import unicodedata
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bagwise.core.errors import FileError
 from bagwise.formats import NOT_IN_NAMES
@@ -13,12 +14,26 @@ from bagwise.ingest import media
 
 BAD_NAME = "its name holds a control character, a line break or bytes that are not UTF-8: rename it."
 OUTSIDE = "is a link that leads out of the folder or nowhere."
-TWICE = "another file is called the same but for how an accent is spelled: rename one."
+DUPLICATE = "another file has the same name except for the encoding of an accent: rename one."
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Files to cut by the ids of their bags, in order; names that are skipped, with the reason; how many are others."""
+    """The files of a folder that can become bags.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    medium : str
+        The medium of the files.
+    files : mapping of str to Path
+        The files by the ids of their bags: their paths in the folder, with `/` between.
+    skipped : mapping of str to str
+        Files that cannot be used, with the reason.
+    others : int
+        The number of files of another kind.
+    """
 
     folder: Path
     medium: str
@@ -27,21 +42,35 @@ class Listing:
     others: int
 
 
-def list_files(folder: Path, medium: str | None = None) -> Listing:
-    """All of the folder and the folders in it; the medium is that of most of its files, if it is not said."""
+def list_files(folder: Path, medium: str | Any | None = None) -> Listing:
+    """List the files of a folder and its subfolders.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    medium : str or module, optional
+        The medium, by name, by alias or as a member; the default is the medium of most files.
+
+    Raises
+    ------
+    FileError
+        If there is no such folder, or no file of the medium in it.
+    """
     if not folder.is_dir():
-        raise FileError(folder, "is no folder: give the one with your recordings, pictures or documents.")
+        raise FileError(folder, "is not a folder: give the one with your recordings, pictures or documents.")
+    wanted = None if medium is None else media.name_of(medium)
     root = folder.resolve()
-    mediums = {path: _medium_of(path) for path in _walk(root)}
-    counted = Counter(name for name in mediums.values() if name is not None)
-    if not counted or (medium is not None and medium not in counted):
-        known = media.available()[medium].DESCRIPTION if medium else _all_media()
-        raise FileError(folder, f"there is nothing in it that can be cut. Known: {known}.")
-    wanted = medium or counted.most_common(1)[0][0]
-    return _sorted_out(folder, root, wanted, [path for path, name in mediums.items() if name == wanted], len(mediums))
+    medium_of = {path: _medium_of(path) for path in _walk(root)}
+    counts = Counter(name for name in medium_of.values() if name is not None)
+    if not counts or (wanted is not None and wanted not in counts):
+        known = media.available()[wanted].DESCRIPTION if wanted else _all_media()
+        raise FileError(folder, f"contains no file that can be segmented. Known: {known}.")
+    chosen = wanted or counts.most_common(1)[0][0]
+    return _listing(folder, root, chosen, [path for path, name in medium_of.items() if name == chosen], len(medium_of))
 
 
-def _sorted_out(folder: Path, root: Path, medium: str, paths: list[Path], total: int) -> Listing:
+def _listing(folder: Path, root: Path, medium: str, paths: list[Path], total: int) -> Listing:
     files, skipped = dict[str, Path](), dict[str, str]()
     for path in paths:
         name = unicodedata.normalize("NFC", path.relative_to(root).as_posix())
@@ -50,16 +79,16 @@ def _sorted_out(folder: Path, root: Path, medium: str, paths: list[Path], total:
         elif not path.is_file() or not path.resolve().is_relative_to(root):
             skipped[name] = OUTSIDE
         elif name in files:
-            skipped[path.relative_to(root).as_posix()] = TWICE
+            skipped[path.relative_to(root).as_posix()] = DUPLICATE
         else:
             files[name] = path
     return Listing(folder, medium, files, skipped, total - len(paths))
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(root):
+    for parent, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(place) / name for name in sorted(names) if not name.startswith("."))
+        yield from (Path(parent) / name for name in sorted(names) if not name.startswith("."))
 
 
 def _medium_of(path: Path) -> str | None:
@@ -68,4 +97,4 @@ def _medium_of(path: Path) -> str | None:
 
 
 def _all_media() -> str:
-    return "; ".join(module.DESCRIPTION for module in media.available().values())
+    return "; ".join(member.DESCRIPTION for member in media.available().values())

@@ -1,4 +1,8 @@
-"""How the files of a project are cut: kept with it, and with its models, so that later files are cut the same way."""
+"""How the files of a project were segmented: stored with it and with its models, so that later files are treated alike.
+
+recipe.json     version, medium, `way` (the segmenter) and the fingerprint of the embedder
+state.npz       what the segmenter was fitted to, where it is fitted
+"""
 
 import json
 import zipfile
@@ -10,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.core.plugins import choose
-from bagwise.ingest.embedders import functions as embedding
-from bagwise.ingest.segmenters._registry import available
-from bagwise.ingest.types import Segmenter, State
+from bagwise.ingest import embedders, segmenters
+from bagwise.ingest.embedders._registry import Embedding
+from bagwise.ingest.types import SegmentFunction, State
 
 RECIPE = "recipe.json"
 STATE = "state.npz"
@@ -22,100 +25,131 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Recipe:
-    """A way of cutting, what was fitted for it, and the embedding that takes the place of its features."""
+    """A segmenter, what it was fitted to, and the embedder that replaces its features.
+
+    Parameters
+    ----------
+    medium : str
+        The name of the medium.
+    segmenter : str, module or callable
+        The name of the segmenter, or the segmenter itself.
+    embedder : str or callable, optional
+        What is typed after `--embed`, or a function. It is never stored: it runs programs.
+    fingerprint : str, optional
+        Of the embedder.
+    state : dict of str to ndarray, optional
+        What the segmenter was fitted to.
+
+    Examples
+    --------
+    >>> recipe = Recipe.of("text", "paragraphs")
+    >>> recipe.needs_fitting()
+    True
+    """
 
     medium: str
-    way: str
-    embed: str = ""
+    segmenter: str | Any
+    embedder: Embedding = ""
     fingerprint: str = ""
     state: State | None = None
 
     @classmethod
-    def of(cls, medium: str, way: str, embed: str = "") -> "Recipe":
-        """As a person asks for it."""
-        return cls(medium, way, embed, embedding.fingerprint(embed) if embed else "")
+    def of(cls, medium: str, segmenter: str | Any | None = None, embedder: Embedding = "") -> "Recipe":
+        """Return a new recipe; the default segmenter is the one that the medium declares."""
+        fingerprint = embedders.fingerprint(embedder) if embedder else ""
+        return cls(medium, segmenters.for_medium(medium, segmenter), embedder, fingerprint)
 
-    def like(self, other: "Recipe") -> bool:
-        """Whether both cut alike, whatever they were fitted to."""
-        return (self.medium, self.way, self.fingerprint) == (other.medium, other.way, other.fingerprint)
-
-    def with_embedding(self, embed: str) -> "Recipe":
-        """What runs a program is never taken from a file: a person says it again, and it must be the same."""
-        if self.fingerprint and not embed:
-            raise BagwiseError("These instances are embeddings: say again with --embed how they are made.")
-        if embed and embedding.fingerprint(embed) != self.fingerprint:
-            raise BagwiseError(f"--embed {embed}: the first files were not cut with this, and all must be cut alike.")
-        return replace(self, embed=embed)
-
-    def needs_fitting(self) -> bool:
-        """Whether it must see the files before it can cut them."""
-        return not self.embed and self.state is None and hasattr(self._way, "fit")
-
-    def fitted(self, paths: Sequence[Path]) -> "Recipe":
-        """Having seen these files."""
-        return replace(self, state=self._way.fit(paths))
-
-    def segmenter(self) -> Segmenter:
-        """What cuts one file."""
-        if self.embed:
-            return embedding.segmenter(self.embed, self._way)
-        if self.state is not None:
-            return _typed(self._way.segmenter(self.state))
-        return _typed(self._way.segment)
-
-    def features(self, width: int) -> list[str]:
-        """The names of the features."""
-        if self.embed:
-            return [f"embedding {number}" for number in range(1, width + 1)]
-        named = self._way.FEATURES
-        return list(named(self.state) if callable(named) else named)
+    def same_method(self, other: "Recipe") -> bool:
+        """Return whether both segment and embed alike, whatever they were fitted to."""
+        return self._method == other._method
 
     @property
-    def _way(self) -> Any:
-        return choose("way of cutting", self.way, available())
+    def _method(self) -> tuple[str, str, str]:
+        return self.medium, segmenters.name_of(self.segmenter), self.fingerprint
 
-    # Keeping
+    def with_embedder(self, embedder: Embedding) -> "Recipe":
+        """Return the recipe with the embedder that a person gives again; it must be the one of the first files.
+
+        An embedder runs a program, so it is never taken from a file.
+        """
+        if self.fingerprint and not embedder:
+            raise BagwiseError("These instances are embeddings: say again with --embed how they are made.")
+        if embedder and embedders.fingerprint(embedder) != self.fingerprint:
+            what = f"--embed {embedder}: the first files were embedded differently"
+            raise BagwiseError(f"{what}, and all files of a project must be embedded alike.")
+        return replace(self, embedder=embedder)
+
+    def needs_fitting(self) -> bool:
+        """Return whether the segmenter must still be fitted to the files."""
+        return not self.embedder and self.state is None and hasattr(self._member, "fit")
+
+    def fitted(self, paths: Sequence[Path]) -> "Recipe":
+        """Return the recipe with its segmenter fitted to these files."""
+        return replace(self, state=self._member.fit(paths))
+
+    def segment_function(self) -> SegmentFunction:
+        """Return the function that segments one file."""
+        if self.embedder:
+            return embedders.embed_function(self.embedder, self._member)
+        function: SegmentFunction = self._member.segment if self.state is None else self._member.segmenter(self.state)
+        return function
+
+    def features(self, width: int) -> list[str]:
+        """Return the names of `width` features."""
+        names = getattr(self._member, "FEATURES", None)
+        if self.embedder or names is None:
+            kind = "embedding" if self.embedder else "feature"
+            return [f"{kind} {number}" for number in range(1, width + 1)]
+        return list(names(self.state) if callable(names) else names)
+
+    @property
+    def _member(self) -> Any:
+        return segmenters.member_of(self.segmenter, self.medium)
+
+    # Storing
 
     def as_tree(self) -> dict[str, Any]:
-        """Plain values and arrays, for the file of a model."""
-        said = {"version": VERSION, "medium": self.medium, "way": self.way, "fingerprint": self.fingerprint}
-        return {**said, "state": self.state}
+        """Return plain values and arrays, for the file of a model."""
+        medium, segmenter, fingerprint = self._method
+        return {
+            "version": VERSION,
+            "medium": medium,
+            "way": segmenter,
+            "fingerprint": fingerprint,
+            "state": self.state,
+        }
 
     @classmethod
     def from_tree(cls, tree: dict[str, Any]) -> "Recipe":
-        """What `as_tree` gave."""
+        """Return the recipe that `as_tree` was called on, without its embedder."""
         if tree["version"] > VERSION:
-            raise BagwiseError("These files were cut by a newer Bagwise: upgrade to cut more of them.")
+            raise BagwiseError("These files were segmented by a newer Bagwise: upgrade to add more files.")
         return cls(tree["medium"], tree["way"], fingerprint=tree["fingerprint"], state=tree["state"])
 
     def write(self, folder: Path) -> None:
-        """Into a folder of its own."""
+        """Write the recipe into a folder, which is made if it does not exist."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.state is not None:
             with (folder / f"{STATE}.part").open("wb") as file:
                 np.savez(file, **self.state)  # type: ignore[arg-type]
             (folder / f"{STATE}.part").replace(folder / STATE)
-        said = {name: value for name, value in self.as_tree().items() if name != "state"}
-        (folder / f"{RECIPE}.part").write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+        values = {name: value for name, value in self.as_tree().items() if name != "state"}
+        (folder / f"{RECIPE}.part").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         (folder / f"{RECIPE}.part").replace(folder / RECIPE)
 
     @classmethod
     def read(cls, folder: Path) -> "Recipe | None":
-        """What is in the folder, or None where nothing was cut."""
+        """Return the recipe in a folder, or None if there is none."""
         try:
-            said = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
-            return cls.from_tree({**said, "state": _state(folder / STATE)})
+            values = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
+            return cls.from_tree({**values, "state": _read_state(folder / STATE)})
         except FileNotFoundError:
             return None
-        except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile):
-            raise FileError(folder / RECIPE, "is damaged: restore it from a backup.") from None
+        except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile) as error:
+            raise FileError(folder / RECIPE, "is damaged: restore it from a backup.") from error
 
 
-def _typed(segmenter: Segmenter) -> Segmenter:
-    return segmenter
-
-
-def _state(path: Path) -> State | None:
+def _read_state(path: Path) -> State | None:
     if not path.exists():
         return None
     with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:

@@ -1,4 +1,4 @@
-"""What a file is cut into."""
+"""The result of segmenting a file, and what segmenters share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,30 @@ from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
 
 State = dict[str, Array]
-"""What was fitted to a folder; plain arrays, so that it is kept without pickle."""
+"""What a segmenter was fitted to; plain arrays, so that it is stored without pickle."""
 
 
 @dataclass(frozen=True)
 class Segments:
-    """The instances of one file: `features` (n x d, float32) and `places` (n x media.WIDTH, nan where unknown).
+    """The instances of one file: what a segmenter or an embedder returns.
 
-    `outlines`, where places are only boxes around what was found: the corners (k x 2) of each. `shown`, where people
-    must see something else than the file: its bytes, which the places are counted in.
+    Parameters
+    ----------
+    features : ndarray of shape (n_instances, n_features), float32
+        The features of each instance; all finite.
+    places : ndarray of shape (n_instances, 4), float64
+        Where in the file each instance is, in the columns of the medium (`PLACE`, then `OPTIONAL`); nan where unknown
+        and in unused columns.
+    outlines : sequence of ndarray of shape (n_corners, 2), optional
+        The corners of each instance, where `places` are only the boxes around them.
+    shown : bytes, optional
+        The content to show instead of the file, as a text converted to UTF-8; `places` refer to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Segments(np.ones((2, 3), np.float32), np.full((2, 4), np.nan)).features.shape
+    (2, 3)
     """
 
     features: Array
@@ -27,13 +42,27 @@ class Segments:
     shown: bytes | None = None
 
 
-Segmenter = Callable[[Path], Segments]
+SegmentFunction = Callable[[Path], Segments]
+"""Segments one file."""
 
 
-def needs(module: str, extra: str) -> Any:
-    """A library that only this way of cutting uses, or the sentence that says how to get it."""
+def import_optional(module: str, extra: str) -> Any:
+    """Import a module of an optional dependency.
+
+    Parameters
+    ----------
+    module : str
+        The module to import, as `skimage.color`.
+    extra : str
+        The extra of Bagwise that installs it, named in the error.
+
+    Raises
+    ------
+    BagwiseError
+        If it is not installed.
+    """
     try:
         return import_module(module)
-    except ImportError:
-        what = f"{module.partition('.')[0]} is missing: install it with `pip install 'bagwise[{extra}]'`."
-        raise BagwiseError(what) from None
+    except ImportError as error:
+        library = module.partition(".")[0]
+        raise BagwiseError(f"{library} is missing: install it with `pip install 'bagwise[{extra}]'`.") from error

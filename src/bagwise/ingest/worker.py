@@ -11,18 +11,18 @@ from threadpoolctl import threadpool_limits
 
 from bagwise.core.errors import BagwiseError
 from bagwise.ingest import media
-from bagwise.ingest.fingerprints import Seen
+from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.types import Segmenter, Segments
+from bagwise.ingest.types import SegmentFunction, Segments
 
 
 @dataclass(frozen=True)
-class Done:
-    """The result of a file: its segments and the state of the file when they were made, or why there are none."""
+class Outcome:
+    """The segments of a file and its fingerprint, or the reason why there are none."""
 
-    segment: Segments | None = None
-    file: Seen | None = None
-    why: str = ""
+    segments: Segments | None = None
+    fingerprint: Fingerprint | None = None
+    reason: str = ""
 
 
 class SegmentFile:
@@ -30,52 +30,52 @@ class SegmentFile:
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
-        self._segmenter: Segmenter | None = None
+        self._segment_function: SegmentFunction | None = None
 
-    def __call__(self, path: Path) -> Done:
+    def __call__(self, path: Path) -> Outcome:
         """Segment one file, with one thread."""
         with threadpool_limits(1):
-            return segment_one(path, self._recipe.medium, self._get_segmenter)
+            return segment_one(path, self._recipe.medium, self._get_segment_function)
 
-    def _get_segmenter(self) -> Segmenter:
-        if self._segmenter is None:
-            self._segmenter = self._recipe.segmenter()
-        return self._segmenter
+    def _get_segment_function(self) -> SegmentFunction:
+        if self._segment_function is None:
+            self._segment_function = self._recipe.segment_function()
+        return self._segment_function
 
 
 def discard_messages() -> None:
-    """Discard what decoders print and warn of: a file that cannot be read is reported in its `Done`."""
+    """Discard what decoders print and warn of: a file that cannot be read is reported in its `Outcome`."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     warnings.simplefilter("ignore")
 
 
-def segment_one(path: Path, medium: str, segmenter: Callable[[], Segmenter]) -> Done:
-    """Segment a file; what goes wrong is in the result."""
+def segment_one(path: Path, medium: str, segment_function: Callable[[], SegmentFunction]) -> Outcome:
+    """Segment a file; whatever is wrong with it becomes the reason of the outcome."""
     try:
         media.type_of(path.suffix.lower()).validate_same(path)
-        file = Seen.of(path)
-        segment = segmenter()(path)
-        if segment.shown is None:
+        fingerprint = Fingerprint.of(path)
+        segments = segment_function()(path)
+        if segments.shown is None:
             media.validate_media_file(path)
-        why = _wrong_with(segment, medium)
-        return Done(why=why) if why else Done(segment, file)
+        reason = _invalid(segments, medium)
+        return Outcome(reason=reason) if reason else Outcome(segments, fingerprint)
     except BagwiseError as error:
-        return Done(why=str(error).removeprefix(f"{path}: "))
+        return Outcome(reason=str(error).removeprefix(f"{path}: "))
     except MemoryError:
-        return Done(why="does not fit into memory.")
+        return Outcome(reason="does not fit into memory.")
     except OSError as error:
-        return Done(why=f"cannot be read: {error.strerror or error}.")
+        return Outcome(reason=f"cannot be read: {error.strerror or error}.")
     except Exception as error:
-        return Done(why=f"cannot be read ({type(error).__name__}: {error}).")
+        return Outcome(reason=f"cannot be read ({type(error).__name__}: {error}).")
 
 
-def _wrong_with(segments: Segments, medium: str) -> str:
+def _invalid(segments: Segments, medium: str) -> str:
     rows = len(segments.features)
     if rows == 0:
-        return "there is nothing in it to learn from."
+        return "has no instances."
     if segments.features.ndim != 2 or segments.places.shape != (rows, media.WIDTH):
         return f"{rows} instances came with places {segments.places.shape}: each needs {media.WIDTH} numbers."
     if not np.isfinite(segments.features).all():
         return "a feature of it is not a finite number."
-    module = media.available()[medium]
-    return str(module.RULE) if module.misplaced(segments.places).any() else ""
+    member = media.available()[medium]
+    return str(member.RULE) if member.misplaced(segments.places).any() else ""

@@ -2,19 +2,27 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from importlib import import_module
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from types import ModuleType
 
 from bagwise.core.processes import TaskTimeout, WorkerCrashed, WorkerPool
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.worker import Done, SegmentFile, discard_messages
+from bagwise.ingest.worker import Outcome, SegmentFile, discard_messages
 
 FILES_PER_WORKER = 4
 """For fewer files, another worker is not worth its start."""
 TIMEOUT = 900.0
 """Seconds for one file: a decoder may never end."""
 
+# A recipe may hold a module as its segmenter.
+ForkingPickler.register(ModuleType, lambda module: (import_module, (module.__name__,)))
 
-def segment_files(recipe: Recipe, paths: Sequence[Path], processes: int | None = None) -> Iterator[tuple[Path, Done]]:
+
+def segment_files(
+    recipe: Recipe, paths: Sequence[Path], processes: int | None = None
+) -> Iterator[tuple[Path, Outcome]]:
     """Segment files in worker processes.
 
     Parameters
@@ -30,12 +38,12 @@ def segment_files(recipe: Recipe, paths: Sequence[Path], processes: int | None =
     ------
     path
         A file, in the order of `paths`.
-    done
+    outcome
         Its segments, or why there are none.
     """
     count = min(-(-len(paths) // FILES_PER_WORKER), processes or cores())
     work = SegmentFile(recipe)
-    with WorkerPool[Path, Done](work, count, discard_messages, timeout=TIMEOUT, on_failure=_failed) as pool:
+    with WorkerPool[Path, Outcome](work, count, discard_messages, timeout=TIMEOUT, on_failure=_failed) as pool:
         yield from zip(paths, pool.in_order(paths), strict=True)
 
 
@@ -44,7 +52,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _failed(path: Path, error: WorkerCrashed | TaskTimeout) -> Done:  # noqa: ARG001
+def _failed(path: Path, error: WorkerCrashed | TaskTimeout) -> Outcome:  # noqa: ARG001
     if isinstance(error, TaskTimeout):
-        return Done(why=f"takes more than {error.seconds:.0f} seconds.")
-    return Done(why=f"the process that reads it {error.how}.")
+        return Outcome(reason=f"takes more than {error.seconds:.0f} seconds.")
+    return Outcome(reason=f"the process that reads it {error.how}.")

@@ -84,7 +84,7 @@ def test_a_file_is_found_by_the_bags_id(tmp_path, bag, file):
 def test_an_id_is_never_a_path(tmp_path, bag):
     folder_with(tmp_path, "secret.png")
     files = Files.in_folder(folder_with(tmp_path / "f", "a.png", "site/b.png"))
-    with pytest.raises(BagwiseError, match="no file in it is called like a bag"):
+    with pytest.raises(BagwiseError, match="no file in it has the name of a bag"):
         files.of([bag])
 
 
@@ -110,8 +110,8 @@ def test_links_that_lead_elsewhere_are_left_out(tmp_path):
         ("a.wav", b"<html><script>alert(1)</script>", "is not what its name says"),
         ("a.jpg", b"", "is empty"),
         ("a.txt", "Zaunkönig".encode("latin-1"), "is not UTF-8"),
-        ("a.svg", b"<svg/>", "nothing in it that can be shown"),
-        ("a.html", b"<p>", "nothing in it that can be shown"),
+        ("a.svg", b"<svg/>", "contains no file that can be shown"),
+        ("a.html", b"<p>", "contains no file that can be shown"),
     ],
 )
 def test_a_file_is_what_its_name_says(tmp_path, name, content, words):
@@ -137,7 +137,7 @@ GOOD = "bag,instance,x,y,width,height\na,0,1,2,3,4\na,2,0,0,1.5,1\nb,1,0,0,2,2\n
     [
         ("bag,x\na,1\n", "there is no column instance"),
         ("bag,instance,x,y,width\na,0,1,2,3\n", "there is no column height: picture needs x, y, width, height"),
-        (GOOD + "c,0,1,1,1,1\n", "line 5, column bag: 'c': there is no such bag"),
+        (GOOD + "c,0,1,1,1,1\n", "line 5, column bag: 'c': the project has no such bag"),
         (GOOD + "a,3,1,1,1,1\n", "line 5, column instance: '3': the bag has no such instance"),
         (GOOD + "a,-1,1,1,1,1\n", "line 5, column instance"),
         (GOOD + "a,0.5,1,1,1,1\n", "line 5, column instance"),
@@ -150,7 +150,7 @@ GOOD = "bag,instance,x,y,width,height\na,0,1,2,3,4\na,2,0,0,1.5,1\nb,1,0,0,2,2\n
         (GOOD + "a,0,1,1,1,1\n", "this instance has two places"),
     ],
 )
-def test_places_that_lie_nowhere_are_refused(tmp_path, content, words):
+def test_invalid_places_are_refused(tmp_path, content, words):
     (tmp_path / "places.csv").write_text(content)
     files = Files.in_folder(folder_with(tmp_path / "f", "a.png", "b.png"))
     with pytest.raises(BagwiseError, match=words):
@@ -291,7 +291,7 @@ def test_from_the_command_line(tmp_path):
     assert "bagwise serve" in out
     code, _, err = bagwise("init", tmp_path / "q", *given, "--media", tmp_path / "nowhere")
     assert code == 2
-    assert "is no folder" in err
+    assert "is not a folder" in err
     assert not (tmp_path / "q").exists()
     assert bagwise("init", tmp_path / "q", *given)[0] == 0
     code, _, err = bagwise("import", tmp_path / "q", *shown)

@@ -1,1 +1,25 @@
-"""Features of other models: a command, a Python function or an ONNX model that maps a file to instances."""
+"""Embedders: ONE FILE = ONE EMBEDDER, found by its name or by what a person types after `--embed`.
+
+An embedder computes the features of a file's instances in place of the segmenter's own. It is a module (or any object)
+with
+
+    DESCRIPTION                         in a few words
+    embedder(text, segmenter) -> embed  `text` is what was typed, `segmenter` the segmenter of the files; `embed(path)`
+                                        returns instances, as below
+
+and may have
+
+    SYNTAX                              what a person types, as "MODEL.onnx" (default: its name)
+    recognises(text) -> bool            whether `text` is for it (default: its name, or `NAME:ANYTHING`)
+    fingerprint(text) -> str            equal exactly when the features are (default: `text`); stored with the project
+
+or it is simply a function `embed(path)`, which is called by its name. Instances are an array (n x d), a pair of it and
+their places, a mapping with `features` and `places`, or `Segments`. The columns of places are those of the medium.
+
+Another package adds an embedder with an entry point of the group `bagwise.embedders`; see docs/extending-data.md. In
+Python, a function `embed(path)` of an importable module works wherever the text does.
+"""
+
+from bagwise.ingest.embedders._registry import available, embed_function, fingerprint
+
+__all__ = ["available", "embed_function", "fingerprint"]

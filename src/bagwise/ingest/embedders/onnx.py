@@ -1,85 +1,102 @@
-"""An ONNX model as embedding: what it takes is told by the shape of its input.
+"""An ONNX model: `MODEL.onnx`. The shape of its input decides what it embeds.
 
     (batch, 3, height, width) or (batch, height, width, 3)      a region of a picture, by its box; values as in ImageNet
-    (batch, samples) or (batch, 1, samples)                     a window of sound, side by side, mono, from -1 to 1
+    (batch, samples) or (batch, 1, samples)                     a window of sound, mono, from -1 to 1, without overlap
 
-The rate of the sound is the model's metadata `sample_rate`, or known by the number of samples. Of several outputs the
-one with *embed* in its name counts, else the first; what it has beyond (batch, features) is averaged.
+The sample rate is the model's metadata `sample_rate`, or inferred from the number of samples. Of several outputs the
+first with *embed* in its name is used, else the first; axes beyond (batch, features) are averaged.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from bagwise.core.errors import FileError
+from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.media import WIDTH
 from bagwise.ingest.pictures.decoding import upright
-from bagwise.ingest.types import Segmenter, Segments, needs
+from bagwise.ingest.types import SegmentFunction, Segments, import_optional
 from bagwise.kernels import Array
 
+DESCRIPTION = "an ONNX model for regions of pictures or windows of sound"
 SUFFIX = ".onnx"
-AT_ONCE = 16
-USUAL_SIDE = 224
-MEAN, SPREAD = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
+SYNTAX = f"MODEL{SUFFIX}"
+BATCH_SIZE = 16
+DEFAULT_SIDE = 224
+MEAN, DEVIATION = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
 RATES = {144_000: 48_000, 160_000: 32_000, 15_600: 16_000, 15_360: 16_000, 16_000: 16_000}
 
-Pieces = Callable[[Path], tuple[Array, Array]]
-"""What goes into the model, and where it lies."""
+InputsOf = Callable[[Path], tuple[Array, Array]]
+"""Returns the inputs of the model for a file, and their places."""
 
 
-def segmenter(model: Path, way: ModuleType) -> Segmenter:
-    """What cuts a file and embeds its pieces."""
+def recognises(text: str) -> bool:
+    """Return whether a file with the suffix of ONNX models is named."""
+    return text.endswith(SUFFIX)
+
+
+def fingerprint(text: str) -> str:
+    """Return the digest of the model: the file may be moved."""
+    try:
+        return f"{SUFFIX}:{Fingerprint.of(Path(text)).digest}"
+    except OSError as error:
+        raise FileError(Path(text), f"cannot be read: {error.strerror}.") from error
+
+
+def embedder(text: str, segmenter: Any) -> SegmentFunction:
+    """Return a function that segments a file and embeds its segments."""
+    model = Path(text)
     session = _session(model)
-    taken = session.get_inputs()[0]
-    pieces = _pieces(model, session, list(taken.shape), way)
-    several = not isinstance(taken.shape[0], int)
+    model_input = session.get_inputs()[0]
+    inputs_of = _inputs_of(model, session, list(model_input.shape), segmenter)
+    batch_size = 1 if isinstance(model_input.shape[0], int) else BATCH_SIZE
     names = [one.name for one in session.get_outputs()]
     output = next((name for name in names if "embed" in name.lower()), names[0])
 
-    def segment(path: Path) -> Segments:
-        given, places = pieces(path)
-        found = [
-            session.run([output], {taken.name: given[first : first + step]})[0]
-            for step in [AT_ONCE if several else 1]
-            for first in range(0, len(given), step)
+    def embed(path: Path) -> Segments:
+        inputs, places = inputs_of(path)
+        batches = [
+            session.run([output], {model_input.name: inputs[first : first + batch_size]})[0]
+            for first in range(0, len(inputs), batch_size)
         ]
-        features = np.concatenate(found)
+        features = np.concatenate(batches)
         return Segments(features.reshape(*features.shape[:2], -1).mean(axis=2), places)
 
-    return segment
+    return embed
 
 
 def _session(model: Path) -> Any:
-    runtime = needs("onnxruntime", "onnx")
+    runtime = import_optional("onnxruntime", "onnx")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
         return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise FileError(model, f"is no ONNX model that can be run: {str(error).splitlines()[0]}") from None
+        raise FileError(model, f"is not an ONNX model that can be run: {str(error).splitlines()[0]}") from error
 
 
-def _pieces(model: Path, session: Any, shape: list[Any], way: ModuleType) -> Pieces:
-    if way.MEDIUM == "picture" and len(shape) == 4 and 3 in (shape[1], shape[3]):
+def _inputs_of(model: Path, session: Any, shape: list[Any], segmenter: Any) -> InputsOf:
+    if segmenter.MEDIUM == "picture" and len(shape) == 4 and 3 in (shape[1], shape[3]):
         first = shape[1] == 3
-        height, width = (side if isinstance(side, int) else USUAL_SIDE for side in (shape[2:] if first else shape[1:3]))
-        return lambda path: _regions(path, way, width, height, first)
-    if way.MEDIUM == "sound" and len(shape) in (2, 3) and isinstance(shape[-1], int):
+        height, width = (
+            side if isinstance(side, int) else DEFAULT_SIDE for side in (shape[2:] if first else shape[1:3])
+        )
+        return lambda path: _regions(path, segmenter, width, height, first)
+    if segmenter.MEDIUM == "sound" and len(shape) in (2, 3) and isinstance(shape[-1], int):
         rate = session.get_modelmeta().custom_metadata_map.get("sample_rate") or RATES.get(shape[-1])
         if rate is None:
-            raise FileError(model, f"takes {shape[-1]} samples: say at which rate in its metadata, sample_rate.")
+            raise FileError(model, f"takes {shape[-1]} samples: give their rate in its metadata as `sample_rate`.")
         return lambda path: _windows(path, int(rate), shape[-1], len(shape))
-    raise FileError(model, f"takes {shape}, which is neither a picture nor a window for {way.MEDIUM}.")
+    raise FileError(model, f"takes {shape}, which is neither a picture nor a window of sound for {segmenter.MEDIUM}.")
 
 
-def _regions(path: Path, way: ModuleType, width: int, height: int, first: bool) -> tuple[Array, Array]:
-    places = way.segment(path).places
+def _regions(path: Path, segmenter: Any, width: int, height: int, first: bool) -> tuple[Array, Array]:
+    places = segmenter.segment(path).places
     image = upright(path)
     crops = [image.resize((width, height), box=(x, y, x + w, y + h)) for x, y, w, h in places]
-    pixels = (np.stack([np.asarray(crop, np.float32) for crop in crops]) / 255 - MEAN) / SPREAD
+    pixels = (np.stack([np.asarray(crop, np.float32) for crop in crops]) / 255 - MEAN) / DEVIATION
     return (pixels.transpose(0, 3, 1, 2) if first else pixels), places
 
 
@@ -95,7 +112,7 @@ def _windows(path: Path, rate: int, samples: int, dimensions: int) -> tuple[Arra
 def _sounds(path: Path, rate: int, samples: int) -> Iterator[Array]:
     from scipy.signal import resample_poly
 
-    soundfile = needs("soundfile", "audio")
+    soundfile = import_optional("soundfile", "audio")
     with soundfile.SoundFile(path) as file:
         length = round(samples * file.samplerate / rate)
         for block in file.blocks(length, dtype="float32", always_2d=True, fill_value=0.0):

@@ -1,19 +1,37 @@
-"""Media: ONE FILE = ONE MEDIUM, found by its name: what a bag was before it became numbers, and how it is shown.
+"""Media: ONE FILE = ONE MEDIUM, found by its name: what the raw file of a bag is, and how it is shown.
 
-A module has
+A medium is a module (or any object) with
 
     DESCRIPTION                 in a few words
-    TYPES                       suffix -> Type: what such a file is sent as, and how it begins
-    PLACE, OPTIONAL             the columns that say where in the file an instance lies, and those that may be missing
-    misplaced(places) -> mask   which rows of (PLACE, OPTIONAL) lie nowhere
+    TYPES                       suffix -> Type: the content type of such a file, and the bytes it begins with
+    PLACE                       the columns that say where in the file an instance is, all of them required
+    misplaced(places) -> mask   which rows of `places` (n x 4: PLACE, then OPTIONAL) are invalid
     RULE                        the sentence for those
+    BAG                         what a person calls one file, as "recording"
+    SEGMENTER                   the name of the default segmenter
+    RENDERER                    "picture", "sound" or "text": how the labelling page draws it; its places have the
+                                columns of that medium
 
-and may have `refuse(path)`, for what the beginning of a file does not tell. The page has a module of the same name.
+and may have
+
+    OPTIONAL                    further columns of a place, which may be missing; at most four columns in all
+    ALIASES                     other names for `--medium`
+    validate(path)              raises a FileError for a file that its first bytes do not give away
+
+Another package adds a medium with an entry point of the group `bagwise.media`; see docs/extending-data.md.
 """
 
 from bagwise.ingest.media._files import Files, validate_media_file
 from bagwise.ingest.media._places import WIDTH, Places, Spans
-from bagwise.ingest.media._registry import available, columns_of, medium_of, suffixes, type_of
+from bagwise.ingest.media._registry import (
+    available,
+    columns_of,
+    medium_of,
+    name_of,
+    renderer_of,
+    suffixes,
+    type_of,
+)
 from bagwise.ingest.media._types import Type
 
 __all__ = [
@@ -25,6 +43,8 @@ __all__ = [
     "available",
     "columns_of",
     "medium_of",
+    "name_of",
+    "renderer_of",
     "suffixes",
     "type_of",
     "validate_media_file",

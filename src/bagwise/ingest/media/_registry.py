@@ -1,41 +1,76 @@
-"""Which media there are."""
+"""Which media exist, and which of them a file belongs to."""
 
-from collections.abc import Iterable
-from functools import cache
-from types import ModuleType
+from typing import Any
 
-from bagwise.core.plugins import discover
+from bagwise.core.errors import BagwiseError
+from bagwise.core.plugins import choose, discover
 from bagwise.ingest.media._types import Type
 
 
-@cache
-def available() -> dict[str, ModuleType]:
-    """Every medium by name."""
+def available() -> dict[str, Any]:
+    """Return every medium by name: the modules of this package and the entry points of `bagwise.media`.
+
+    Examples
+    --------
+    >>> sorted(available())[:3]
+    ['picture', 'sound', 'text']
+    """
     return discover("bagwise.ingest.media", "bagwise.media")
 
 
-@cache
-def _by_suffix() -> dict[str, str]:
-    return {suffix: name for name, module in available().items() for suffix in module.TYPES}
+def name_of(medium: str | Any) -> str:
+    """Return the name of a medium given by its name, one of its aliases, or the member itself.
+
+    Examples
+    --------
+    >>> name_of("audio")
+    'sound'
+    """
+    if not isinstance(medium, str):
+        for name, member in available().items():
+            if member is medium:
+                return name
+        raise BagwiseError(f"{medium!r} is not a known medium: register it as an entry point of `bagwise.media`.")
+    aliases = {alias: name for name, member in available().items() for alias in getattr(member, "ALIASES", ())}
+    name = aliases.get(medium, medium)
+    choose("medium", name, available())
+    return name
 
 
-def suffixes() -> Iterable[str]:
-    """The endings of all files that can be shown."""
-    return _by_suffix()
+def suffixes() -> tuple[str, ...]:
+    """Return the suffixes of all files that can be shown, in lower case."""
+    return tuple(suffix for member in available().values() for suffix in member.TYPES)
 
 
 def medium_of(suffix: str) -> str:
-    """The name of the medium of files with this ending."""
-    return _by_suffix()[suffix]
+    """Return the name of the medium of files with this suffix.
+
+    Examples
+    --------
+    >>> medium_of(".flac")
+    'sound'
+    """
+    return next(name for name, member in available().items() if suffix in member.TYPES)
 
 
 def type_of(suffix: str) -> Type:
-    """What a file with this ending is sent as."""
+    """Return the content type of files with this suffix."""
     found: Type = available()[medium_of(suffix)].TYPES[suffix]
     return found
 
 
 def columns_of(medium: str) -> tuple[str, ...]:
-    """What says where an instance lies, in the order in which it is kept."""
-    module = available()[medium]
-    return (*module.PLACE, *module.OPTIONAL)
+    """Return the columns of a place in a medium, in the order in which they are stored.
+
+    Examples
+    --------
+    >>> columns_of("sound")
+    ('start', 'end', 'low', 'high')
+    """
+    member = available()[medium]
+    return (*member.PLACE, *getattr(member, "OPTIONAL", ()))
+
+
+def renderer_of(medium: str) -> str:
+    """Return the renderer of the labelling page that draws a medium: `picture`, `sound` or `text`."""
+    return str(available()[medium].RENDERER)

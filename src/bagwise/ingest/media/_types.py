@@ -1,4 +1,4 @@
-"""What a medium is made of."""
+"""The content type of a file, and the check that a file has it."""
 
 import re
 from dataclasses import dataclass
@@ -6,23 +6,36 @@ from pathlib import Path
 
 from bagwise.core.errors import FileError
 
-ENOUGH = 64
+HEADER_BYTES = 64
 
 
 @dataclass(frozen=True)
 class Type:
-    """A type of file: what a browser is told it is, and how every such file begins."""
+    r"""A type of file.
+
+    Parameters
+    ----------
+    content : str
+        The content type that browsers get, as `image/png`.
+    begins : bytes, optional
+        A regular expression for the first 64 bytes of every such file.
+
+    Examples
+    --------
+    >>> Type("image/png", rb"\x89PNG").content
+    'image/png'
+    """
 
     content: str
     begins: bytes = b""
 
     def validate_same(self, path: Path) -> None:
-        """A file must be what its name says: it is sent to browsers as that."""
+        """Raise a FileError unless the file begins as its suffix promises: browsers get it as that type."""
         try:
             with path.open("rb") as file:
-                start = file.read(ENOUGH)
+                start = file.read(HEADER_BYTES)
         except OSError as error:
-            raise FileError(path, f"cannot be read: {error.strerror}.") from None
+            raise FileError(path, f"cannot be read: {error.strerror}.") from error
         if not start:
             raise FileError(path, "is empty.")
         if not re.match(self.begins, start, re.DOTALL):

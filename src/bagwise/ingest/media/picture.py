@@ -17,12 +17,15 @@ TYPES = {
     ".bmp": Type("image/bmp", rb"BM"),
 }
 PLACE = ("x", "y", "width", "height")
-OPTIONAL = ()
+ALIASES = ("image",)
+BAG = "picture"
+RENDERER = "picture"
+SEGMENTER = "superpixels"
 RULE = "x and y must not be negative, width and height must be more than 0."
 
 
 def misplaced(places: Array) -> Array:
-    """Boxes that are outside or empty."""
+    """Return which boxes are outside of the picture or empty."""
     x, y, width, height = places.T
     found: Array = (x < 0) | (y < 0) | (width <= 0) | (height <= 0)
     return found

@@ -16,12 +16,16 @@ TYPES = {
 }
 PLACE = ("start", "end")
 OPTIONAL = ("low", "high")
+ALIASES = ("audio",)
+BAG = "recording"
+RENDERER = "sound"
+SEGMENTER = "sound_regions"
 RULE = "start must not be negative, end must be later than start, and high above low."
 
 
 def misplaced(places: Array) -> Array:
-    """Spans that are empty or begin before the recording."""
+    """Return which spans are empty or begin before the recording."""
     start, end, low, high = places.T
-    # A comparison with an unknown frequency is false: that is no fault.
+    # A comparison with an unknown frequency is false: that is valid.
     found: Array = (start < 0) | (end <= start) | (low < 0) | (high <= low)
     return found

@@ -1,4 +1,4 @@
-"""Text: an instance is a passage, from its first to its last character, counted from 0."""
+"""Text: an instance is a passage, from its first to its last character, counted from 0; both belong to it."""
 
 from pathlib import Path
 
@@ -7,23 +7,25 @@ from bagwise.ingest.media._types import Type
 from bagwise.kernels import Array
 
 DESCRIPTION = "text (UTF-8; .txt, .md)"
-# Whatever marks are in it: it is shown as it is.
+# Markdown is shown as plain text.
 TYPES = {".txt": Type("text/plain; charset=utf-8"), ".md": Type("text/plain; charset=utf-8")}
 PLACE = ("first", "last")
-OPTIONAL = ()
+BAG = "document"
+RENDERER = "text"
+SEGMENTER = "paragraphs"
 RULE = "first must not be negative, and last not before first."
 
 
 def misplaced(places: Array) -> Array:
-    """Passages that are empty or begin before the text."""
+    """Return which passages are empty or begin before the text."""
     first, last = places[:, :2].T
     found: Array = (first < 0) | (last < first)
     return found
 
 
-def refuse(path: Path) -> None:
-    """What is not UTF-8 would be shown wrong, and its passages in other places."""
+def validate(path: Path) -> None:
+    """Raise a FileError unless the text is UTF-8: else its passages would be elsewhere than shown."""
     try:
         path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        raise FileError(path, "is not UTF-8 text: save it as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(path, "is not UTF-8 text: save it as UTF-8.") from error

@@ -1,1 +1,1 @@
-"""Pictures: decoding, features of regions."""
+"""Pictures: decoding, and features of regions."""

@@ -1,7 +1,7 @@
-"""Regions of a picture as numbers: colour, texture, edges, shape and position, all counted in one pass over the pixels.
+"""Features of the regions of a picture: colour, texture, edges, shape and position, computed in one pass.
 
 L a b               mean and standard deviation in CIELAB, and the mean less that of the whole picture
-pattern R.K         uniform local binary patterns with 8 neighbours at radius R: share of pixels with K
+pattern R.K         uniform local binary patterns with 8 neighbours at radius R: share of pixels with pattern K
 edge K              gradients by their direction in eighths of half a turn, weighted by strength, summing to 1
 strength            mean strength of the gradient
 x y                 centre; width, height, area, and how much of its box it fills
@@ -10,7 +10,7 @@ x y                 centre; width, height, area, and how much of its box it fill
 import numpy as np
 
 from bagwise.ingest.pictures.decoding import Picture
-from bagwise.ingest.types import Segments, needs
+from bagwise.ingest.types import Segments, import_optional
 from bagwise.kernels import Array
 
 NEIGHBOURS, RADII, DIRECTIONS = 8, (1, 2), 8
@@ -25,7 +25,7 @@ FEATURES = (
 
 
 def region_segments(picture: Picture, labels: Array) -> Segments:
-    """Describe the regions that `labels` (height x width) numbers from 0 without a gap."""
+    """Return the features and boxes of the regions that `labels` (height x width) numbers from 0 without a gap."""
     count = int(labels.max()) + 1
     boxes = _boxes(labels, count)
     flat = labels.ravel()
@@ -48,14 +48,14 @@ def _boxes(labels: Array, count: int) -> Array:
 
 
 def _colour(pixels: Array, flat: Array, size: Array) -> Array:
-    lab = needs("skimage.color", "image").rgb2lab(pixels).reshape(-1, 3)
+    lab = import_optional("skimage.color", "image").rgb2lab(pixels).reshape(-1, 3)
     mean = _means(lab, flat, size)
     spread = np.sqrt(np.maximum(_means(lab**2, flat, size) - mean**2, 0))
     return np.hstack([mean, spread, mean - lab.mean(axis=0)]) / 100
 
 
 def _texture(pixels: Array, flat: Array, size: Array) -> list[Array]:
-    feature = needs("skimage.feature", "image")
+    feature = import_optional("skimage.feature", "image")
     grey = pixels @ np.array([0.299, 0.587, 0.114])
     found = []
     for radius in RADII:

@@ -1,34 +1,90 @@
-"""Which ways of cutting there are, and which is taken for what."""
+"""Which segmenters exist, and which one is used for a medium."""
 
-from functools import cache
-from types import ModuleType
+from types import SimpleNamespace
+from typing import Any
 
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose, discover
 from bagwise.ingest import media
 
-USUAL = {"picture": "superpixels", "sound": "sound_regions", "text": "paragraphs"}
-ALSO_CALLED = {"audio": "sound", "image": "picture"}
 
+def available() -> dict[str, Any]:
+    """Return every segmenter by name: the modules of this package and the entry points of `bagwise.segmenters`.
 
-@cache
-def available() -> dict[str, ModuleType]:
-    """Every way of cutting by name."""
+    Examples
+    --------
+    >>> available()["grid"].MEDIUM
+    'picture'
+    """
     return discover("bagwise.ingest.segmenters", "bagwise.segmenters")
 
 
-def medium_named(name: str) -> str:
-    """The medium that somebody means."""
-    medium = ALSO_CALLED.get(name, name)
-    choose("medium", medium, media.available())
-    return medium
+def for_medium(medium: str, segmenter: str | Any | None = None) -> str | Any:
+    """Return the segmenter to use for a medium, validated.
+
+    Parameters
+    ----------
+    medium : str
+        The name of the medium.
+    segmenter : str, module or callable, optional
+        Its name, or the segmenter itself; the default is the one that the medium declares.
+
+    Raises
+    ------
+    BagwiseError
+        If there is no such segmenter, or if it is for another medium.
+
+    Examples
+    --------
+    >>> for_medium("picture")
+    'superpixels'
+    """
+    chosen = media.available()[medium].SEGMENTER if segmenter is None else segmenter
+    of_medium = [name for name, member in available().items() if medium == member.MEDIUM]
+    if isinstance(chosen, str) and chosen not in available():
+        choose("segmenter", chosen, dict.fromkeys(of_medium))
+    own_medium = member_of(chosen, medium).MEDIUM
+    if own_medium != medium:
+        what = f"The segmenter {name_of(chosen)} is for {own_medium}, not for {medium}"
+        raise BagwiseError(f"{what}: choose one of {', '.join(of_medium)}.")
+    # A registered segmenter is stored by its name.
+    name = name_of(chosen)
+    return name if name in available() else chosen
 
 
-def segmenter_for(medium: str, name: str | None) -> str:
-    """The way called `name`, or the usual one of the medium."""
-    ways = {one: way for one, way in available().items() if medium == way.MEDIUM}
-    name = USUAL[medium] if name is None else name
-    if name in available() and name not in ways:
-        raise BagwiseError(f"{name} cuts {available()[name].MEDIUM}, not {medium}: choose one of {', '.join(ways)}.")
-    choose("way of cutting", name, ways)
-    return name
+def member_of(segmenter: str | Any, medium: str) -> Any:
+    """Return the segmenter given by its name, as a module, or as a function `path -> Segments` for `medium`."""
+    if isinstance(segmenter, str):
+        return choose("segmenter", segmenter, available())
+    if hasattr(segmenter, "segment") or hasattr(segmenter, "fit"):
+        return segmenter
+    if callable(segmenter):
+        return SimpleNamespace(MEDIUM=medium, segment=segmenter)
+    raise BagwiseError(f"{segmenter!r} is not a segmenter: it needs a function `segment` or `fit`.")
+
+
+def name_of(segmenter: str | Any) -> str:
+    """Return the name under which a segmenter is stored with a project.
+
+    Examples
+    --------
+    >>> name_of(available()["grid"])
+    'grid'
+    """
+    if isinstance(segmenter, str):
+        return segmenter
+    registered = (name for name, member in available().items() if member is segmenter)
+    return next(registered, None) or qualified_name(segmenter)
+
+
+def qualified_name(member: Any) -> str:
+    """Return `MODULE:NAME` of a function or class, or the name of a module.
+
+    Examples
+    --------
+    >>> qualified_name(qualified_name)
+    'bagwise.ingest.segmenters._registry:qualified_name'
+    """
+    if hasattr(member, "__qualname__"):
+        return f"{member.__module__}:{member.__qualname__}"
+    return str(getattr(member, "__name__", type(member).__name__))

@@ -1,4 +1,4 @@
-"""A grid: squares side by side, for pictures in which everything is of about the same size."""
+"""A grid: adjacent squares, for pictures in which everything has about the same size."""
 
 from pathlib import Path
 
@@ -12,18 +12,18 @@ from bagwise.kernels import Array
 MEDIUM = "picture"
 DESCRIPTION = "pictures into squares, eight along the longer side"
 FEATURES = regions.FEATURES
-ALONG = 8
+SQUARES_ALONG_LONGER_SIDE = 8
 
 
 def segment(path: Path) -> Segments:
-    """The squares of one picture."""
+    """Return the squares of one picture."""
     picture = open_picture(path)
     return regions.region_segments(picture, squares(*picture.pixels.shape[:2]))
 
 
 def squares(height: int, width: int) -> Array:
-    """The number of the square that each pixel is in."""
-    side = max(height, width) / ALONG
+    """Return the number of the square that each pixel is in, (height, width)."""
+    side = max(height, width) / SQUARES_ALONG_LONGER_SIDE
     down, across = (max(1, min(round(length / side), length)) for length in (height, width))
     row = np.arange(height) * down // height
     column = np.arange(width) * across // width

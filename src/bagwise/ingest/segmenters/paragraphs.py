@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bagwise.ingest.text import passages as passages
-from bagwise.ingest.text import spans as spans
-from bagwise.ingest.types import Segmenter, State
+from bagwise.ingest.text import passages, spans
+from bagwise.ingest.types import SegmentFunction, State
 
 MEDIUM = "text"
 DESCRIPTION = "documents into paragraphs, by their words"
@@ -13,10 +12,10 @@ FEATURES = passages.names
 
 
 def fit(paths: Sequence[Path]) -> State:
-    """What words there are and which go together."""
+    """Return the vocabulary of the documents and the directions in which their passages differ."""
     return passages.fit(paths, spans.paragraphs)
 
 
-def segmenter(state: State) -> Segmenter:
-    """Cuts one document."""
+def segmenter(state: State) -> SegmentFunction:
+    """Return the function that segments one document."""
     return passages.segmenter(state, spans.paragraphs)

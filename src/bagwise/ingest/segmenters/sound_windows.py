@@ -1,4 +1,4 @@
-"""Sound by windows: spans of equal length that overlap, whatever is in them, described by their log-mel spectrum.
+"""Sound by windows: overlapping spans of equal length, whatever is in them, with their log-mel spectrum.
 
 Band by band, in dB: mean and deviation over the time of the window. The last window ends where the recording ends; one
 that is shorter than a window is one instance. No window crosses the border of two stretches of a long recording (30 s).
@@ -25,9 +25,21 @@ SHORTEST, SILENCE = 0.1, 1e-10
 
 
 def segment(path: Path, seconds: float = LENGTH, overlap: float = OVERLAP) -> Segments:
-    """Windows of so many `seconds`, each of which shares the part `overlap` with the next."""
+    """Return the windows of a recording.
+
+    Parameters
+    ----------
+    path : Path
+        The recording.
+    seconds : float
+        The length of a window.
+    overlap : float
+        The share of a window that overlaps the next one; from 0, less than 1.
+    """
     if not (SHORTEST <= seconds <= STRETCH and 0 <= overlap < 1):
-        raise BagwiseError(f"Windows must last {SHORTEST} to {STRETCH} seconds and overlap by 0 or more, less than 1.")
+        raise BagwiseError(
+            f"Windows must be {SHORTEST} to {STRETCH} seconds long, with an overlap from 0 to less than 1."
+        )
     rows, places = list[Array](), list[tuple[float, ...]]()
     for stretch in stretches(path):
         bands = _log_mel(stretch)

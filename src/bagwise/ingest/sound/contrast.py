@@ -1,7 +1,7 @@
 """The contrast of a spectrogram: how far every cell is above the noise, in dB.
 
-Noise is what QUIET of the moments of a row stay under; what half of the rows have more than that at one moment, as when
-a drop of rain falls; and what half of the surroundings of a cell still have, as in a gust of wind.
+The noise of a cell is the sum of three estimates: the QUIET quantile of its row; the median of its column above that,
+as when a drop of rain falls; and the median of its surroundings above both, as in a gust of wind.
 """
 
 import numpy as np
@@ -17,13 +17,13 @@ SURROUNDINGS = (4000.0, 2.0)
 """Hz and seconds."""
 
 LOWEST, HIGHEST = 150.0, 0.97
-"""Hz, and the share of what a file can hold: beyond them is the hum of recorders and the slope of filters."""
+"""Hz, and the share of the highest frequency of a file: beyond are the hum of recorders and the slope of filters."""
 
 FAINTEST, DARKEST = 1e-5, 1e-12
 
 
 def noise_floor(power: Array) -> Array:
-    """The noise of every row, never less than FAINTEST of what most rows have: in an empty band all would be loud."""
+    """Return the noise of every row, at least FAINTEST of the median row: in an empty band everything would be loud."""
     rank = int(QUIET * power.shape[1])
     floor = np.partition(power, rank, axis=1)[:, rank]
     heard = floor[floor > DARKEST]
@@ -33,7 +33,7 @@ def noise_floor(power: Array) -> Array:
 
 
 def contrast(power: Array, top: float) -> Array:
-    """How far every cell is above the noise, in dB, at least 0; 0 above `top`, where the file holds no sound."""
+    """Return how far every cell is above the noise, in dB, at least 0; 0 above `top`, where the file has no sound."""
     smooth = ndimage.gaussian_filter(power, SMOOTH, truncate=2.5)
     level = 10 * np.log10(np.maximum(smooth / noise_floor(smooth)[:, None], 1e-3))
     heard = slice(int(LOWEST / HERTZ), int(HIGHEST * top / HERTZ))
@@ -44,7 +44,7 @@ def contrast(power: Array, top: float) -> Array:
 
 
 def _surroundings(level: Array) -> Array:
-    """What half of the cells around a cell stay under, looked at coarsely: it changes slowly."""
+    """Return the median of the cells around each cell, on a coarse grid: it changes slowly."""
     padded = np.pad(level, [(0, -size % COARSE) for size in level.shape], mode="edge")
     rows, columns = (size // COARSE for size in padded.shape)
     coarse = padded.reshape(rows, COARSE, columns, COARSE).mean(axis=(1, 3))

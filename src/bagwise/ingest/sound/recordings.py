@@ -1,4 +1,4 @@
-"""Reading a recording, whatever its rate and length: one channel at one rate, a stretch at a time."""
+"""Reading recordings of any rate and length: one channel at one rate, a stretch at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ import numpy as np
 from scipy.signal import resample_poly
 
 from bagwise.core.errors import FileError
-from bagwise.ingest.types import needs
+from bagwise.ingest.types import import_optional
 from bagwise.kernels import Array
 
 RATE = 32_000
-"""Samples per second of all that is cut: what is above 16 kHz is not heard."""
+"""Samples per second after resampling: frequencies above 16 kHz are dropped."""
 
 STRETCH, AHEAD = 30, 10
-"""Seconds looked at together, and how many more must follow for them not to be the last ones."""
+"""Seconds in a stretch, and how many more must follow: a shorter rest belongs to the last stretch."""
 
 AROUND = 1
-"""Seconds on both sides that are resampled with a stretch, so that it begins and ends as if nothing had been cut."""
+"""Seconds on both sides that are resampled with a stretch, so that its edges have no artefacts."""
 
 SHORTEST = 0.05
 LOWEST_RATE = 2000
@@ -29,7 +29,7 @@ LOUDEST = 1e6
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a recording: `start` in seconds, and `top`, the highest frequency that its file can hold."""
+    """A part of a recording: its samples, `start` in seconds, and `top`, the highest frequency of the file in Hz."""
 
     samples: Array
     start: float
@@ -37,32 +37,30 @@ class Stretch:
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """Its length in seconds."""
         return len(self.samples) / RATE
 
     @property
     def end(self) -> float:
-        """Where it ends in the recording."""
+        """Its end in the recording, in seconds."""
         return self.start + self.seconds
 
 
 def stretches(path: Path) -> Iterator[Stretch]:
-    """All of a recording, one stretch after the other: memory does not grow with its length."""
-    soundfile = needs("soundfile", "audio")
+    """Yield the stretches of a recording; memory does not grow with its length."""
+    soundfile = import_optional("soundfile", "audio")
     try:
         with soundfile.SoundFile(path) as file:
             yield from _stretches(path, file)
     except (soundfile.SoundFileError, OSError) as error:
-        what = (
-            "cannot be read as sound: it is damaged, or of a kind not known here. Convert it to FLAC, or leave it out."
-        )
+        what = "cannot be read as sound: it is damaged or in an unknown format. Convert it to FLAC, or leave it out."
         raise FileError(path, what) from error
 
 
 def _stretches(path: Path, file: Any) -> Iterator[Stretch]:
     rate: int = file.samplerate
     if rate < LOWEST_RATE:
-        raise FileError(path, f"has {rate} samples per second: {LOWEST_RATE} are needed to hear anything.")
+        raise FileError(path, f"has {rate} samples per second: at least {LOWEST_RATE} are needed.")
     held, before, start = np.zeros(0, np.float32), 0, 0
     while True:
         wanted = (before + STRETCH + AHEAD) * rate
@@ -79,13 +77,13 @@ def _stretches(path: Path, file: Any) -> Iterator[Stretch]:
 
 
 def _read(file: Any, count: int) -> Array:
-    """`count` samples of all channels together, fewer at the end; a second at a time, as channels may be many."""
+    """Return the mean of the channels for `count` samples, fewer at the end; read a second at a time to save memory."""
     parts = [np.zeros(0, np.float32)]
     while count > 0:
         block = file.read(min(count, file.samplerate), dtype="float32", always_2d=True)
         if not len(block):
             break
-        # Programs write what they could not measure as nan, and 16 bit numbers as floats without dividing.
+        # Some programs write nan for missing samples, and 16-bit integers as floats without scaling.
         parts.append(np.nan_to_num(block, posinf=LOUDEST, neginf=-LOUDEST).clip(-LOUDEST, LOUDEST).mean(axis=1))
         count -= len(block)
     return np.concatenate(parts)

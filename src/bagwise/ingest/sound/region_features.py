@@ -1,5 +1,5 @@
-"""Numbers that describe a region of a spectrogram: the 38 of Briggs et al. 2012 in the order of the data set `hja`, and
-the region's log-mel spectrum.
+"""Features of a region of a spectrogram: the 38 of Briggs et al. 2012 in the order of the data set `hja`, and its
+log-mel spectrum.
 
 With M the cells of the region, S their contrast (dB above the noise), and a profile the sums of S over M along one
 axis, divided by their total (p, at places x between 0 and 1; of frequency: within the whole spectrogram, of time:
@@ -44,12 +44,12 @@ BRIGGS = (*PROFILES, "mask mean", "mask deviation", *SHAPE, *(f"gradient {k}" fo
 
 
 def mel_names(bands: int) -> tuple[str, ...]:
-    """What the statistics of so many mel bands are called."""
+    """Return the names of the statistics of mel bands."""
     return tuple(f"mel {band} {what}" for what in ("mean", "deviation") for band in range(bands))
 
 
 def briggs(region: Region, above: Array) -> Array:
-    """The 38 numbers, given the contrast of the whole spectrogram."""
+    """Return the 38 features, given the contrast of the whole spectrogram."""
     inside = np.where(region.mask, above[region.box], 0).astype(np.float64)
     values = inside[region.mask]
     frequencies = (region.rows.start + np.arange(len(inside))) / (ROWS - 1)
@@ -60,7 +60,7 @@ def briggs(region: Region, above: Array) -> Array:
 
 
 def profile(sums: Array, places: Array) -> Array:
-    """Gini, mean, variance, skewness, kurtosis and max; a profile of nothing is even."""
+    """Return gini, mean, variance, skewness, kurtosis and max; the profile of silence is uniform."""
     total = sums.sum()
     p = sums / total if total > 0 else np.full(len(sums), 1 / len(sums))
     mean = p @ places
@@ -77,14 +77,14 @@ def _shape(region: Region) -> Array:
 
 
 def perimeter(mask: Array) -> float:
-    """Half of the cells around which there is both inside and outside."""
+    """Return half of the number of cells that have cells both inside and outside of the mask around them."""
     padded = np.pad(mask, 1)
     border = ndimage.binary_dilation(padded, AROUND) & ~ndimage.binary_erosion(padded, AROUND)
     return float(border.sum()) / 2
 
 
 def gradients(values: Array, mask: Array) -> Array:
-    """The histogram of directions."""
+    """Return the histogram of gradient directions."""
     up, right = (ndimage.sobel(values, axis, mode="nearest") / 8 for axis in (0, 1))
     steep = mask & (np.hypot(up, right) > FLAT)
     direction = np.floor((np.arctan2(up, right)[steep] / (2 * np.pi) % 1) * DIRECTIONS).astype(int) % DIRECTIONS
@@ -92,11 +92,11 @@ def gradients(values: Array, mask: Array) -> Array:
 
 
 def mel_spectrum(region: Region, above: Array) -> Array:
-    """Mean and deviation over time of every mel band, in dB above the noise."""
+    """Return mean and deviation over time of every mel band, in dB above the noise."""
     ratio = np.where(region.mask, 10 ** (above[region.box] / 10), 1)
     return over_time(10 * np.log10(1 + mel_bands(BANDS)[:, region.rows] @ (ratio - 1)))
 
 
 def over_time(bands: Array) -> Array:
-    """The mean of every band, then the deviation of every band."""
+    """Return the mean of every band, then the deviation of every band."""
     return np.concatenate([bands.mean(axis=1), bands.std(axis=1)])

@@ -1,11 +1,11 @@
-"""Regions of a spectrogram in which something sounds, in the manner of Briggs et al. 2012, without a trained segmenter.
+"""Regions of a spectrogram above the noise, after Briggs et al. 2012, without a trained segmenter.
 
-1. Cells whose contrast is above LOW and that are connected with one above HIGH are a piece (hysteresis). What a much
-   louder sound near it hides is left out. A piece that is too large holds several sounds: it is taken apart at a higher
-   threshold.
+1. Cells whose contrast is above LOW and that are connected with one above HIGH are a piece (hysteresis). Cells
+   masked by a much louder sound nearby are left out. A piece that is too large holds several sounds: it is split at a
+   higher threshold.
 2. Pieces that follow each other in one band are one region, as the notes of a trill, and so are those that begin and
    end together, as the overtones of a voice.
-3. What is small or nowhere loud is noise after all.
+3. Regions that are small or nowhere loud are noise.
 """
 
 from collections.abc import Sequence
@@ -41,29 +41,29 @@ class Region:
 
     @property
     def box(self) -> tuple[slice, slice]:
-        """What to take from the spectrogram."""
+        """The index of its rows and columns in the spectrogram."""
         return self.rows, self.columns
 
     def part(self, rows: slice, columns: slice, mask: Array) -> "Region":
-        """A region within this one, given by where it is in it."""
+        """Return a region within this one, given by its position in it."""
         return Region(_shifted(rows, self.rows.start), _shifted(columns, self.columns.start), mask)
 
 
 def everything(power: Array) -> Region:
-    """The whole spectrogram as one region."""
+    """Return the whole spectrogram as one region."""
     rows, columns = power.shape
     return Region(slice(0, rows), slice(0, columns), np.ones(power.shape, bool))
 
 
 def regions(above: Array) -> list[Region]:
-    """All regions of a spectrogram, given the contrast of its cells; earliest first."""
+    """Return all regions of a spectrogram, earliest first, given the contrast of its cells in dB."""
     pieces = [
         _trimmed(piece, above)
         for whole in _connected(_hysteresis(_unmasked(above)))
-        for piece in _apart(whole, above, LOW)
+        for piece in _split(whole, above, LOW)
         if piece.mask.sum() >= LEAST_PIECE
     ]
-    found = [_together(group) for group in _groups(pieces)]
+    found = [_merged(group) for group in _groups(pieces)]
     kept = [region for region in found if region.mask.sum() >= LEAST_AREA and _loudest(region, above) >= LOUD]
     return sorted(kept, key=lambda region: (region.columns.start, region.rows.start))
 
@@ -73,7 +73,7 @@ def _loudest(region: Region, above: Array) -> float:
 
 
 def _unmasked(above: Array) -> Array:
-    """Without what is much fainter than something near it: the echo, or the skirt in the spectrum, of a loud sound."""
+    """Return the contrast without cells much fainter than a near one: the echo or the skirt of a loud sound."""
     size = [round(extent / unit) | 1 for extent, unit in zip(MASKED, (HERTZ, SECONDS), strict=True)]
     found: Array = np.where(above > ndimage.maximum_filter(above, size) - RANGE, above, 0)
     return found
@@ -85,25 +85,25 @@ def _hysteresis(above: Array) -> Array:
 
 
 def _connected(mask: Array) -> list[Region]:
-    """Pieces with nothing, or no more than two cells, between their parts."""
+    """Return connected pieces; gaps of up to two cells are bridged."""
     labels, _ = ndimage.label(ndimage.maximum_filter(mask, AROUND.shape), AROUND)
     labels[~mask] = 0
     boxes = enumerate(ndimage.find_objects(labels), 1)
     return [Region(box[0], box[1], labels[box] == number) for number, box in boxes if box is not None]
 
 
-def _apart(region: Region, above: Array, low: float) -> list[Region]:
-    """The region, or its parts above a higher threshold where it is too large."""
+def _split(region: Region, above: Array, low: float) -> list[Region]:
+    """Return the region or, where it is too large, its parts above a higher threshold."""
     height, width = region.mask.shape
     inside = np.where(region.mask, above[region.box], 0)
     if (height * HERTZ <= LARGEST[0] and width * SECONDS <= LARGEST[1]) or inside.max() <= low + HIGHER:
         return [region]
     parts = [region.part(part.rows, part.columns, part.mask) for part in _connected(inside > low + HIGHER)]
-    return [piece for part in parts for piece in _apart(part, above, low + HIGHER)]
+    return [piece for part in parts for piece in _split(part, above, low + HIGHER)]
 
 
 def _trimmed(region: Region, above: Array) -> Region:
-    """All but TAIL of the power is kept at each of the four sides."""
+    """Return the region without TAIL of the power at each of its four sides."""
     power = np.where(region.mask, 10 ** (above[region.box] / 10), 0)
     rows, columns = (_middle(power.sum(axis=axis)) for axis in (1, 0))
     return region.part(rows, columns, region.mask[rows, columns])
@@ -116,7 +116,7 @@ def _middle(profile: Array) -> slice:
 
 
 def _groups(pieces: Sequence[Region]) -> list[list[Region]]:
-    """Pieces that sound like parts of one call."""
+    """Return the pieces grouped by call: notes of a trill, overtones of a voice."""
     band, between = _shared([piece.rows for piece in pieces])
     time, pause = _shared([piece.columns for piece in pieces])
     follow = (band >= SAME_BAND) & (pause * SECONDS <= NEXT)
@@ -126,13 +126,13 @@ def _groups(pieces: Sequence[Region]) -> list[list[Region]]:
 
 
 def _shared(spans: Sequence[slice]) -> tuple[Array, Array]:
-    """Of each two spans: what they have in common as a share of what they cover together, and the gap between them."""
+    """Return the intersection over union of each two spans, and the gap between them."""
     first, last = np.array([(span.start, span.stop) for span in spans]).reshape(-1, 2).T
     common = np.minimum.outer(last, last) - np.maximum.outer(first, first)
     return common / (np.add.outer(last - first, last - first) - common), -common
 
 
-def _together(parts: Sequence[Region]) -> Region:
+def _merged(parts: Sequence[Region]) -> Region:
     rows = slice(min(part.rows.start for part in parts), max(part.rows.stop for part in parts))
     columns = slice(min(part.columns.start for part in parts), max(part.columns.stop for part in parts))
     mask = np.zeros((rows.stop - rows.start, columns.stop - columns.start), bool)

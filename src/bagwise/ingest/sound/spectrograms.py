@@ -16,24 +16,24 @@ WINDOW, HOP = 1024, 256
 HERTZ, SECONDS = RATE / WINDOW, HOP / RATE
 ROWS = WINDOW // 2 + 1
 LOWEST_MEL = 100.0
-AT_A_TIME = 1024
+FRAMES_AT_ONCE = 1024
 
 
 def power(samples: Array) -> Array:
-    """Squared size of the short-time Fourier transform, (ROWS, columns)."""
+    """Return the squared magnitude of the short-time Fourier transform, (ROWS, columns)."""
     padded = np.pad(samples, WINDOW // 2)
     frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
     window = hann(WINDOW, sym=False).astype(np.float32)
     found = np.empty((ROWS, len(frames)), np.float32)
-    for first in range(0, len(frames), AT_A_TIME):
-        transformed = rfft(frames[first : first + AT_A_TIME] * window, axis=1)
-        found[:, first : first + AT_A_TIME] = (transformed.real**2 + transformed.imag**2).T
+    for first in range(0, len(frames), FRAMES_AT_ONCE):
+        transformed = rfft(frames[first : first + FRAMES_AT_ONCE] * window, axis=1)
+        found[:, first : first + FRAMES_AT_ONCE] = (transformed.real**2 + transformed.imag**2).T
     return found
 
 
 @cache
 def mel_bands(count: int) -> Array:
-    """(count, ROWS): how much each row counts in each band; triangles, even on the mel scale, that sum to 1."""
+    """Return the weight of each row in each band, (count, ROWS): triangles, even on the mel scale, that sum to 1."""
     mels = np.linspace(_mel(LOWEST_MEL), _mel(RATE / 2), count + 2)
     edges = 700 * (10 ** (mels / 2595) - 1)
     frequency = np.arange(ROWS) * HERTZ

@@ -1,1 +1,1 @@
-"""Documents: decoding, passages, features of passages."""
+"""Documents: decoding, passages, and features of passages."""

@@ -1,9 +1,9 @@
-"""Passages of a text as numbers: TF-IDF of their words, reduced by a truncated singular value decomposition.
+"""Features of passages: TF-IDF of their words, reduced by a truncated singular value decomposition.
 
     weight of a word in a passage  =  (1 + log count) * (1 + log((1 + N) / (1 + passages with it))),   rows of length 1
     features                       =  weights @ components.T,                                          rows of length 1
 
-Fitted to at most MOST_FITTED passages, drawn evenly from all files, and MOST_WORDS words, so that memory is bounded.
+Fitted to at most MAX_FITTED passages, drawn evenly from all files, and MAX_WORDS words, so that memory is bounded.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,37 +18,37 @@ from sklearn.preprocessing import normalize
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.ingest.media import WIDTH
 from bagwise.ingest.text.documents import open_document
-from bagwise.ingest.types import Segmenter, Segments, State
+from bagwise.ingest.types import SegmentFunction, Segments, State
 from bagwise.kernels import Array
 
-MOST_FITTED, MOST_FILES, MOST_WORDS, MOST_PASSAGES = 50_000, 5_000, 30_000, 20_000
-LEAST_SPREAD = 1e-3
+MAX_FITTED, MAX_FILES, MAX_WORDS, MAX_PASSAGES = 50_000, 5_000, 30_000, 20_000
+MIN_VARIANCE_SHARE = 1e-3
 FEATURES, FEWEST, PASSAGES_PER_FEATURE = 100, 10, 8
-"""More directions than the passages can tell of would be noise, and the model gives each the same weight."""
-# Where no spaces stand between words, every character is one.
+"""More directions than the passages support would be noise, and the model weighs each alike."""
+# In scripts without spaces between words, every character is one.
 WORD = "[\u3040-\u30ff\u3400-\u9fff]|\\w[\\w'\u2019-]+"
 
-Spans = Callable[[str], Sequence[tuple[int, int]]]
-"""Where the passages of a text begin and end."""
+FindSpans = Callable[[str], Sequence[tuple[int, int]]]
+"""Returns where the passages of a text begin and end."""
 
 
-def fit(paths: Sequence[Path], spans: Spans) -> State:
-    """Words, their weights and the directions in which passages differ most."""
-    passages = list(_drawn(paths, spans))
+def fit(paths: Sequence[Path], spans: FindSpans) -> State:
+    """Return the words, their weights and the directions in which passages differ most."""
+    passages = list(_sample(paths, spans))
     if not passages:
-        raise BagwiseError("None of the documents can be read as text: the first is " + str(paths[0]) + ".")
-    counter = CountVectorizer(token_pattern=WORD, max_features=MOST_WORDS, min_df=2 if len(passages) > 20 else 1)
+        raise BagwiseError(f"None of the documents can be read as text; the first is {paths[0]}.")
+    counter = CountVectorizer(token_pattern=WORD, max_features=MAX_WORDS, min_df=2 if len(passages) > 20 else 1)
     try:
         counts = counter.fit_transform(passages)
-    except ValueError:
-        raise BagwiseError("There are no words in these documents.") from None
+    except ValueError as error:
+        raise BagwiseError("These documents contain no words.") from error
     with_word = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = 1 + np.log((1 + len(passages)) / (1 + with_word))
     weights = _weighted(counts, idf)
     width = max(1, min(FEATURES, max(FEWEST, len(passages) // PASSAGES_PER_FEATURE), min(weights.shape) - 1))
-    found = TruncatedSVD(width, random_state=0).fit(weights)
-    # A direction in which nothing differs would be blown up by standardising, and new words with it.
-    components = found.components_[found.explained_variance_ > LEAST_SPREAD * found.explained_variance_.max()]
+    svd = TruncatedSVD(width, random_state=0).fit(weights)
+    # Standardising would amplify directions with almost no variance, and new words with them.
+    components = svd.components_[svd.explained_variance_ > MIN_VARIANCE_SHARE * svd.explained_variance_.max()]
     words = "\n".join(counter.get_feature_names_out()).encode()
     return {
         "words": np.frombuffer(words, np.uint8),
@@ -58,12 +58,12 @@ def fit(paths: Sequence[Path], spans: Spans) -> State:
 
 
 def names(state: State) -> list[str]:
-    """Of the features."""
+    """Return the names of the features."""
     return [f"topic {number}" for number in range(1, len(state["components"]) + 1)]
 
 
-def segmenter(state: State, spans: Spans) -> Segmenter:
-    """What cuts a document into passages, with what was fitted before."""
+def segmenter(state: State, spans: FindSpans) -> SegmentFunction:
+    """Return the function that segments a document into passages, with what `fit` returned."""
     words = state["words"].tobytes().decode().split("\n")
     counter = CountVectorizer(token_pattern=WORD, vocabulary={word: number for number, word in enumerate(words)})
 
@@ -85,17 +85,17 @@ def _weighted(counts: Any, idf: Array) -> Any:
     return normalize(weights)
 
 
-def _spans(path: Path, text: str, spans: Spans) -> Sequence[tuple[int, int]]:
+def _spans(path: Path, text: str, spans: FindSpans) -> Sequence[tuple[int, int]]:
     found = spans(text)
-    if len(found) > MOST_PASSAGES:
-        raise FileError(path, f"has {len(found)} passages, more than {MOST_PASSAGES}: split it into chapters.")
+    if len(found) > MAX_PASSAGES:
+        raise FileError(path, f"has {len(found)} passages, more than {MAX_PASSAGES}: split it into chapters.")
     return found
 
 
-def _drawn(paths: Sequence[Path], spans: Spans) -> Iterator[str]:
-    """Passages of files at equal distances; what cannot be read is listed when it is cut."""
-    chosen = [paths[number] for number in np.linspace(0, len(paths) - 1, min(len(paths), MOST_FILES)).astype(int)]
-    most = -(-MOST_FITTED // len(chosen))
+def _sample(paths: Sequence[Path], spans: FindSpans) -> Iterator[str]:
+    """Yield passages of evenly spaced files; files that cannot be read are reported when they are segmented."""
+    chosen = [paths[number] for number in np.linspace(0, len(paths) - 1, min(len(paths), MAX_FILES)).astype(int)]
+    most = -(-MAX_FITTED // len(chosen))
     for path in chosen:
         try:
             text = open_document(path).text

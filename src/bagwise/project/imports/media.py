@@ -25,7 +25,6 @@ from bagwise.project.instances.instance_file import reserve
 FOLDER = "media"
 PLACES = "places.npy"
 OUTLINES = ".outlines"
-SUFFIXES = tuple(media.suffixes())
 
 
 @dataclass(frozen=True)
@@ -81,12 +80,12 @@ def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progr
 def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
     """Show this file for the bag called `name` from now on; where its instances lie in it stays as it is."""
     before, suffix = _kept(folder).get(bag), path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise FileError(path, f"cannot be shown: known are {', '.join(SUFFIXES)}.")
+    if suffix not in media.suffixes():
+        raise FileError(path, f"cannot be shown: known are {', '.join(media.suffixes())}.")
     media.validate_media_file(path)
     if before is not None and media.medium_of(before) != media.medium_of(suffix):
         raise FileError(path, f"is not a {media.medium_of(before)}, as the file of {name} is.")
-    cut = segmentation.seen_files(folder).get(name)
+    cut = segmentation.fingerprints(folder).get(name)
     if cut is not None and not cut.same_content(path):
         raise FileError(path, f"has another content than the file that {name} was cut from: it is not the same one.")
     if cut is not None and before is not None:
@@ -118,7 +117,7 @@ def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:
     """What is kept of a bag whose instances are the rows `first` to `last`; never a file that lies elsewhere."""
     if not (folder / FOLDER).is_dir():
         return None
-    for suffix in SUFFIXES:
+    for suffix in media.suffixes():
         path = folder / FOLDER / f"{bag}{suffix}"
         if path.is_file() and path.resolve() == folder.resolve() / FOLDER / path.name:
             medium = media.medium_of(suffix)
@@ -154,13 +153,14 @@ def copy(folder: Path, target: Path) -> None:
 def _kept(folder: Path) -> dict[int, str]:
     """The suffix of every bag's file."""
     with contextlib.suppress(FileNotFoundError):
-        paths = [path for path in (folder / FOLDER).iterdir() if path.suffix in SUFFIXES]
+        known = set(media.suffixes())
+        paths = [path for path in (folder / FOLDER).iterdir() if path.suffix in known]
         return {int(path.stem): path.suffix for path in paths if path.stem.isascii() and path.stem.isdigit()}
     return {}
 
 
 def _put(place: Path, bag: int, path: Path) -> None:
-    for suffix in (*SUFFIXES, OUTLINES):
+    for suffix in (*media.suffixes(), OUTLINES):
         (place / f"{bag}{suffix}").unlink(missing_ok=True)
     _link(path, place / f"{bag}{path.suffix.lower()}")
 

@@ -41,7 +41,7 @@ def medium_of(project: Project, bag: int) -> Medium | None:
     version = f"?version={found.st_mtime_ns}-{found.st_size}"
     content = media.type_of(kept.path.suffix).content
     return Medium(
-        kind=kept.medium,
+        kind=media.renderer_of(kept.medium),
         url=f"/media/{bag}{version}",
         type=content,
         bytes=found.st_size,
