@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bagwise import BagwiseError, Labels, MIMLClassifier, datasets, evaluation
+from bagwise import BagwiseError, Labels, MIMLClassifier, datasets, evaluation, metrics
+from bagwise.data.metrics.bag_accuracy import expected_jaccard
 from bagwise.evaluation import Interval, thresholds
-from bagwise.evaluation.expected_jaccard import expected_jaccard
 from bagwise.evaluation.forecast import Point, forecast
 from bagwise.evaluation.thresholds import Decisions
 from bagwise.model.cross_validation import fold_of
@@ -94,16 +94,17 @@ def test_the_same_labels_give_the_same_estimate(labelled):
 def test_every_estimate_lies_in_its_interval_and_between_0_and_1(labelled):
     data, labels = labelled
     found = estimated(data, labels, labels.known)
-    every = [found.bag_accuracy, found.hamming_loss]
+    assert list(found.metrics) == list(metrics.estimable())
+    every = list(found.metrics.values())
     every += [one for each in found.classes for one in (each.precision, each.recall) if one is not None]
-    assert len(every) == 10
+    assert len(every) == 8 + len(found.metrics)
     assert all(0 <= one.low <= one.value <= one.high <= 1 for one in every)
 
 
 def test_audits_make_it_sharper_than_chosen_answers(labelled):
     data, labels = labelled
-    audits = estimated(data, labels, labels.known).bag_accuracy
-    chosen = estimated(data, labels, np.zeros_like(labels.known)).bag_accuracy
+    audits = estimated(data, labels, labels.known).metrics["bag_accuracy"]
+    chosen = estimated(data, labels, np.zeros_like(labels.known)).metrics["bag_accuracy"]
     assert audits.high - audits.low < chosen.high - chosen.low
 
 
@@ -111,7 +112,7 @@ def test_what_cannot_be_said_is_not_said(labelled):
     data, labels = labelled
     few = Labels(labels.value, labels.known & (np.cumsum(labels.known).reshape(labels.known.shape) <= 5))
     found = estimated(data, few, few.known)
-    assert (found.bag_accuracy, found.hamming_loss, found.answers) == (None, None, 5)
+    assert (set(found.metrics.values()), found.answers) == ({None}, 5)
     without = Labels(labels.value & (np.arange(4) != 2), labels.known)
     assert estimated(data, without, without.known).classes[2].recall is None
 
@@ -120,7 +121,7 @@ def test_intervals_hold_the_truth_and_the_naive_estimate_does_not():
     found = defaultdict(list)
     for source, seed in coverage.specified(24, seed=0):
         coverage.collect(found, source, coverage.simulate(source, seed))
-    for quantity in ("bag accuracy", "Hamming loss", "precision", "recall"):
+    for quantity in (*(metric.title for metric in metrics.estimable().values()), "precision", "recall"):
         one = coverage.summary(found["all", quantity])
         assert one["coverage"] >= 0.83, quantity
         assert one["mean_width"] < 0.8, quantity
@@ -135,7 +136,7 @@ def test_decisions_are_left_alone_without_enough_answers_or_audits(labelled):
     assert thresholds.learn(present, out_of_fold, labels, np.zeros_like(labels.known)) == Decisions()
     made = thresholds.learn(present, out_of_fold, labels, labels.known, "f1")
     assert made != Decisions()
-    with pytest.raises(BagwiseError, match="metric of a decision"):
+    with pytest.raises(BagwiseError, match=r"no metric 'beauty'.*bag_accuracy"):
         thresholds.learn(present, out_of_fold, labels, labels.known, "beauty")
 
 

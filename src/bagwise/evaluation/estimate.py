@@ -3,8 +3,7 @@
 Every draw takes a calibration from its posterior (`calibration.py`) and weights on the bags (Bayesian bootstrap, since
 the bags are a sample themselves), and computes with the calibrated probabilities q of every pair
 
-    bag accuracy   sum_b w_b E[Jaccard(b)]                       (`jaccard.py`)
-    Hamming loss   sum_b w_b mean_c (1 - q where predicted, else q)
+    every metric   its expected value under q and w              (`expected` in `data/metrics`)
     precision_c    TP / (TP + FP),   TP = sum_b w_b q_bc [predicted] + half a bag, ...
     recall_c       TP / (TP + FN)
 
@@ -12,15 +11,15 @@ The estimate is the median of the draws and the interval their middle 95 %. An e
 from 0 or 1 is 0 or 1: so few cases cannot tell the difference.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from bagwise.data import metrics
 from bagwise.data.labels import Labels
-from bagwise.data.metrics import THRESHOLD
+from bagwise.data.metrics import THRESHOLD, Metric
 from bagwise.evaluation import calibration
-from bagwise.evaluation.expected_jaccard import expected_jaccard
 from bagwise.kernels import Array
 
 DRAWS = 400
@@ -63,8 +62,7 @@ class Quality:
 
     answers: int
     audits: int
-    bag_accuracy: Interval | None = None
-    hamming_loss: Interval | None = None
+    metrics: dict[str, Interval | None] = field(default_factory=lambda: dict.fromkeys(metrics.estimable()))
     classes: tuple[ClassQuality, ...] = ()
 
 
@@ -91,8 +89,7 @@ def estimate(present: Array, out_of_fold: Array, labels: Labels, audit: Array, s
     return Quality(
         labels.n_known,
         audits,
-        Interval.of(_bag_accuracy(whole, logits, predicted, weights), len(seen)),
-        Interval.of(_hamming_loss(whole, logits, predicted, weights), predicted.size),
+        _of_metrics(metrics.estimable(), whole, logits, predicted, weights),
         _of_classes(of_classes, logits, predicted, weights, labels, rng),
     )
 
@@ -122,12 +119,20 @@ def _each(calibrated: calibration.Calibration, logits: Array, value: Callable[[i
     return np.array([value(i, present) for i, present in enumerate(one)])
 
 
-def _bag_accuracy(calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array) -> Array:
-    return _each(calibrated, logits, lambda i, present: weights[i] @ expected_jaccard(present, predicted))
-
-
-def _hamming_loss(calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array) -> Array:
-    return _each(calibrated, logits, lambda i, q: weights[i] @ np.where(predicted, 1 - q, q).mean(axis=1))
+def _of_metrics(
+    estimated: Mapping[str, Metric],
+    calibrated: calibration.Calibration,
+    logits: Array,
+    predicted: Array,
+    weights: Array,
+) -> dict[str, Interval | None]:
+    expected = [metric.expected for metric in estimated.values() if metric.expected is not None]
+    draws = _each(calibrated, logits, lambda i, q: np.array([value(q, predicted, weights[i]) for value in expected]))
+    cases = {"bags": len(predicted), "pairs": predicted.size}
+    return {
+        name: Interval.of(draws[:, column], cases[metric.resolution])
+        for column, (name, metric) in enumerate(estimated.items())
+    }
 
 
 def _of_classes(

@@ -4,7 +4,7 @@
     threshold = 1/2 + n / (n + SHRUNK_BY) (t - 1/2),   t best for the metric by the calibrated probabilities themselves
 
 A class with enough answers of its own has a threshold of its own: its calibration leans on that of all classes, and for
-F1, which is a matter of each class, so does the best t. Thresholds of classes are kept as they apply to the model's own
+metrics that are `BY_CLASS` (F1), so does the best t. Thresholds of classes are kept as they apply to the model's own
 probabilities. Below `FEWEST` answers, or without an audit among them, nothing is changed.
 """
 
@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logit
 
-from bagwise.core.plugins import choose
+from bagwise.data import metrics
 from bagwise.data.labels import Labels
+from bagwise.data.metrics import DEFAULT, Metric
 from bagwise.evaluation import calibration
 from bagwise.evaluation.estimate import answers_of
-from bagwise.evaluation.expected_jaccard import expected_jaccard
 from bagwise.kernels import Array
 
 FEWEST = 50
@@ -58,9 +58,15 @@ class Decisions:
         return np.asarray(probability > self.thresholds(probability.shape[1]))
 
 
-def learn(present: Array, out_of_fold: Array, labels: Labels, audit: Array, metric: str = "bag_accuracy") -> Decisions:
+def learn(
+    present: Array,
+    out_of_fold: Array,
+    labels: Labels,
+    audit: Array,
+    metric: str | Callable[..., float] = DEFAULT,
+) -> Decisions:
     """Calibration and threshold for the metric; arguments as for `estimate`."""
-    expected = choose("metric of a decision", metric, EXPECTED)
+    best_for = metrics.get_estimable(metric)
     told = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
     present, out_of_fold, labels, audit = present[told], out_of_fold[told], labels.select(told), audit[told]
     if labels.n_known < FEWEST or not (audit & labels.known).any():
@@ -70,24 +76,21 @@ def learn(present: Array, out_of_fold: Array, labels: Labels, audit: Array, metr
     found = calibration.most_likely(answers)
     decisions = Decisions(float(found.intercept[0, 0]), float(found.slope[0, 0]))
     calibrated = decisions.probabilities(probability)
-    values = [expected(calibrated, calibrated > threshold) for threshold in THRESHOLDS]
     share = labels.n_known / (labels.n_known + SHRUNK_BY)
-    best = float(THRESHOLDS[int(np.argmax(values))])
+    best = _best_threshold(best_for, calibrated)
     decisions = replace(decisions, threshold=0.5 + share * (best - 0.5))
     of_classes = calibration.most_likely_by_class(answers, labels.n_classes)
-    return replace(decisions, of_classes=_of_classes(decisions, of_classes, probability, labels, metric))
+    return replace(decisions, of_classes=_of_classes(decisions, of_classes, probability, labels, best_for))
 
 
 def _of_classes(
-    decisions: Decisions, found: calibration.Calibration, probability: Array, labels: Labels, metric: str
+    decisions: Decisions, found: calibration.Calibration, probability: Array, labels: Labels, metric: Metric
 ) -> tuple[float, ...]:
     """A threshold for every class; that of all where the class has too few answers, and near it where it has few."""
     usual = decisions.thresholds(labels.n_classes)
     calibrated = found(calibration.logits_of(probability))[0]
     for c in np.flatnonzero(_tellable(labels)):
-        best = decisions.threshold
-        if metric == "f1":
-            best = float(max(THRESHOLDS, key=lambda t: _f1(calibrated[:, c], calibrated[:, c] > t)))
+        best = _best_threshold(metric, calibrated[:, c : c + 1]) if metric.by_class else decisions.threshold
         own = _uncalibrated(best, float(found.intercept[0, c]), float(found.slope[0, c]))
         share = labels.known[:, c].sum() / (labels.known[:, c].sum() + CLASS_SHRUNK_BY)
         usual[c] = expit(logit(usual[c]) + share * (logit(own) - logit(usual[c])))
@@ -106,20 +109,8 @@ def _uncalibrated(threshold: float, intercept: float, slope: float) -> float:
     return float(np.clip(expit((logit(threshold) - intercept) / slope), SUREST, 1 - SUREST))
 
 
-def _bag_accuracy(present: Array, predicted: Array) -> float:
-    return float(expected_jaccard(present, predicted).mean())
-
-
-def _hamming(present: Array, predicted: Array) -> float:
-    return float(np.where(predicted, present, 1 - present).mean())
-
-
-def _f1(present: Array, predicted: Array) -> float:
-    return float(2 * (present * predicted).sum() / max(present.sum() + predicted.sum(), 1e-12))
-
-
-EXPECTED: dict[str, Callable[[Array, Array], float]] = {
-    "bag_accuracy": _bag_accuracy,
-    "hamming_loss": _hamming,
-    "f1": _f1,
-}
+def _best_threshold(metric: Metric, calibrated: Array) -> float:
+    """The threshold whose predictions have the best expected value of the metric; of equal ones the lowest."""
+    assert metric.expected is not None
+    values = [metric.goodness(metric.expected(calibrated, calibrated > threshold)) for threshold in THRESHOLDS]
+    return float(THRESHOLDS[int(np.argmax(values))])

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
-from bagwise.data.metrics import THRESHOLD, bag_accuracy
+from bagwise.data.metrics import THRESHOLD
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.kernels import Array, Instances
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.model import persistence, solvers

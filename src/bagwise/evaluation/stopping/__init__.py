@@ -9,9 +9,9 @@ from functools import cache, cached_property
 
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import discover, member_function
+from bagwise.data import metrics
 from bagwise.evaluation.forecast import Curves, Point, curves_through
 
-METRICS = ("bag_accuracy", "hamming_loss")
 WHEN = ("any", "all")
 
 
@@ -19,10 +19,10 @@ WHEN = ("any", "all")
 class Goal:
     """What is wanted: `target` of the `metric`, at most `budget` answers, `least_gain` in the next `plateau` answers.
 
-    A number of 0 switches its rule off; only a Hamming loss may have 0 as a target, and is then never reached.
+    A number of 0 switches its rule off; a target of 0 for a loss would never be reached.
     """
 
-    metric: str = "bag_accuracy"
+    metric: str = metrics.DEFAULT
     target: float = 0.9
     budget: int = 0
     plateau: int = 200
@@ -30,8 +30,8 @@ class Goal:
     when: str = "any"
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise BagwiseError(f"[stopping] metric = {self.metric!r} must be one of {', '.join(METRICS)}.")
+        if self.metric not in metrics.estimable():
+            raise BagwiseError(f"[stopping] metric = {self.metric!r} must be one of {', '.join(metrics.estimable())}.")
         if self.when not in WHEN:
             raise BagwiseError(f"[stopping] when = {self.when!r} must be any or all.")
         if not 0 <= self.target <= 1 or not 0 <= self.least_gain <= 1:
@@ -42,7 +42,7 @@ class Goal:
     @property
     def level(self) -> float:
         """The target on a scale where more is better."""
-        return 1 - self.target if self.metric == "hamming_loss" else self.target
+        return metrics.get(self.metric).goodness(self.target)
 
 
 @dataclass(frozen=True)

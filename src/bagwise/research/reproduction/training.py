@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from bagwise import datasets
-from bagwise.data.metrics import bag_accuracy
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier, solvers
