@@ -40,7 +40,7 @@ class QueryOptions:
 class Request:
     """So many of the best questions by this criterion."""
 
-    criterion: str
+    criterion: str | criteria.Criterion
     count: int
 
 

@@ -33,6 +33,7 @@ from bagwise.kernels.cpu.bounds import TINY
 from bagwise.kernels.cpu.logit_cache import Change, GramBounds, LogitCache, best_allowed, radii
 from bagwise.kernels.cpu.logit_update import exponential_off
 from bagwise.learning import criteria, granularity
+from bagwise.learning.criteria import Criterion
 from bagwise.learning.granularity import Choice
 from bagwise.model.scored_pool import ScoredPool, Scorer
 from bagwise.model.weight_change import WeightChange, fresh_slack, longest, unit_of
@@ -111,7 +112,7 @@ class TopK:
         self._pause, self._failed, self._reached = 0, 0, 0
         self._one_at_a_time = threading.Lock()
 
-    def best(self, pool: ScoredPool, criterion: str, count: int) -> list[Choice]:
+    def best(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Choice]:
         """The `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
         with self._one_at_a_time:
             chosen = self._among_candidates(pool, criterion, count) if criteria.rises_with(criterion) else None
@@ -120,7 +121,7 @@ class TopK:
             chosen = scan(pool, criterion, count)
         return chosen
 
-    def _among_candidates(self, pool: ScoredPool, criterion: str, count: int) -> list[Choice] | None:
+    def _among_candidates(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Choice] | None:
         """The best pairs, or None where everything has to be scored."""
         upper_bounds = self._upper_bounds(pool, criterion)
         if upper_bounds is None:
@@ -156,7 +157,7 @@ class TopK:
         self._followed, self._failed = None, self._failed + 1
         self._pause = min(2**self._failed, LONGEST_PAUSE)
 
-    def _upper_bounds(self, pool: ScoredPool, criterion: str) -> Any:
+    def _upper_bounds(self, pool: ScoredPool, criterion: str | Criterion) -> Any:
         """What no unknown pair of a bag can exceed, for every bag; None where logits are not worth keeping."""
         scorer, score = pool.scorer, criteria.get(criterion)
         change = self._follow(scorer)
@@ -246,7 +247,7 @@ class TopK:
 class Finalists:
     """Bags scored exactly, and the best pairs among them."""
 
-    def __init__(self, pool: ScoredPool, criterion: str, count: int) -> None:
+    def __init__(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> None:
         self._pool, self._criterion, self._count = pool, criteria.get(criterion), count
         self._bags, self._entered = np.empty(0, np.int64), np.zeros(pool.shape[0], bool)
         self._scores: list[Array] = []
@@ -283,7 +284,7 @@ def final(pool: ScoredPool, bags: Array, scores: Array, count: int) -> list[Choi
     return [choice._replace(bag=int(bags[choice.bag])) for choice in chosen]
 
 
-def scan(pool: ScoredPool, criterion: str, count: int) -> list[Choice]:
+def scan(pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Choice]:
     """The best pairs by scoring everything, a part at a time; nothing but the best of each part is kept."""
     score = criteria.get(criterion)
     bags, step = pool.shape[0], max(1, PAIRS_AT_A_TIME // pool.shape[1])

@@ -62,7 +62,7 @@ class GpuTopK(TopK):
         self._of: Instances | None = None
         self._followed_touches: Sequence[int] | None = None
 
-    def _upper_bounds(self, pool: ScoredPool, criterion: str) -> torch.Tensor:
+    def _upper_bounds(self, pool: ScoredPool, criterion: str | criteria.Criterion) -> torch.Tensor:
         scorer = pool.scorer
         if self._of is not scorer.instances:
             self._of, self._resident = scorer.instances, Resident.of(scorer.instances, self._device)

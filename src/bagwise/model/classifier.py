@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise.core.errors import BagwiseError
@@ -21,7 +22,7 @@ from bagwise.model import persistence, solvers
 from bagwise.model.features import STANDARDISE, Spread, fit_transformer, instances_of
 from bagwise.model.objective import Counts, Objective
 from bagwise.model.scored_pool import ScoredPool, Scorer
-from bagwise.model.solvers import Settings, State
+from bagwise.model.solvers import Settings, Solver, State
 
 DEFAULT_PRIOR = 1.0
 OBJECTIVES = ("marginal", "joint")
@@ -65,7 +66,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        solver: str = "lbfgs",
+        solver: str | Solver | ModuleType = "lbfgs",
         prior: float | None = None,
         penalty: float | None = None,
         objective: str = "marginal",
@@ -252,6 +253,8 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, without pickle."""
         check_is_fitted(self, "weights_")
+        if not isinstance(self.solver, str):
+            raise BagwiseError("A model whose solver is not a name cannot be saved: register it as an entry point.")
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         persistence.write(path, {"parameters": self.get_params(deep=False), "fitted": fitted})
 
@@ -278,8 +281,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         solvers.get(self.solver)
         if self.objective not in OBJECTIVES:
             raise BagwiseError(f"There is no objective {self.objective!r}: choose one of {', '.join(OBJECTIVES)}.")
-        if self.objective == "joint" and self.solver.endswith("sgd"):
-            raise BagwiseError(f"solver={self.solver!r} steps on single labels: the joint objective needs lbfgs or gd.")
+        solvers.validate_objective("solver", self.solver, self.objective)
         if self.prior is not None and self.penalty is not None:
             raise BagwiseError("Both prior and penalty are given: they are two ways to say the same thing, give one.")
         for name in ("prior", "penalty", "step_size", "tol"):
@@ -290,6 +292,12 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError(f"max_iter={self.max_iter!r} must be a whole number, at least 1, or None.")
         if self.random_state is not None and not (isinstance(self.random_state, Integral) and self.random_state >= 0):
             raise BagwiseError(f"random_state={self.random_state!r} must be a whole number, not negative, or None.")
+
+    def __sklearn_clone__(self) -> Self:
+        # A solver that is a module cannot be copied, which scikit-learn's `clone` does with all parameters.
+        given = self.get_params(deep=False)
+        solver = given.pop("solver")
+        return type(self)(solver, **{name: clone(value, safe=False) for name, value in given.items()})
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")

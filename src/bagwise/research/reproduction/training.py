@@ -52,7 +52,8 @@ class Training:
         """Log-likelihood and held-out bag accuracy at the epochs that are shown."""
         data = datasets.load(self.dataset, self.seed)
         training, held_out = split(data, self.folds, self.fold, self.seed)
-        parameters: Parameters = {"step_size": self._best_step(training)} if self.solver.endswith("sgd") else {}
+        tuned = solvers.capabilities(self.solver).step_size
+        parameters: Parameters = {"step_size": self._best_step(training)} if tuned else {}
         rows: list[Row] = []
         described = {**asdict(self), "strategy": self.strategy, "parameters": json.dumps(parameters)}
 
