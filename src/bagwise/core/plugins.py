@@ -1,4 +1,4 @@
-"""Plug-in families: a member is a module of a package here, or an entry point of another installed distribution.
+"""Plug-in families: a member is a module of a Bagwise package, or an entry point of another installed distribution.
 
 Criteria, metrics, solvers, formats, data sets, media, segmenters, embedders and stopping rules are each a family. A
 member is found by its name: the name of its file, or the name of its entry point in the family's group.

@@ -1,1 +1,1 @@
-"""Bags, labels and metrics: input is validated here, once, and trusted behind."""
+"""Bags, labels and metrics. Input is validated once, in this package, and trusted by all others."""

@@ -1,4 +1,4 @@
-"""Bags: many instances, grouped. Bad input is refused here, once; everything behind trusts the shapes."""
+"""Bags: many instances, grouped. Input is validated once, when they are made; all other code trusts the shapes."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -16,10 +16,30 @@ VALUES_PER_CHUNK = 1 << 20
 class Bags:
     """Ragged bags as one flat array: bag `b` is rows `offsets[b]:offsets[b + 1]` of `instances`.
 
-    `instances` (N, d) is used as it is where it can be: a float16, float32 or float64 C-ordered array or memory map is
-    never copied; what is stored in float16 is computed with in float32. `ids` name the bags; ties
-    and random questions are keyed by them, so the order of the bags does not matter.
+    Parameters
+    ----------
+    instances : array-like, shape (N, d)
+        The instances of all bags, one row each. A float16, float32 or float64 C-ordered array or memory map is used
+        as it is, without a copy; float16 is computed with in float32.
+    offsets : array-like of int, shape (B + 1,)
+        Where each bag starts; the first is 0 and the last N. No bag may be empty.
+    ids : sequence of str or of int, shape (B,), optional
+        Unique names of the bags (default: 0, 1, ...). Ties and random questions depend on them, so that the order of
+        the bags does not matter.
 
+    Attributes
+    ----------
+    instances, offsets, ids : ndarray
+    keys : ndarray of uint64, shape (B,)
+        Hash of each id.
+
+    Raises
+    ------
+    BagwiseError
+        Where a value is missing or infinite, a bag is empty, or the shapes do not agree.
+
+    Examples
+    --------
     >>> bags = Bags.from_list([[[0.0, 1.0]], [[2.0, 3.0], [4.0, 5.0]]], ids=["a", "b"])
     >>> bags
     Bags(2 bags, 3 instances, 2 features)
@@ -39,9 +59,25 @@ class Bags:
 
     @classmethod
     def from_list(cls, bags: Sequence[npt.ArrayLike], ids: Sequence[Any] | Array | None = None) -> "Bags":
-        """From one (n_b, d) array per bag."""
+        """Return bags made from one array per bag.
+
+        Parameters
+        ----------
+        bags : sequence of array-like, each of shape (n_b, d)
+        ids : sequence of str or of int, optional
+            Unique names of the bags (default: 0, 1, ...).
+
+        Returns
+        -------
+        Bags
+
+        Examples
+        --------
+        >>> Bags.from_list([[[0.0, 1.0]], [[2.0, 3.0], [4.0, 5.0]]]).sizes
+        array([1, 2])
+        """
         if len(bags) == 0:
-            raise BagwiseError("There are no bags: give at least one (instances x features) array.")
+            raise BagwiseError("There are no bags: give at least one (instances, features) array.")
         names: list[Any] = list(range(len(bags)))
         if ids is not None:
             names = _as_ids(ids, len(bags)).tolist()
@@ -52,7 +88,7 @@ class Bags:
                 raise BagwiseError(f"Bag {name!r} is empty: every bag needs at least one instance.")
             if array.ndim != 2:
                 raise BagwiseError(
-                    f"Bag {name!r} has shape {array.shape}: it must be 2-dimensional, (instances x features)."
+                    f"Bag {name!r} has shape {array.shape}: it must be 2-dimensional, (instances, features)."
                 )
             width = array.shape[1] if width is None else width
             if array.shape[1] != width:
@@ -62,14 +98,14 @@ class Bags:
 
     @classmethod
     def trusted(cls, instances: Array, offsets: Array, ids: Array) -> "Bags":
-        """From arrays that went through the checks before, as in a project: nothing is looked at again."""
+        """Return bags made from arrays that were validated before, as in a project: nothing is checked again."""
         bags = object.__new__(cls)
         bags.instances, bags.offsets, bags.ids = instances, offsets, ids
         return bags
 
     @classmethod
     def of(cls, bags: "Bags | Sequence[npt.ArrayLike]") -> "Bags":
-        """`bags` as Bags, whether they are already or a list with one array per bag."""
+        """Return `bags` as Bags; a sequence with one array per bag is converted."""
         return bags if isinstance(bags, Bags) else cls.from_list(bags)
 
     def __len__(self) -> int:
@@ -103,24 +139,40 @@ class Bags:
 
     @cached_property
     def keys(self) -> Array:
-        """64 bits per bag made from its id, for randomness that does not depend on the bag's place."""
+        """64-bit hash of each id, for random numbers that do not depend on the position of a bag."""
         if self.ids.dtype.kind in "iu":
             return mix(self.ids.astype(np.uint64))
         return np.array([hash_of(str(name)) for name in self.ids], np.uint64)
 
     def select(self, chosen: npt.ArrayLike) -> "Bags":
-        """The bags at these positions, in this order, with their ids."""
+        """Return some of the bags.
+
+        Parameters
+        ----------
+        chosen : array-like of int, or of bool with shape (B,)
+            Positions of the bags, in the order wanted.
+
+        Returns
+        -------
+        Bags
+            With their ids.
+
+        Examples
+        --------
+        >>> Bags.from_list([[[0.0]], [[1.0]], [[2.0]]], ids=["a", "b", "c"]).select([2, 0]).ids
+        array(['c', 'a'], dtype='<U1')
+        """
         positions = np.arange(len(self))[np.asarray(chosen)]
         return Bags.trusted(*gather(self.instances, self.offsets, positions), self.ids[positions])
 
     def chunks(self) -> Iterator[tuple[int, Array]]:
-        """(first row, rows) through all instances, about a million values at a time."""
+        """Iterate over (first row, rows) of all instances, about a million values at a time."""
         rows = max(1, VALUES_PER_CHUNK // self.n_features)
         for start in range(0, self.n_instances, rows):
             yield start, self.rows(start, min(start + rows, self.n_instances))
 
     def portions(self) -> Iterator[Array]:
-        """The positions of all bags, as many at a time as are best looked at together: here, all."""
+        """Iterate over positions of bags that are best processed together: all at once for bags in memory."""
         yield np.arange(len(self))
 
     def rows(self, first: int, last: int) -> Array:
@@ -173,7 +225,7 @@ def _as_instances(given: npt.ArrayLike) -> Array:
     array = np.asarray(given)
     if array.ndim != 2 or array.shape[1] == 0:
         raise BagwiseError(
-            f"Instances have shape {array.shape}: they must be 2-dimensional, (instances x features), "
+            f"Instances have shape {array.shape}: they must be 2-dimensional, (instances, features), "
             "with at least one feature."
         )
     if array.dtype.kind not in "fiub":

@@ -1,7 +1,7 @@
-"""The ledger: what is known of every pair and what was withdrawn, counted as it changes.
+"""Label store: which pairs are known or withdrawn, with counts that are updated at every change.
 
-Counting anew would look at every pair of the pool for each question. A `LabelStore` has a row for every bag; a
-`SparseLabelStore` only for bags of which something was told, for pools whose bags lie elsewhere.
+Counting from scratch would read every pair of the pool for each question. A `LabelStore` has a row for every bag; a
+`SparseLabelStore` only for bags with an answer, for pools whose bags are stored on other machines.
 """
 
 from bisect import bisect_left
@@ -21,7 +21,7 @@ FIRST_ROWS = 64
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """About all bags of a pool, however many of them are at hand; `asked`, `known`, `present` count pairs by class."""
+    """Counts over all bags of a pool, of which a shard holds some; `asked`, `known` and `present` are by class."""
 
     bags: int
     asked: Array
@@ -32,7 +32,7 @@ class LabelCounts:
 
     @classmethod
     def of(cls, labels: Labels, withdrawn: Array) -> "LabelCounts":
-        """Counted pair by pair."""
+        """Count pair by pair."""
         known, value = labels.known, labels.value
         complete = known.all(axis=1)
         return cls(
@@ -45,7 +45,7 @@ class LabelCounts:
         )
 
     def changed(self, before: "LabelCounts", after: "LabelCounts") -> "LabelCounts":
-        """After some of the bags had the totals `before` and have the others now."""
+        """Return the counts after those of some bags changed from `before` to `after`."""
         return LabelCounts(
             self.bags,
             self.asked + (after.asked - before.asked),
@@ -75,7 +75,7 @@ class LabelCounts:
 
 @dataclass(frozen=True)
 class KnownLabels:
-    """The bags of which something is known or was withdrawn, in the order of their positions, and what it is."""
+    """Labels and withdrawn pairs of the bags that have any, in the order of their positions."""
 
     bags: Array
     labels: Labels
@@ -83,7 +83,7 @@ class KnownLabels:
 
 
 class LabelStore:
-    """A row for every bag; `labels` and `withdrawn` are changed through it alone."""
+    """A row for every bag; `labels` and `withdrawn` are changed only by its methods."""
 
     def __init__(self, labels: Labels, withdrawn: Array | None = None) -> None:
         self.labels = labels
@@ -91,12 +91,12 @@ class LabelStore:
         self.askable = np.asarray(~(labels.known | self.withdrawn))
         self.label_counts = LabelCounts.of(labels, self.withdrawn)
         self.touched: list[int] = []
-        """Rows that were changed, in order: whoever has a copy of them knows by it what to copy again."""
+        """Rows that were changed, in order: a copy of the arrays elsewhere is brought up to date by them."""
         self._labelled: list[int] = np.flatnonzero(labels.known.any(axis=1)).tolist()
 
     @classmethod
     def of(cls, labels: Any, bags: int, classes: int) -> "LabelStore":
-        """What is known at the start: Labels, or an array with NaN for unknown, or nothing."""
+        """Return a store of Labels, of an array with NaN for unknown, or of nothing."""
         return cls(Labels.unknown(bags, classes) if labels is None else Labels.of(labels, bags).copy())
 
     @property
@@ -125,37 +125,37 @@ class LabelStore:
             self.labels.record(row, label_class, present, flip)
 
     def withdraw(self, bag: int, label_class: int) -> None:
-        """Nobody can tell: the pair is not asked again."""
+        """Record *unsure*: the pair stays unknown and is not asked again."""
         with self._changing(bag) as row:
             self.labels.forget(row, label_class)
             self.withdrawn[row, label_class] = True
 
     def forget(self, bag: int, label_class: int) -> None:
-        """Open one pair again."""
+        """Make one pair open again."""
         with self._changing(bag) as row:
             self.labels.forget(row, label_class)
             self.withdrawn[row, label_class] = False
 
     def told(self) -> KnownLabels:
-        """All that is not open."""
+        """Return everything that is not open."""
         bags = np.flatnonzero(~self.askable.all(axis=1))
         return KnownLabels(bags, self.labels.select(bags), self.withdrawn[bags])
 
     def labels_of(self, bags: Sequence[int]) -> Labels:
-        """What is known of these bags, in this order."""
+        """Return the labels of these bags, in this order."""
         rows = np.array([self._row(bag) for bag in bags], np.int64)
         return self.labels.select(rows)
 
-    def remember(self, told: KnownLabels) -> None:
-        """Have exactly this told."""
+    def remember(self, known: KnownLabels) -> None:
+        """Replace all contents."""
         labels = Labels.unknown(*self.shape)
         withdrawn = np.zeros(self.shape, bool)
-        labels.put(told.bags, told.labels)
-        withdrawn[told.bags] = told.withdrawn
+        labels.put(known.bags, known.labels)
+        withdrawn[known.bags] = known.withdrawn
         self.__init__(labels, withdrawn)  # type: ignore[misc]
 
     def _row(self, bag: int) -> int:
-        """Where a bag's row is."""
+        """Return the row of a bag."""
         return bag
 
     @contextmanager
@@ -184,7 +184,7 @@ class LabelStore:
 
 
 class SparseLabelStore(LabelStore):
-    """A row only for the bags of which something was told, in the order in which it was."""
+    """A row only for bags with an answer, in the order of their first answers."""
 
     def __init__(self, bags: int, classes: int) -> None:
         super().__init__(Labels.unknown(FIRST_ROWS, classes))
@@ -196,23 +196,23 @@ class SparseLabelStore(LabelStore):
         return bag not in self._rows or super().is_open(self._rows[bag], label_class)
 
     def told(self) -> KnownLabels:
-        """All that is not open."""
+        """Return everything that is not open."""
         return self.told_between(0, self.label_counts.bags)
 
     def told_between(self, first: int, last: int) -> KnownLabels:
-        """All that is not open of consecutive bags."""
+        """Return everything that is not open of consecutive bags."""
         kept = sorted(bag for bag in self._rows if first <= bag < last and not self.askable[self._rows[bag]].all())
         rows = np.array([self._rows[bag] for bag in kept], np.int64)
         return KnownLabels(np.array(kept, np.int64), self.labels.select(rows), self.withdrawn[rows])
 
-    def remember(self, told: KnownLabels) -> None:
-        """Have exactly this told."""
+    def remember(self, known: KnownLabels) -> None:
+        """Replace all contents."""
         bags = self.label_counts.bags
         spare = Labels.unknown(FIRST_ROWS, self.labels.n_classes)
-        LabelStore.__init__(self, told.labels.beside(spare), np.concatenate([told.withdrawn, spare.known]))
+        LabelStore.__init__(self, known.labels.beside(spare), np.concatenate([known.withdrawn, spare.known]))
         self.label_counts = replace(self.label_counts, bags=bags)
-        self._rows = {bag: row for row, bag in enumerate(told.bags.tolist())}
-        self._labelled = told.bags[self._labelled].tolist()
+        self._rows = {bag: row for row, bag in enumerate(known.bags.tolist())}
+        self._labelled = known.bags[self._labelled].tolist()
 
     def _row(self, bag: int) -> int:
         row = self._rows.setdefault(bag, len(self._rows))
