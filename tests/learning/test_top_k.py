@@ -91,7 +91,7 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
         change = chosen._follow(scorer)
         direction = rng.normal(size=(len(weights), 1)) @ rng.normal(size=(1, weights.shape[1]))
         weights = 0.999 * weights + 0.01 * scale * direction
-        if chosen._followed is None:
+        if chosen._cached is None:
             assert step == 0
             continue
         present, absent = scorer.probabilities()
@@ -106,8 +106,8 @@ def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
             lengths[first:last], absences[first:last] = found, gone
 
         of_sides, of_lengths = (chosen._spread(scorer, chosen._off(scorer), gradients) for gradients in (False, True))
-        chosen._followed.logits.uncertainty_bounds(change, bias, of_sides, CLASSES, keep_sides)
-        chosen._followed.logits.longest(None, bias, of_lengths, bounds, CLASSES, keep_lengths)
+        chosen._cached.logits.uncertainty_bounds(change, bias, of_sides, CLASSES, keep_sides)
+        chosen._cached.logits.longest(None, bias, of_lengths, bounds, CLASSES, keep_lengths)
         assert (sides >= np.minimum(present, absent)).all()
         assert (lengths >= norms).all()
         assert (absences >= absent).all()

@@ -64,6 +64,7 @@ class Bags:
         Parameters
         ----------
         bags : sequence of array-like, each of shape (n_b, d)
+            The instances of each bag.
         ids : sequence of str or of int, optional
             Unique names of the bags (default: 0, 1, ...).
 

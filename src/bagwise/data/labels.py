@@ -79,6 +79,7 @@ class Labels:
         Parameters
         ----------
         array : array-like, shape (B, C)
+            One row per bag, one column per class.
         missing : float
             The value of an unknown label: NaN as in scikit-activeml, or -1 as in the paper. In some files -1 means
             *absent*: give `missing=-1` only where it means unknown.

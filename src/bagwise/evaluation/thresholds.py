@@ -1,9 +1,9 @@
-"""Decisions: calibrated probabilities, and the threshold above which a class is said to be in a bag.
+"""Decisions: calibrated probabilities, and the threshold above which a class is predicted.
 
     P'(class in bag) = sigma(a + b logit P)                a, b from out-of-fold predictions (`calibration.py`)
     threshold = 1/2 + n / (n + SHRUNK_BY) (t - 1/2),   t best for the metric by the calibrated probabilities themselves
 
-A class with enough answers of its own has a threshold of its own: its calibration leans on that of all classes, and for
+A class with enough answers has its own threshold: its calibration is shrunk towards that of all classes, and for
 metrics that are `BY_CLASS` (F1), so does the best t. Thresholds of classes are kept as they apply to the model's own
 probabilities. Below `FEWEST` answers, or without an audit among them, nothing is changed.
 """
@@ -30,8 +30,10 @@ SUREST = 1e-6
 
 @dataclass(frozen=True)
 class Decisions:
-    """What to make of a model's probabilities.
+    """A calibration of a model's probabilities and thresholds for them.
 
+    Examples
+    --------
     >>> Decisions().predict(np.array([[0.4, 0.6]]))
     array([[False,  True]])
     """
@@ -42,19 +44,19 @@ class Decisions:
     of_classes: tuple[float, ...] = ()
 
     def thresholds(self, n_classes: int) -> Array:
-        """Where to cut the model's own probabilities of every class."""
+        """Return the threshold of every class for the uncalibrated probabilities, shape (C,)."""
         usual = _uncalibrated(self.threshold, self.intercept, self.slope)
         return np.array(self.of_classes or [usual] * n_classes)
 
     def probabilities(self, probability: Array) -> Array:
-        """Calibrated probabilities; those given where nothing was learned."""
+        """Return calibrated probabilities; the given ones where nothing was learned."""
         if (self.intercept, self.slope) == (0.0, 1.0):
             return probability
         one = calibration.Calibration(np.array([[self.intercept]]), np.array([[self.slope]]))
         return np.asarray(one(calibration.logits_of(probability))[0])
 
     def predict(self, probability: Array) -> Array:
-        """Which classes to say are in which bags, from the model's own probabilities."""
+        """Return which classes are predicted, shape (B, C), from the uncalibrated probabilities."""
         return np.asarray(probability > self.thresholds(probability.shape[1]))
 
 
@@ -65,10 +67,31 @@ def learn(
     audit: Array,
     metric: str | Callable[..., float] = DEFAULT,
 ) -> Decisions:
-    """Calibration and threshold for the metric; arguments as for `estimate`."""
+    """Return the calibration and the thresholds that are best for a metric.
+
+    Parameters
+    ----------
+    present, out_of_fold, labels, audit
+        As for `bagwise.evaluation.estimate`.
+    metric : str or callable
+        A metric that has an expected value (`bagwise.metrics`), as "bag_accuracy" or "f1".
+
+    Returns
+    -------
+    Decisions
+        Unchanged defaults with fewer than 50 answers or without an audit among them.
+
+    Examples
+    --------
+    >>> probability = np.tile([[0.9, 0.2], [0.3, 0.8]], (20, 1))
+    >>> labels = Labels.from_array(np.tile([[1, 0], [0, 1]], (20, 1)))
+    >>> learn(probability, probability, labels, audit=labels.known, metric="f1").predict(probability)[:2]
+    array([[ True, False],
+           [False,  True]])
+    """
     best_for = metrics.get_estimable(metric)
-    told = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
-    present, out_of_fold, labels, audit = present[told], out_of_fold[told], labels.select(told), audit[told]
+    usable = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
+    present, out_of_fold, labels, audit = present[usable], out_of_fold[usable], labels.select(usable), audit[usable]
     if labels.n_known < FEWEST or not (audit & labels.known).any():
         return Decisions()
     probability = np.where(labels.known, out_of_fold, present)
@@ -86,10 +109,10 @@ def learn(
 def _of_classes(
     decisions: Decisions, found: calibration.Calibration, probability: Array, labels: Labels, metric: Metric
 ) -> tuple[float, ...]:
-    """A threshold for every class; that of all where the class has too few answers, and near it where it has few."""
+    """Return a threshold for every class: the common one where it has too few answers, and near it where few."""
     usual = decisions.thresholds(labels.n_classes)
     calibrated = found(calibration.logits_of(probability))[0]
-    for c in np.flatnonzero(_tellable(labels)):
+    for c in np.flatnonzero(_has_enough_labels(labels)):
         best = _best_threshold(metric, calibrated[:, c : c + 1]) if metric.by_class else decisions.threshold
         own = _uncalibrated(best, float(found.intercept[0, c]), float(found.slope[0, c]))
         share = labels.known[:, c].sum() / (labels.known[:, c].sum() + CLASS_SHRUNK_BY)
@@ -97,15 +120,15 @@ def _of_classes(
     return tuple(float(one) for one in usual)
 
 
-def _tellable(labels: Labels) -> Array:
-    """Which classes have enough labels, of either kind, for a threshold of their own."""
+def _has_enough_labels(labels: Labels) -> Array:
+    """Return which classes have enough labels, present and absent, for their own threshold."""
     present, known = labels.value.sum(axis=0), labels.known.sum(axis=0)
     either = np.minimum(present, known - present)
     return np.asarray((known >= FEWEST_OF_CLASS) & (either >= FEWEST_OF_EITHER))
 
 
 def _uncalibrated(threshold: float, intercept: float, slope: float) -> float:
-    """The model's own probability that calibration makes the threshold."""
+    """Return the uncalibrated probability that calibration maps to the threshold."""
     return float(np.clip(expit((logit(threshold) - intercept) / slope), SUREST, 1 - SUREST))
 
 

@@ -113,7 +113,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
         labels : Labels, or array-like of shape (B, C) with NaN for unknown
+            The known labels.
 
         Returns
         -------
@@ -139,7 +141,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
         labels : Labels, or array-like of shape (B, C) with NaN for unknown
+            The known labels.
 
         Returns
         -------
@@ -239,6 +243,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         weights : array-like, shape (C, d)
+            One row per class.
 
         Returns
         -------
@@ -262,6 +267,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
 
         Returns
         -------
@@ -282,6 +288,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
 
         Returns
         -------
@@ -301,6 +308,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
 
         Returns
         -------
@@ -334,7 +342,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
         labels : Labels, or array-like of shape (B, C) with NaN for unknown, optional
+            The known labels (default: none).
 
         Returns
         -------
@@ -378,7 +388,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         """Write the fitted model to one .npz file, without pickle; `load` reads it."""
         check_is_fitted(self, "weights_")
         if not isinstance(self.solver, str):
-            raise BagwiseError("A model whose `solver` is not a name cannot be saved: register the solver as an entry point.")
+            raise BagwiseError("A model is saved with the name of its solver: register the solver as an entry point.")
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         persistence.write(path, {"parameters": self.get_params(deep=False), "fitted": fitted})
 

@@ -59,7 +59,7 @@ class Spread(Protocol):
         ...
 
     def sums(self, split_by: Array, centre: Array, squared: bool) -> Array:
-        """Return exact sums of x - centre or of its square (`kernels.arithmetic.exact_sums`); those of shards add up."""
+        """Return exact sums of x - centre or of its square (`arithmetic.exact_sums`); those of shards add up."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Models on disk without pickle: one .npz file with arrays and a JSON description. Loading never runs code from the file.
+"""Models on disk without pickle: one .npz file with arrays and a JSON description. Loading runs no code of the file.
 
 scikit-learn objects are written as their class and their attributes; only classes of scikit-learn and of
 `bagwise.model` are read back.

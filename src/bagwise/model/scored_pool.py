@@ -156,7 +156,7 @@ class ScoredPool:
         return nearest
 
     def like(self, values: Array, dtype: npt.DTypeLike | None = None) -> Array:
-        """Return numbers of bags or classes so that they can be combined with the arrays of the pool (on a GPU: there)."""
+        """Return numbers of bags or classes that can be combined with the arrays of the pool, on its device."""
         return values if dtype is None else values.astype(dtype)
 
     @cached_property

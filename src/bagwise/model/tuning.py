@@ -48,7 +48,9 @@ def choose_settings(
     model : MIMLClassifier
         The model whose settings are the starting point.
     bags : Bags, or sequence of array-like, each of shape (n_b, d)
+        The bags.
     labels : Labels, or array-like of shape (B, C) with NaN for unknown
+        The known labels.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """When to stop: ONE FILE = ONE RULE, found by its name: f(evidence, goal) -> Verdict, or None where it is switched off.
 
-Rules that are on combine: with `when = "any"` the first that says stop is enough, with `when = "all"` every one must.
+Active rules combine: with `when = "any"` one that stops is enough, with `when = "all"` every one must stop.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ WHEN = ("any", "all")
 
 @dataclass(frozen=True)
 class Goal:
-    """What is wanted: `target` of the `metric`, at most `budget` answers, `least_gain` in the next `plateau` answers.
+    """Goal of a project: `target` of `metric`, at most `budget` answers, `least_gain` in the next `plateau` answers.
 
     A number of 0 switches its rule off; a target of 0 for a loss would never be reached.
     """
@@ -35,7 +35,7 @@ class Goal:
         if self.when not in WHEN:
             raise BagwiseError(f"[stopping] when = {self.when!r} must be any or all.")
         if not 0 <= self.target <= 1 or not 0 <= self.least_gain <= 1:
-            raise BagwiseError("[stopping] target and least_gain must lie between 0 and 1.")
+            raise BagwiseError("[stopping] target and least_gain must be between 0 and 1.")
         if self.budget < 0 or self.plateau < 0:
             raise BagwiseError("[stopping] budget and plateau are numbers of answers: they cannot be negative.")
 
@@ -47,20 +47,20 @@ class Goal:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Answers so far, and what was estimated on the way (more is better; the last point is now)."""
+    """Number of answers so far and the estimates on the way; the last point is the current one."""
 
     answers: int
     points: tuple[Point, ...]
 
     @cached_property
     def curves(self) -> Curves | None:
-        """Where the estimates seem to go."""
+        """Curves through the estimates; None where there are too few."""
         return curves_through(self.points)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether to stop, and why, in a sentence."""
+    """Whether to stop, and a sentence that says why."""
 
     stop: bool
     why: str
@@ -71,15 +71,27 @@ Rule = Callable[[Evidence, Goal], Verdict | None]
 
 @cache
 def available() -> dict[str, Rule]:
-    """Every rule by name."""
+    """Return every rule by name.
+
+    Examples
+    --------
+    >>> list(available())
+    ['budget', 'plateau', 'target']
+    """
     return {name: member_function(name, one) for name, one in discover(__name__, "bagwise.stopping_rules").items()}
 
 
 def decide(evidence: Evidence, goal: Goal) -> Verdict:
-    """What the rules that are on say together."""
-    said = [verdict for rule in available().values() if (verdict := rule(evidence, goal)) is not None]
-    if not said:
-        return Verdict(False, "No stopping rule is on.")
-    stopping = [verdict for verdict in said if verdict.stop]
-    stop = bool(stopping) if goal.when == "any" else len(stopping) == len(said)
-    return Verdict(stop, " ".join(verdict.why for verdict in (stopping if stop else said)))
+    """Return the combined verdict of the active rules.
+
+    Examples
+    --------
+    >>> decide(Evidence(10, ()), Goal(target=0, plateau=0, budget=10))
+    Verdict(stop=True, why='10 of 10 answers are given.')
+    """
+    verdicts = [verdict for rule in available().values() if (verdict := rule(evidence, goal)) is not None]
+    if not verdicts:
+        return Verdict(False, "No stopping rule is active.")
+    stopping = [verdict for verdict in verdicts if verdict.stop]
+    stop = bool(stopping) if goal.when == "any" else len(stopping) == len(verdicts)
+    return Verdict(stop, " ".join(verdict.why for verdict in (stopping if stop else verdicts)))
