@@ -24,6 +24,6 @@ def balanced(criterion):
 @cache
 def available():
     """Every tried criterion by name, and its balanced form."""
-    plain = {name: getattr(module, name) for name, module in discover(__name__).items()}
+    plain = {name: getattr(module, name) for name, module in discover(__name__, __name__).items()}
     shared = {BALANCED + name: balanced(one) for name, one in plain.items() if name not in BALANCED_WITHIN}
     return plain | shared

@@ -20,9 +20,9 @@ def model(small):
     return MIMLClassifier(random_state=5).fit(*small)
 
 
-@pytest.mark.parametrize("name", discover("benchmarks.tried"))
+@pytest.mark.parametrize("name", discover("benchmarks.tried", "benchmarks.tried"))
 def test_the_examples_are_right(name):
-    assert doctest.testmod(discover("benchmarks.tried")[name]).failed == 0
+    assert doctest.testmod(discover("benchmarks.tried", "benchmarks.tried")[name]).failed == 0
 
 
 @EVERY
