@@ -33,13 +33,13 @@ def same(one, other):
     return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items() if name != "n_known")
 
 
-def same_told(one, other):
+def same_known(one, other):
     alike = np.array_equal(one.bags, other.bags) and np.array_equal(one.withdrawn, other.withdrawn)
     return alike and one.labels == other.labels
 
 
 @given(CHANGES)
-def test_what_is_counted_on_the_way_is_what_counting_anew_finds(changes):
+def test_updated_counts_are_those_of_counting_from_scratch(changes):
     label_store = changed(LabelStore(Labels.unknown(BAGS, CLASSES)), changes)
     assert same(label_store.label_counts, LabelCounts.of(label_store.labels, label_store.withdrawn))
     assert np.array_equal(label_store.askable, ~(label_store.labels.known | label_store.withdrawn))
@@ -57,7 +57,7 @@ def test_rows_for_some_bags_say_what_rows_for_all_say(changes, cut):
         changed(label_store, changes[cut:])
     for label_store in (sparse, again):
         assert same(label_store.label_counts, full.label_counts)
-        assert same_told(label_store.told(), full.told())
+        assert same_known(label_store.told(), full.told())
         assert label_store.labelled.tolist() == full.labelled.tolist()
         assert all(label_store.is_open(b, c) == full.is_open(b, c) for b in range(BAGS) for c in range(CLASSES))
         labelled = full.labelled.tolist()
@@ -77,7 +77,7 @@ def test_more_bags_than_there_is_room_for_at_first():
     assert sparse.is_open(999_999_900, 1)
 
 
-def test_what_was_told_can_be_taken_up():
+def test_known_labels_can_be_restored():
     label_store = LabelStore(Labels.unknown(4, 2))
     labels = Labels.from_array([[1, np.nan], [np.nan, 0]])
     label_store.remember(KnownLabels(np.array([1, 3]), labels, np.array([[False, True], [False, False]])))

@@ -96,7 +96,7 @@ def test_convention_of_lamda(awkward):
         assert metric(truth, score, convention="lamda") == pytest.approx(np.mean(values)), metric.__name__
 
 
-def test_unknown_convention_is_refused(awkward):
+def test_an_unknown_convention_is_an_error(awkward):
     with pytest.raises(ValueError, match="no metric convention mulan"):
         metrics.ranking_loss(*awkward, convention="mulan")
 

@@ -79,8 +79,8 @@ def test_a_step_on_a_bag_is_a_motion_in_a_few_directions(dtype, rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [0.3, 3.0, 30.0])
-def test_nothing_exceeds_its_ceiling(dtype, scale, rng):
-    """Logits are kept through twenty motions; whatever they have become, the exact numbers lie below."""
+def test_nothing_exceeds_its_upper_bound(dtype, scale, rng):
+    """Logits are cached through twenty updates; the exact numbers stay below the bounds."""
     bags = a_pool(rng, dtype=dtype)
     model = MIMLClassifier().prepare(bags, CLASSES)
     instances = model.instances(bags)
@@ -154,8 +154,8 @@ def one_random_step(learner, truth, rng):
         learner.retract(*map(int, known[rng.integers(len(known))]))
     else:
         question = same_as_full(learner)
-        said = [bool(truth[question.bag, c]) for c in question.classes]
-        learner.tell(question, None if rng.random() < 0.1 else said)
+        answer = [bool(truth[question.bag, c]) for c in question.classes]
+        learner.tell(question, None if rng.random() < 0.1 else answer)
 
 
 def a_conversation(criterion, update, rng):

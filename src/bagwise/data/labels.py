@@ -134,7 +134,7 @@ class Labels:
         """Return `labels` as Labels with one row for every bag; an array with NaN for unknown is converted."""
         result = labels if isinstance(labels, cls) else cls.from_array(labels)
         if len(result) != bags:
-            raise BagwiseError(f"There are labels of {len(result)} bags but {bags} bags: give one row for each bag.")
+            raise BagwiseError(f"There are labels for {len(result)} bags but {bags} bags: give one row for each bag.")
         return result
 
     def __len__(self) -> int:
