@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bagwise import ActiveLearner, MIMLClassifier, datasets
-from bagwise.data.metrics import bag_accuracy
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.learning.granularity import Seconds
 from bagwise.research.experiments.simulation import first_labelled, split

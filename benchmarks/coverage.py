@@ -124,10 +124,12 @@ def _judged(estimated, truth, probability, labels: Labels, out_of_fold):
     predicted = probability > metrics.THRESHOLD
     guessed, known, value = out_of_fold > metrics.THRESHOLD, labels.known, labels.value
     labelled = known.any(axis=1)
-    naive = metrics.bag_accuracy(value[labelled], (guessed & known)[labelled])
-    yield "bag accuracy", metrics.bag_accuracy(truth, probability), estimated.bag_accuracy, naive
-    naive = (guessed != value)[known].mean()
-    yield "Hamming loss", metrics.hamming_loss(truth, probability), estimated.hamming_loss, naive
+    for name, metric in metrics.estimable().items():
+        of_pairs = metric.resolution == "pairs"
+        rows = (
+            (value[known][None], guessed[known][None]) if of_pairs else (value[labelled], (guessed & known)[labelled])
+        )
+        yield metric.title, metric(truth, probability), estimated.metrics[name], metric(*rows)
     for c, one in enumerate(estimated.classes):
         hits = (predicted & truth)[:, c].sum()
         hits_known = (guessed & value & known)[:, c].sum()

@@ -51,7 +51,7 @@ def simulate(source, seed):
         if answers in ESTIMATED:
             out_of_fold = evaluation.crossfit(model, bags, learner.labels)
             found = evaluation.estimate(model.predict_proba(bags), out_of_fold, learner.labels, audit)
-            points.append(Point(answers, found.bag_accuracy))
+            points.append(Point(answers, found.metrics["bag_accuracy"]))
     return judged(source, points, np.maximum.accumulate(truth))
 
 

@@ -58,10 +58,10 @@ def run(name, fold, budget, seed=100):
         present = fitted.predict_proba(training.bags)
         out_of_fold = evaluation.crossfit(fitted, training.bags, learner.labels)
         found = evaluation.estimate(present, out_of_fold, learner.labels, audit)
-        points.append(Point(answers, found.bag_accuracy))
+        points.append(Point(answers, found.metrics["bag_accuracy"]))
         truth = metrics.bag_accuracy(new.labels.value, fitted.predict_proba(new.bags))
         verdict = decide(Evidence(answers, tuple(points)), Goal())
-        rows.append({"answers": answers, "true": truth, **vars(found.bag_accuracy), "stop": verdict.stop})
+        rows.append({"answers": answers, "true": truth, **vars(found.metrics["bag_accuracy"]), "stop": verdict.stop})
     made = thresholds.learn(present, out_of_fold, learner.labels, audit)
     return rows, new.labels.value, fitted.predict_proba(new.bags), made
 

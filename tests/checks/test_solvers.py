@@ -51,7 +51,7 @@ def test_order_of_bags_does_not_matter(name, small, rng):
 
 
 @EVERY
-def test_unknown_labels_teach_nothing(name, small):
+def test_nothing_is_learned_from_unknown_labels(name, small):
     """Bags without a known label change only the standardisation, which is left out here."""
     bags, labels = small
     more = Bags(np.concatenate([bags.instances, bags.instances[:3]]), [*bags.offsets, bags.offsets[-1] + 3])
@@ -114,5 +114,5 @@ def test_a_replay_step_costs_the_same_with_many_labels(rng):
         state = replay.update(objective, state, np.array([7]), np.array([0]), model.settings())
         assert state.moments is not None
     state = replay.update(objective, state, np.array([7]), np.array([0]), model.settings())
-    assert state.moments is None, "the moments start anew after a refit"
+    assert state.moments is None, "the moments start from zero after a refit"
     assert objective(state.weights)[0] < objective(model.weights_)[0]

@@ -60,7 +60,7 @@ def test_keys_depend_on_the_id_alone():
         (lambda: Bags(np.empty((2, 0)), [0, 2]), ["feature"]),
     ],
 )
-def test_bad_bags_are_refused_with_one_sentence(make, words):
+def test_invalid_bags_are_an_error_of_one_sentence(make, words):
     with pytest.raises(BagwiseError) as refusal:
         make()
     for word in words:

@@ -56,7 +56,7 @@ def test_the_given_array_is_not_changed():
         (lambda: Labels.from_array([[1, 0], [1]]), ["differ in length"]),
     ],
 )
-def test_bad_labels_are_refused_with_one_sentence(make, words):
+def test_invalid_labels_are_an_error_of_one_sentence(make, words):
     with pytest.raises(BagwiseError) as refusal:
         make()
     for word in words:

@@ -53,27 +53,6 @@ def test_one_error_counts_wrong_tops():
     assert metrics.one_error([[1, 0], [0, 1]], [[0.9, 0.1], [0.9, 0.1]]) == 0.5
 
 
-@pytest.mark.parametrize("metric", metrics.BAG_METRICS.values(), ids=metrics.BAG_METRICS)
-def test_shapes_must_agree(metric):
-    with pytest.raises(ValueError, match="shape"):
-        metric([[1, 0]], [[0.5]])
-
-
-@pytest.mark.parametrize("metric", metrics.BAG_METRICS.values(), ids=metrics.BAG_METRICS)
-def test_the_unknown_is_not_counted(metric):
-    with pytest.raises(ValueError, match="unknown"):
-        metric([[1, np.nan]], [[0.9, 0.9]])
-    with pytest.raises(ValueError, match="missing or infinite"):
-        metric([[1, 0]], [[0.9, np.nan]])
-
-
-@pytest.mark.parametrize("metric", metrics.BAG_METRICS.values(), ids=metrics.BAG_METRICS)
-def test_order_of_bags_and_classes_does_not_matter(metric, predictions, rng):
-    truth, score = predictions
-    bags, classes = rng.permutation(60), rng.permutation(7)
-    assert metric(truth[bags][:, classes], score[bags][:, classes]) == pytest.approx(metric(truth, score), abs=1e-12)
-
-
 @pytest.fixture
 def awkward(rng):
     """Bags with no class, with all, and with tied scores among ordinary ones."""
@@ -117,6 +96,31 @@ def test_convention_of_lamda(awkward):
         assert metric(truth, score, convention="lamda") == pytest.approx(np.mean(values)), metric.__name__
 
 
-def test_unknown_convention_is_refused(awkward):
+def test_an_unknown_convention_is_an_error(awkward):
     with pytest.raises(ValueError, match="no metric convention mulan"):
         metrics.ranking_loss(*awkward, convention="mulan")
+
+
+def test_an_unknown_metric_is_an_error_that_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"no metric 'beauty'.*bag_accuracy.*ranking_loss"):
+        metrics.get("beauty")
+    with pytest.raises(ValueError, match=r"no expected value.*hamming_loss"):
+        metrics.get_estimable("coverage")
+
+
+def test_a_function_is_a_metric_once_it_says_whether_more_is_better():
+    def share_predicted(truth, probability):
+        return float((np.asarray(probability) > 0.5).mean())
+
+    with pytest.raises(ValueError, match="more_is_better"):
+        metrics.get(share_predicted)
+    share_predicted.more_is_better = False
+    metric = metrics.get(share_predicted)
+    assert (metric.name, metric.title, metric.goodness(0.25)) == ("share_predicted", "share predicted", 0.75)
+    assert metric([[1, 0]], [[0.9, 0.9]]) == 1
+    assert metrics.get(metric) is metric
+
+
+def test_a_function_of_the_package_is_the_metric_of_its_file():
+    assert metrics.get(metrics.hamming_loss) == metrics.get("hamming_loss")
+    assert metrics.get("f1") is metrics.get("micro_f1")

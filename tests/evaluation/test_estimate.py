@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bagwise import BagwiseError, Labels, MIMLClassifier, datasets, evaluation
+from bagwise import BagwiseError, Labels, MIMLClassifier, datasets, evaluation, metrics
+from bagwise.data.metrics.bag_accuracy import expected_jaccard
 from bagwise.evaluation import Interval, thresholds
-from bagwise.evaluation.expected_jaccard import expected_jaccard
 from bagwise.evaluation.forecast import Point, forecast
 from bagwise.evaluation.thresholds import Decisions
 from bagwise.model.cross_validation import fold_of
@@ -91,27 +91,28 @@ def test_the_same_labels_give_the_same_estimate(labelled):
     assert estimated(data, labels, audit) == estimated(data, labels, audit)
 
 
-def test_every_estimate_lies_in_its_interval_and_between_0_and_1(labelled):
+def test_every_estimate_is_in_its_interval_and_between_0_and_1(labelled):
     data, labels = labelled
     found = estimated(data, labels, labels.known)
-    every = [found.bag_accuracy, found.hamming_loss]
+    assert list(found.metrics) == list(metrics.estimable())
+    every = list(found.metrics.values())
     every += [one for each in found.classes for one in (each.precision, each.recall) if one is not None]
-    assert len(every) == 10
+    assert len(every) == 8 + len(found.metrics)
     assert all(0 <= one.low <= one.value <= one.high <= 1 for one in every)
 
 
 def test_audits_make_it_sharper_than_chosen_answers(labelled):
     data, labels = labelled
-    audits = estimated(data, labels, labels.known).bag_accuracy
-    chosen = estimated(data, labels, np.zeros_like(labels.known)).bag_accuracy
+    audits = estimated(data, labels, labels.known).metrics["bag_accuracy"]
+    chosen = estimated(data, labels, np.zeros_like(labels.known)).metrics["bag_accuracy"]
     assert audits.high - audits.low < chosen.high - chosen.low
 
 
-def test_what_cannot_be_said_is_not_said(labelled):
+def test_what_cannot_be_estimated_is_none(labelled):
     data, labels = labelled
     few = Labels(labels.value, labels.known & (np.cumsum(labels.known).reshape(labels.known.shape) <= 5))
     found = estimated(data, few, few.known)
-    assert (found.bag_accuracy, found.hamming_loss, found.answers) == (None, None, 5)
+    assert (set(found.metrics.values()), found.answers) == ({None}, 5)
     without = Labels(labels.value & (np.arange(4) != 2), labels.known)
     assert estimated(data, without, without.known).classes[2].recall is None
 
@@ -120,7 +121,7 @@ def test_intervals_hold_the_truth_and_the_naive_estimate_does_not():
     found = defaultdict(list)
     for source, seed in coverage.specified(24, seed=0):
         coverage.collect(found, source, coverage.simulate(source, seed))
-    for quantity in ("bag accuracy", "Hamming loss", "precision", "recall"):
+    for quantity in (*(metric.title for metric in metrics.estimable().values()), "precision", "recall"):
         one = coverage.summary(found["all", quantity])
         assert one["coverage"] >= 0.83, quantity
         assert one["mean_width"] < 0.8, quantity
@@ -135,7 +136,7 @@ def test_decisions_are_left_alone_without_enough_answers_or_audits(labelled):
     assert thresholds.learn(present, out_of_fold, labels, np.zeros_like(labels.known)) == Decisions()
     made = thresholds.learn(present, out_of_fold, labels, labels.known, "f1")
     assert made != Decisions()
-    with pytest.raises(BagwiseError, match="metric of a decision"):
+    with pytest.raises(BagwiseError, match=r"no metric 'beauty'.*bag_accuracy"):
         thresholds.learn(present, out_of_fold, labels, labels.known, "beauty")
 
 
@@ -164,7 +165,7 @@ def test_the_forecast_finds_the_answers_of_a_known_curve():
     assert found.needed == pytest.approx(needed, rel=0.25)
 
 
-def test_what_is_out_of_reach_is_said_to_be():
+def test_a_target_that_is_out_of_reach_is_forecast_as_such():
     found = forecast(on_curve(0.7, 2.0, 1.0, (50, 100, 200, 400)), 0.9)
     assert (found.needed, found.low, found.high) == (None, None, None)
 
@@ -194,24 +195,24 @@ def skewed(rng, bags):
 
 
 def test_a_class_has_its_own_threshold_where_its_labels_suffice(rng):
-    said, truth = skewed(rng, 400)
+    predicted, truth = skewed(rng, 400)
     labels = Labels(truth, rng.random((400, 2)) < 0.6)
-    made = thresholds.learn(said, said, labels, labels.known, "f1")
+    made = thresholds.learn(predicted, predicted, labels, labels.known, "f1")
     honest, shy = made.thresholds(2)
     assert shy < 0.15 < 0.2 < honest
     fresh, so = skewed(rng, 4000)
     f1 = [
-        2 * (said & so[:, 1]).sum() / (said.sum() + so[:, 1].sum())
-        for said in (made.predict(fresh)[:, 1], fresh[:, 1] > 0.5)
+        2 * (predicted & so[:, 1]).sum() / (predicted.sum() + so[:, 1].sum())
+        for predicted in (made.predict(fresh)[:, 1], fresh[:, 1] > 0.5)
     ]
     assert f1[0] > f1[1] + 0.1
 
 
 def test_a_class_with_few_labels_has_the_threshold_of_all(rng):
-    said, truth = skewed(rng, 400)
+    predicted, truth = skewed(rng, 400)
     known = rng.random((400, 2)) < 0.6
     known[20:, 1] = False
     labels = Labels(truth, known)
-    made = thresholds.learn(said, said, labels, labels.known, "f1")
+    made = thresholds.learn(predicted, predicted, labels, labels.known, "f1")
     assert made.thresholds(2)[1] == Decisions(made.intercept, made.slope, made.threshold).thresholds(2)[1]
     assert Decisions().thresholds(2).tolist() == [0.5, 0.5]

@@ -61,7 +61,7 @@ def test_a_rate_of_zero_changes_no_bit(name, small):
 
 
 @EVERY
-def test_what_may_be_wrong_teaches_less(name, small):
+def test_less_is_learned_from_labels_that_may_be_wrong(name, small):
     """The more doubtful the labels, the less a model that fits them insists on them."""
     bags, labels = small
     sure = []
@@ -72,14 +72,14 @@ def test_what_may_be_wrong_teaches_less(name, small):
     assert sure[0] > sure[1] > sure[2] > 0.5
 
 
-def test_the_joint_objective_refuses_rates(small):
+def test_the_joint_objective_does_not_take_rates(small):
     bags, labels = small
     with pytest.raises(BagwiseError, match="joint objective takes labels as certain"):
         MIMLClassifier(objective="joint").fit(bags, labels.doubted(0.1))
 
 
 @pytest.mark.parametrize("rate", [-0.1, 0.5, np.nan, np.inf])
-def test_impossible_rates_are_refused(rate):
+def test_impossible_rates_are_an_error(rate):
     with pytest.raises(BagwiseError, match="at least 0 and less than"):
         Labels([[1, 0]], [[1, 1]], rate)
     with pytest.raises(BagwiseError, match="at least 0 and less than"):

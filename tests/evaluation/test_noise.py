@@ -61,11 +61,11 @@ def test_a_person_with_few_answers_has_a_sensible_rate():
     truth, belief = world(rng, 500)
     answers = said_with(rng, truth, 1, [0.1])
     newcomer = Answers.of([*zip(answers.pair, answers.person, answers.present, strict=True), (3, 1, not truth[3])])
-    one, new, nobody = estimate(newcomer, belief, 500, 3).rates
-    assert (one.answers, new.answers, nobody.answers) == (500, 1, 0)
+    one, new, without = estimate(newcomer, belief, 500, 3).rates
+    assert (one.answers, new.answers, without.answers) == (500, 1, 0)
     assert new.rate < 0.12
-    assert nobody.rate == pytest.approx(PRIOR_RATE, abs=1e-4)
-    assert nobody.low == 0 < nobody.high == pytest.approx(Rate().high, abs=2e-3)
+    assert without.rate == pytest.approx(PRIOR_RATE, abs=1e-4)
+    assert without.low == 0 < without.high == pytest.approx(Rate().high, abs=2e-3)
 
 
 def test_no_answers_no_estimate():
@@ -104,7 +104,7 @@ def test_one_label_with_a_rate_is_worth_all_the_answers(answers, present, counts
     """P(answers) is proportional to (1 - f) P(counts) + f P(opposite), whatever the model says."""
 
     def likelihood(truth):
-        return np.prod([1 - rate if said == truth else rate for said, rate in answers])
+        return np.prod([1 - rate if answer == truth else rate for answer, rate in answers])
 
     exact = likelihood(not counts) / (likelihood(True) + likelihood(False))
     flip = flip_of(counts, answers)
@@ -112,15 +112,15 @@ def test_one_label_with_a_rate_is_worth_all_the_answers(answers, present, counts
     if exact < 0.499:
         prior = present if counts else 1 - present
         one_by_one = present
-        for said, rate in answers:
-            one_by_one = after_answer(one_by_one, rate, said)
+        for answer, rate in answers:
+            one_by_one = after_answer(one_by_one, rate, answer)
         together = prior * (1 - flip) / (prior * (1 - flip) + (1 - prior) * flip)
         assert together == pytest.approx(one_by_one if counts else 1 - one_by_one, abs=1e-9)
 
 
 @given(st.floats(0, 0.49), st.booleans())
-def test_the_rate_of_a_single_answer_is_that_of_its_person(rate, said):
-    assert flip_of(said, [(said, rate)]) == rate
+def test_the_rate_of_a_single_answer_is_that_of_its_person(rate, answer):
+    assert flip_of(answer, [(answer, rate)]) == rate
 
 
 def test_a_person_who_is_never_wrong_decides():
@@ -177,7 +177,7 @@ def test_the_key_of_a_run_without_wrong_answers_is_what_it_was():
 
 
 @pytest.mark.parametrize("fields", [{"wrong": 0.5}, {"noise": -0.1}, {"noise": "magic"}, {"again": True}])
-def test_senseless_noise_is_refused(fields):
+def test_invalid_noise_is_an_error(fields):
     with pytest.raises(BagwiseError, match=r"wrong answers|must be a rate"):
         Simulation("digits", **fields)
 
@@ -195,7 +195,7 @@ def test_a_careful_learner_asks_again_and_keeps_the_majority(monkeypatch):
     again = ActiveLearner.ask(careful)
     assert (again.bag, again.classes[0]) == pair
     careful.tell(again, False)
-    assert careful.labels.flip[pair] == pytest.approx(0.499), "one word against another teaches nothing"
+    assert careful.labels.flip[pair] == pytest.approx(0.499), "nothing is learned from two opposite answers"
     careful.tell(again, False)
     assert not careful.labels.value[pair]
     assert careful.labels.flip[pair] == pytest.approx(0.2)

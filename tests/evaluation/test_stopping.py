@@ -51,6 +51,6 @@ def test_verdicts(seen, goal, stop):
 @pytest.mark.parametrize(
     "wrong", [{"metric": "f3"}, {"when": "some"}, {"target": 1.5}, {"least_gain": -1}, {"budget": -1}, {"plateau": -5}]
 )
-def test_a_goal_that_makes_no_sense_is_refused(wrong):
+def test_an_invalid_goal_is_an_error(wrong):
     with pytest.raises(BagwiseError, match=r"\[stopping\]"):
         Goal(**wrong)

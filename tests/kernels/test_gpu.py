@@ -34,19 +34,19 @@ def test_the_same_questions_as_on_the_cpu(rng, monkeypatch, dtype, update, crite
     for _ in range(40):
         asked, also = here.ask(), there.ask()
         assert asked == also
-        said = bool(truth[asked.bag, asked.classes[0]])
-        here.tell(asked, said)
-        there.tell(also, said)
+        answer = bool(truth[asked.bag, asked.classes[0]])
+        here.tell(asked, answer)
+        there.tell(also, answer)
     if criterion != "random":
         assert there.statistics.scans < there.statistics.questions / 2
 
 
-def test_a_device_that_is_not_there_is_said_so(small):
+def test_a_device_that_does_not_exist_is_an_error(small):
     bags, labels = small
     with pytest.raises(BagwiseError, match="auto, cpu or cuda"):
         ActiveLearner(bags, list("abcd"), labels, device="tpu")
     if not torch.cuda.is_available():
-        with pytest.raises(BagwiseError, match="needs an NVIDIA card"):
+        with pytest.raises(BagwiseError, match="needs an NVIDIA GPU"):
             ActiveLearner(bags, list("abcd"), labels, device="cuda")
     assert (
         ActiveLearner(bags, list("abcd"), labels, device="auto").ask()

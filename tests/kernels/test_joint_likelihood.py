@@ -102,7 +102,7 @@ def test_many_positives_fall_back_to_the_marginal_objective(small, monkeypatch):
     np.testing.assert_array_equal(model.weights_, MIMLClassifier().fit(bags, few).weights_)
 
 
-def test_what_the_model_cannot_explain_is_refused():
+def test_labels_that_the_model_cannot_explain_are_an_error():
     bags = Bags.from_list([[[0.0]], [[1.0], [2.0]]])
     with pytest.raises(BagwiseError, match="position 0 has 1 instances but 2 classes"):
         MIMLClassifier(objective="joint").fit(bags, [[1, 1], [0, 1]])
@@ -111,5 +111,5 @@ def test_what_the_model_cannot_explain_is_refused():
     MIMLClassifier(objective="joint", background=True).fit(bags, [[1, 0], [0, 0]])
     with pytest.raises(BagwiseError, match="no objective 'both'"):
         MIMLClassifier(objective="both").fit(bags, [[1, 0], [0, 1]])
-    with pytest.raises(BagwiseError, match="needs lbfgs or gd"):
+    with pytest.raises(BagwiseError, match="needs one of gd, lbfgs, replay"):
         MIMLClassifier("bag_sgd", objective="joint").fit(bags, [[1, 0], [0, 1]])

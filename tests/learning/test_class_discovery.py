@@ -1,4 +1,4 @@
-"""The opening: the first questions find a bag of every class, sooner than chance, then complete bags, then end."""
+"""Cold start: the first questions find a bag of every class, sooner than chance, then complete bags, then end."""
 
 import numpy as np
 
@@ -52,8 +52,8 @@ CLUSTERS = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], np.float32)
 
 
 def scores_with(labels):
-    told = np.flatnonzero(labels.known.any(axis=1))
-    is_class = class_discovery.suspicion(CLUSTERS[told], labels.select(told))
+    labelled = np.flatnonzero(labels.known.any(axis=1))
+    is_class = class_discovery.suspicion(CLUSTERS[labelled], labels.select(labelled))
     return class_discovery.scores(CLUSTERS, is_class, unfound(labels))
 
 
@@ -101,11 +101,11 @@ def test_a_class_that_no_bag_has_does_not_take_every_question():
 
 def known_pool(rng, bags, classes, known, present):
     """A pool with so many known pairs, of which so many are present."""
-    said = np.zeros(bags * classes, bool)
-    said[rng.choice(bags * classes, known, replace=False)] = True
-    value = np.zeros_like(said)
-    value[np.flatnonzero(said)[:present]] = True
-    labels = Labels(value.reshape(bags, classes), said.reshape(bags, classes))
+    is_known = np.zeros(bags * classes, bool)
+    is_known[rng.choice(bags * classes, known, replace=False)] = True
+    value = np.zeros_like(is_known)
+    value[np.flatnonzero(is_known)[:present]] = True
+    labels = Labels(value.reshape(bags, classes), is_known.reshape(bags, classes))
     return ScoredPool(rng.random((bags, classes)), labels=labels)
 
 
@@ -121,7 +121,7 @@ def test_a_bag_that_was_begun_is_completed_but_for_what_is_unlikely(rng):
     assert np.count_nonzero(np.diff(bags)) == len(set(bags)) - 1, "one bag after the other"
 
 
-def test_the_opening_ends_when_enough_is_known(rng):
+def test_the_cold_start_ends_when_enough_is_known(rng):
     most = COMPLETED * 4
     assert cold_start_scores(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda _: np.zeros(1)) is not None
     assert cold_start_scores(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda _: np.zeros(1)) is None
@@ -137,7 +137,7 @@ def test_few_bags_are_not_completed(rng):
     assert cold_start_scores(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda _: np.zeros(1)) is None
 
 
-def test_labelled_bags_make_an_opening_needless():
+def test_labelled_bags_make_a_cold_start_unnecessary():
     data = datasets.load("synthetic")
     labels = data.labels.hide(np.arange(1, len(data.bags)))
     assert not ActiveLearner(data.bags, data.classes, labels).cold_start

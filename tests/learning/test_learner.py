@@ -184,7 +184,7 @@ def test_nothing_left_to_ask():
         (lambda: ActiveLearner(DATA.bags, CLASSES, model="lbfgs"), "must be a MIMLClassifier"),
         (
             lambda: ActiveLearner(DATA.bags, CLASSES, model=MIMLClassifier(objective="joint"), update="bag_sgd"),
-            "needs lbfgs or gd",
+            "needs one of gd, lbfgs, replay",
         ),
         (lambda: ActiveLearner(DATA.bags, ["a"], model=MIMLClassifier(background=False)), "single class"),
     ],

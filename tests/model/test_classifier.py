@@ -134,7 +134,7 @@ def test_loading_makes_nothing_but_scikit_learn_objects(tmp_path):
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (lambda b, y: MIMLClassifier(prior=1.0, penalty=1.0).fit(b, y), "Both prior and penalty"),
+        (lambda b, y: MIMLClassifier(prior=1.0, penalty=1.0).fit(b, y), "`prior` and `penalty` are both given"),
         (lambda b, y: MIMLClassifier(solver="magic").fit(b, y), "no solver 'magic': choose one of bag_sgd, gd, lbfgs"),
         (lambda b, y: MIMLClassifier(prior=-1.0).fit(b, y), "prior=-1.0"),
         (lambda b, y: MIMLClassifier(prior=np.inf).fit(b, y), "prior=inf"),
@@ -202,7 +202,7 @@ def test_weights_given_by_hand_act_on_raw_features(rng):
 
 @given(st.integers(0, 10**6), st.floats(1e-4, 10), st.booleans(), st.integers(2, 5), st.integers(1, 12))
 @settings(max_examples=40, deadline=None)
-def test_the_minimiser_lies_in_the_papers_ball(seed, penalty, background, classes, largest):
+def test_the_minimiser_is_in_the_papers_ball(seed, penalty, background, classes, largest):
     """||W*|| <= tau for any data."""
     rng = np.random.default_rng(seed)
     bags = Bags.from_list([rng.normal(size=(rng.integers(1, largest + 1), 2)) for _ in range(6)])

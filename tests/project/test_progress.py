@@ -44,7 +44,7 @@ def test_the_curve_the_quality_and_the_forecast_are_those_of_the_report(project,
     report = quality_of(project)
     found = estimated(report, report.target)
     assert found.at == {point.answers: point.quality for point in report.history}
-    assert (found.now, found.audits, found.verdict) == (report.bag_accuracy, report.audits, report.verdict)
+    assert (found.now, found.audits, found.verdict) == (report.metrics["bag_accuracy"], report.audits, report.verdict)
     assert found.forecast == report.forecast
     assert estimated(report, 0.01).forecast.needed == 0
     assert estimated(None, 0.9).now is None
@@ -61,7 +61,7 @@ def test_an_estimate_is_made_beside_the_work_and_is_the_same(project, say):
         time.sleep(0.05)
     expected = quality_of(project)
     found = progress.now()
-    assert found.estimated.now == expected.bag_accuracy
+    assert found.estimated.now == expected.metrics["bag_accuracy"]
     assert [point.answers for point in found.curve if point.estimate is not None] == [50, 60]
     assert progress.estimating.now() == expected
     progress.close()

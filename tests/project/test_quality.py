@@ -61,13 +61,13 @@ def test_unsure_answers_are_not_labels(answered):
     report = quality_of(answered)
     audits = [event for event in answered.events if event.audit and event.answer != "unsure"]
     assert report.audits == len(audits)
-    assert report.bag_accuracy is not None
+    assert report.metrics["bag_accuracy"] is not None
     assert [point.answers for point in report.history] == [50, 70]
 
 
 def test_an_empty_project_says_that_nothing_can_be_said(project):
     report = quality_of(project)
-    assert (report.bag_accuracy, report.forecast, report.verdict.stop) == (None, None, False)
+    assert (report.metrics["bag_accuracy"], report.forecast, report.verdict.stop) == (None, None, False)
     assert all(one.precision is None and one.recall is None for one in report.classes)
 
 

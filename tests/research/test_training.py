@@ -14,7 +14,7 @@ def test_epochs_are_shown_and_likelihood_grows(solver):
     assert likelihood[-1] > likelihood[0]
     assert rows[-1]["bag_accuracy"] > 0.3
     step = json.loads(rows[0]["parameters"]).get("step_size")
-    assert step in STEP_SIZES if solver.endswith("sgd") else step is None
+    assert step in STEP_SIZES if solvers.capabilities(solver).step_size else step is None
 
 
 def test_two_solvers_have_two_keys():

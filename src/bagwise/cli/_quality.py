@@ -4,6 +4,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli._app import console, say
+from bagwise.data import metrics
 from bagwise.evaluation import Interval
 from bagwise.evaluation.forecast import Forecast
 from bagwise.project import Report
@@ -11,14 +12,15 @@ from bagwise.project import Report
 
 def show_quality(report: Report) -> None:
     """A table with intervals, then the forecast and the verdict."""
-    if report.bag_accuracy is None:
+    if None in report.metrics.values():
         say("Estimated quality: too few answers to say anything yet.")
         return
     title = f"Estimated quality on new bags, 95 % intervals ({report.audits} audit answers)"
     table = Table("", "precision", "recall", "answers to target", title=title)
     for one in report.classes:
         table.add_row(escape(one.name), _said(one.precision), _said(one.recall), _needed(one.forecast))
-    table.caption = f"Bag accuracy {_said(report.bag_accuracy)}, Hamming loss {_said(report.hamming_loss)}"
+    shown = ", ".join(f"{metrics.get(name).title} {_said(value)}" for name, value in report.metrics.items())
+    table.caption = shown[0].upper() + shown[1:]
     console.print(table)
     say(f"Answers until {report.metric.replace('_', ' ')} {report.target:g}: {_needed(report.forecast)}.")
     say(f"[bold]{'Stop' if report.verdict.stop else 'Go on'}.[/] {escape(report.verdict.why)}")

@@ -17,7 +17,7 @@ from bagwise.core import extras
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose
 from bagwise.learning import criteria
-from bagwise.research.experiments import curves, efficiency, efficiency_report, statistics, systems, tables
+from bagwise.research.experiments import curves, efficiency, efficiency_report, measures, statistics, systems, tables
 from bagwise.research.experiments.simulation import Simulation
 
 DEFAULT_COMPARISON = ("widening_uncertainty", "uncertainty", "expected_gradient_length")
@@ -79,13 +79,15 @@ def compare(
     )
     rows = run(plan, folder, quiet=as_json)
     found = _differences(rows, Simulation(dataset, **_strategy(BASELINE)).strategy)
-    figure = curves.save_figure(curves.figure(rows, "bag_accuracy", title), folder / "bag_accuracy")
+    figures = [
+        curves.save_figure(curves.figure(rows, name, title), folder / name) for name in measures.measured(rows.columns)
+    ]
     if as_json:
         print(json.dumps([asdict(one) for one in found], indent=2))
         return
     console.print(tables.final_table(rows))
     console.print(tables.difference_table(found, title))
-    console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figure[1]}")
+    console.print(f"Rows: {folder / 'rows.parquet'}   Figure: {figures[0][1]} (and .svg, .html; one for each metric)")
 
 
 def _plan(strategies: list[dict[str, Any]], folds: int, alike: dict[str, Any]) -> list[Simulation]:
@@ -96,8 +98,7 @@ def _plan(strategies: list[dict[str, Any]], folds: int, alike: dict[str, Any]) -
 
 
 def _differences(rows: pl.DataFrame, baseline: str) -> list[statistics.Difference]:
-    metrics = ("bag_accuracy", "average_precision")
-    return [one for metric in metrics for one in statistics.differences(rows, metric, baseline)]
+    return [one for name in measures.measured(rows.columns) for one in statistics.differences(rows, name, baseline)]
 
 
 def _efficiency(folder: Path, quick: bool) -> None:

@@ -16,7 +16,8 @@ from bagwise.core.plugins import choose
 from bagwise.learning import criteria, granularity
 from bagwise.model import solvers
 from bagwise.research.experiments import curves, tables
-from bagwise.research.experiments.simulation import REPORTED, Simulation
+from bagwise.research.experiments.measures import measured
+from bagwise.research.experiments.simulation import Simulation
 from bagwise.research.reproduction import claims, report, timing
 from bagwise.research.reproduction import plan as reproduction
 
@@ -66,10 +67,7 @@ def simulate(
     if cluster:
         join(cluster)
     rows = run(simulations, folder, quiet=as_json, one_by_one=bool(cluster))
-    figures = [
-        curves.save_figure(curves.figure(rows, metric.__name__, dataset), folder / metric.__name__)
-        for metric in REPORTED
-    ]
+    figures = [curves.save_figure(curves.figure(rows, name, dataset), folder / name) for name in measured(rows.columns)]
     if as_json:
         print(json.dumps(tables.final_values(rows).to_dicts(), indent=2))
         return

@@ -16,12 +16,14 @@ from bagwise.cli._app import app, console, say
 from bagwise.cli._folders import read_or_segment
 from bagwise.cli._projects import BagColumn, Embed, Folder, SourceFile, open_taught
 from bagwise.core.errors import BagwiseError, FileError
+from bagwise.data import metrics
 from bagwise.data.bags import Bags
-from bagwise.evaluation.thresholds import EXPECTED
 from bagwise.formats import Source
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import Project
 from bagwise.project.reports.exports import EXPORTS, exporter
+
+DECIDABLE = metrics.estimable()
 
 
 @app.command()
@@ -50,7 +52,8 @@ def train(
         bool, typer.Option("--choose", help="Choose prior, background and instance map by held-out labels.")
     ] = False,
     decide: Annotated[
-        str | None, typer.Option(metavar="METRIC", help=f"Learn thresholds for one of {', '.join(EXPECTED)}.")
+        str | None,
+        typer.Option(metavar="METRIC", help=f"Learn thresholds for one of {', '.join(DECIDABLE)}."),
     ] = None,
 ) -> None:
     """Fit a model from scratch to everything known and keep it."""

@@ -40,7 +40,7 @@ from bagwise.learning.cold_start import is_discovering
 from bagwise.learning.granularity import merged
 from bagwise.learning.pool import Choices, QueryOptions, Request
 from bagwise.learning.top_k import Statistics
-from bagwise.model import MIMLClassifier
+from bagwise.model import MIMLClassifier, solvers
 from bagwise.model.objective import Counts, Objective
 from bagwise.partitions import Partitions
 
@@ -304,8 +304,11 @@ class RayPool:
 
     def _distributed_objective(self, model: MIMLClassifier, label_store: LabelStore) -> Objective:
         """F over all labelled bags, which stay in their shards."""
-        if model.solver.endswith("sgd"):
-            raise BagwiseError(f"solver={model.solver!r} needs the labelled bags in one place: use lbfgs or gd.")
+        if not solvers.capabilities(model.solver).distributed:
+            able = [name for name in solvers.available() if solvers.capabilities(name).distributed]
+            raise BagwiseError(
+                f"solver={model.solver!r} needs the labelled bags on one machine: use one of {', '.join(able)}."
+            )
         labelled = label_store.labelled
         plain = model.objective_of(
             model.instances(self._first_bag),
@@ -367,7 +370,7 @@ def _between(bags: Bags, first: int, last: int) -> Bags:
     return Bags.trusted(rows, bags.offsets[first : last + 1] - bags.offsets[first], bags.ids[first:last])
 
 
-def _validate_distributable(criterion: str) -> None:
+def _validate_distributable(criterion: str | criteria.Criterion) -> None:
     if criterion != "random" and criteria.rises_with(criterion) is None:
         criteria.get(criterion)
         raise BagwiseError(

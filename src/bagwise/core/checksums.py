@@ -1,4 +1,4 @@
-"""CRC-32 of parts that were made apart, put together without the bytes.
+"""CRC-32 of a whole from the CRC-32 of its pieces, without their bytes.
 
 A CRC is the remainder of a polynomial over GF(2); so behind `length` more bytes it is multiplied with x^(8 length):
 

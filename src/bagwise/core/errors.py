@@ -1,17 +1,33 @@
-"""The exceptions that carry a sentence meant for a person."""
+"""Exceptions whose message is a sentence for the user."""
 
 from pathlib import Path
 from typing import Any
 
 
 class BagwiseError(ValueError):
-    """Input that cannot be used; the message is one sentence that says where and what to do."""
+    """Input that cannot be used. The message is one sentence: what is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> from bagwise import Bags
+    >>> try:
+    ...     Bags.from_list([])
+    ... except BagwiseError as error:
+    ...     print(error)
+    There are no bags: give at least one (instances, features) array.
+    """
 
     exit_code = 1
 
 
 class FileError(BagwiseError):
-    """A file that cannot be used: the sentence names the file and, where there is one, line and column."""
+    """A file that cannot be used; the message names the file and, where known, the line and the column.
+
+    Examples
+    --------
+    >>> print(FileError(Path("bags.csv"), "is not a number.", line=3, column="weight"))
+    bags.csv, line 3, column weight: is not a number.
+    """
 
     exit_code = 2
 
@@ -26,11 +42,11 @@ class FileError(BagwiseError):
         super().__init__(f"{place}: {what}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As it is: it comes from other processes too, and there is made of its sentence alone."""
-        return _as_said, (type(self), str(self))
+        """Pickle the message only: errors of worker processes are rebuilt from it."""
+        return _from_message, (type(self), str(self))
 
 
-def _as_said(kind: type[FileError], sentence: str) -> FileError:
+def _from_message(kind: type[FileError], message: str) -> FileError:
     error = kind.__new__(kind)
-    error.args = (sentence,)
+    error.args = (message,)
     return error

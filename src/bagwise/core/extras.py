@@ -1,4 +1,4 @@
-"""Optional dependencies: which extra of the package installs which modules, and one sentence where they are missing."""
+"""Optional dependencies: which extra installs which modules, and an error where they are missing."""
 
 from importlib.util import find_spec
 
@@ -17,7 +17,7 @@ def is_installed(extra: str) -> bool:
 
 
 def require(extra: str, purpose: str) -> None:
-    """Refuse to go on without an extra; `purpose` begins the sentence, as in "Figures"."""
+    """Raise an error where an extra is not installed; `purpose` begins the message, as in "Figures"."""
     if not is_installed(extra):
         missing = ", ".join(module for module in MODULES[extra] if not find_spec(module))
         raise BagwiseError(f"{purpose} need {missing}: install with `pip install 'bagwise[{extra}]'`.")

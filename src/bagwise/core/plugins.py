@@ -1,4 +1,4 @@
-"""Plug-in families: a member is a module of a package here, or an entry point of another installed distribution.
+"""Plug-in families: a member is a module of a Bagwise package, or an entry point of another installed distribution.
 
 Criteria, metrics, solvers, formats, data sets, media, segmenters, embedders and stopping rules are each a family. A
 member is found by its name: the name of its file, or the name of its entry point in the family's group.
@@ -9,9 +9,11 @@ member is found by its name: the name of its file, or the name of its entry poin
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any, TypeVar
 
 from bagwise.core.errors import BagwiseError
@@ -67,3 +69,15 @@ def _loaded(entry_point: EntryPoint) -> Any:
 def _described(entry_point: EntryPoint) -> str:
     package = entry_point.dist.name if entry_point.dist else "an installed package"
     return f"The plug-in {entry_point.name!r} ({entry_point.group}) of {package}"
+
+
+def declared(member: Any, name: str, default: Any = None) -> Any:
+    """What a member declares about itself: a constant of its module, or the attribute of a function.
+
+    A module declares in capitals (`RISES_WITH`), a function by an attribute in lower case (`criterion.rises_with`) or
+    by the constant of the module that defines it.
+    """
+    if isinstance(member, ModuleType):
+        return getattr(member, name, default)
+    module = sys.modules.get(getattr(member, "__module__", ""))
+    return getattr(member, name.lower(), getattr(module, name, default))

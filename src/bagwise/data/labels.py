@@ -12,7 +12,7 @@ MOST_WRONG = 0.5
 
 
 def _as_flags(given: npt.ArrayLike, what: str) -> Array:
-    """A (bags x classes) copy of True/False or 1/0."""
+    """A (bags, classes) copy of True/False or 1/0."""
     flags = np.array(given, ndmin=2)
     if flags.dtype != bool:
         if flags.dtype.kind not in "fiu" or not np.isin(flags, (0, 1)).all():
@@ -24,7 +24,7 @@ def _as_flags(given: npt.ArrayLike, what: str) -> Array:
 
 
 def _as_rates(given: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    """A (bags x classes) copy of rates at which labels are wrong."""
+    """A (bags, classes) copy of rates at which labels are wrong."""
     rates = np.array(np.broadcast_to(np.asarray(given, dtype=float), shape))
     if not ((rates >= 0) & (rates < MOST_WRONG)).all():
         raise BagwiseError("A flip rate is the share of wrong answers: it must be at least 0 and less than 0.5.")
@@ -32,10 +32,24 @@ def _as_rates(given: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 class Labels:
-    """`value` (bags x classes) says present or absent where `known`; elsewhere it means nothing and is False.
+    """Present, absent or unknown for every pair of a bag and a class.
 
-    `flip` is the rate at which each known label is wrong, or None where none ever is.
+    Parameters
+    ----------
+    value : array-like of bool, shape (B, C)
+        Whether the class is present; values that are not known are ignored and stored as False.
+    known : array-like of bool, shape (B, C)
+        Whether the label is known.
+    flip : float or array-like, shape (B, C), optional
+        The rate, from 0 to below 1/2, at which each known label is wrong; None where labels are always right.
 
+    Attributes
+    ----------
+    value, known : ndarray of bool, shape (B, C)
+    flip : ndarray of float, shape (B, C), or None
+
+    Examples
+    --------
     >>> labels = Labels.from_array([[1, 0, -1], [-1, -1, 1]], missing=-1)
     >>> labels
     Labels(2 bags, 3 classes, 3 of 6 known)
@@ -51,7 +65,7 @@ class Labels:
         if self.value.ndim != 2 or self.value.shape != self.known.shape:
             raise BagwiseError(
                 f"Label values have shape {self.value.shape} and the known mask {self.known.shape}: "
-                "both must be (bags x classes)."
+                "both must be (bags, classes)."
             )
         if self.value.shape[1] == 0:
             raise BagwiseError("There are no classes: labels need at least one column.")
@@ -60,10 +74,29 @@ class Labels:
 
     @classmethod
     def from_array(cls, array: npt.ArrayLike, missing: float = np.nan) -> "Labels":
-        """From 1 = present, 0 = absent and `missing` = unknown (NaN as in scikit-activeml, or -1 as in the paper).
+        """Return labels made from an array of 1 (present), 0 (absent) and `missing` (unknown).
 
-        No other value is accepted. In particular -1 means *absent* in some files: say `missing=-1` only where it
-        means unknown.
+        Parameters
+        ----------
+        array : array-like, shape (B, C)
+            One row per bag, one column per class.
+        missing : float
+            The value of an unknown label: NaN as in scikit-activeml, or -1 as in the paper. In some files -1 means
+            *absent*: give `missing=-1` only where it means unknown.
+
+        Returns
+        -------
+        Labels
+
+        Raises
+        ------
+        BagwiseError
+            Where the array has any other value.
+
+        Examples
+        --------
+        >>> Labels.from_array([[1, np.nan], [0, 1]])
+        Labels(2 bags, 2 classes, 3 of 4 known)
         """
         try:
             given = np.asarray(array)
@@ -72,7 +105,7 @@ class Labels:
         if isinstance(array, np.ma.MaskedArray):
             given = np.where(np.ma.getmaskarray(array), missing, np.ma.getdata(array).astype(float))
         if given.ndim != 2:
-            raise BagwiseError(f"Labels have shape {given.shape}: they must be 2-dimensional, (bags x classes).")
+            raise BagwiseError(f"Labels have shape {given.shape}: they must be 2-dimensional, (bags, classes).")
         if given.dtype.kind not in "fiub":
             raise BagwiseError(f"Labels are of type {given.dtype}: they must be numbers, 1, 0 or {missing}.")
         unknown = np.isnan(given.astype(float)) if np.isnan(missing) else given == missing
@@ -81,21 +114,27 @@ class Labels:
             bag, column = np.argwhere(wrong)[0]
             raise BagwiseError(
                 f"The label of bag {bag}, class column {column} is {given[bag, column]}: only 1 (present), "
-                f"0 (absent) and {missing} (unknown) are allowed here; choose another with `missing`."
+                f"0 (absent) and {missing} (unknown) are allowed; `missing` sets the value of unknown labels."
             )
         return cls(np.where(unknown, 0, given), ~unknown)
 
     @classmethod
     def unknown(cls, bags: int, classes: int) -> "Labels":
-        """Nothing known yet."""
+        """Return labels of which none is known.
+
+        Examples
+        --------
+        >>> Labels.unknown(bags=2, classes=3)
+        Labels(2 bags, 3 classes, 0 of 6 known)
+        """
         return cls(np.zeros((bags, classes), bool), np.zeros((bags, classes), bool))
 
     @classmethod
     def of(cls, labels: Any, bags: int) -> "Labels":
-        """`labels` as Labels, whether they are already or an array with NaN for unknown; one row for every bag."""
+        """Return `labels` as Labels with one row for every bag; an array with NaN for unknown is converted."""
         result = labels if isinstance(labels, cls) else cls.from_array(labels)
         if len(result) != bags:
-            raise BagwiseError(f"There are labels for {len(result)} bags but {bags} bags.")
+            raise BagwiseError(f"There are labels for {len(result)} bags but {bags} bags: give one row for each bag.")
         return result
 
     def __len__(self) -> int:
@@ -126,36 +165,38 @@ class Labels:
         return np.zeros(self.known.shape) if self.flip is None else self.flip
 
     def copy(self) -> "Labels":
-        """Labels that can be changed without changing these."""
+        """Return an independent copy."""
         return Labels(self.value, self.known, self.flip)
 
     def doubted(self, flip: npt.ArrayLike) -> "Labels":
-        """The same labels, each wrong at this rate: one for all, or (bags x classes).
+        """Return the same labels with a rate at which each is wrong: one for all, or shape (B, C).
 
+        Examples
+        --------
         >>> Labels.from_array([[1, np.nan]]).doubted(0.1).flip
         array([[0.1, 0. ]])
         """
         return Labels(self.value, self.known, flip)
 
     def select(self, chosen: npt.ArrayLike) -> "Labels":
-        """The rows of these bags."""
+        """Return the labels of the bags at these positions."""
         positions = np.asarray(chosen)
         flip = None if self.flip is None else self.flip[positions]
         return Labels(self.value[positions], self.known[positions], flip)
 
     def hide(self, bags: npt.ArrayLike) -> "Labels":
-        """The same labels with everything about these bags unknown."""
+        """Return the same labels with all labels of the bags at these positions unknown."""
         known = self.known.copy()
         known[np.asarray(bags)] = False
         return Labels(self.value, known, self.flip)
 
     def beside(self, more: "Labels") -> "Labels":
-        """These bags and then more."""
+        """Return the labels of these bags followed by those of more bags."""
         flip = None if self.flip is None and more.flip is None else np.concatenate([self._rates(), more._rates()])
         return Labels(np.concatenate([self.value, more.value]), np.concatenate([self.known, more.known]), flip)
 
     def put(self, bags: npt.ArrayLike, labels: "Labels") -> None:
-        """Have these labels about these bags."""
+        """Replace the labels of the bags at these positions."""
         positions = np.asarray(bags)
         self.value[positions], self.known[positions] = labels.value, labels.known
         if self.flip is not None or labels.flip is not None:
@@ -178,5 +219,11 @@ class Labels:
             self.flip[bag, label_class] = 0.0
 
     def to_array(self, missing: float = np.nan) -> Array:
-        """1, 0 and `missing`, as floats."""
+        """Return an array of 1 (present), 0 (absent) and `missing` (unknown), shape (B, C).
+
+        Examples
+        --------
+        >>> Labels.from_array([[1, np.nan]]).to_array(missing=-1)
+        array([[ 1., -1.]])
+        """
         return np.where(self.known, self.value.astype(float), missing)

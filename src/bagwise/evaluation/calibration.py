@@ -1,14 +1,14 @@
-"""From what the model says to how often it is so: a Bayesian calibration, learned from the answers.
+"""Bayesian calibration, learned from the answers: from predicted probabilities to how often they are right.
 
     logit P(class c in bag b) = a + b l_bc + [chosen] (d0 + d1 l_bc) + a_c + b_c l_bc,      l = logit of the prediction
 
 `l` is a prediction made without the pair's own label. Audit questions are drawn at random from all open pairs, so they
-tell (a, b) directly. Chosen questions are harder than others with the same prediction; they are allowed their own
-intercept and slope, off by some (d0, d1) ~ N((0, SLOPE_OF_CHOSEN), DEVIATION). So chosen answers, however many, teach
-(a, b) up to that difference, and audits teach the rest. Class effects (a_c, b_c) ~ N(0, CLASS) carry precision and
-recall; there a chosen answer counts as CHOSEN_WEIGHT of one. Slopes are in units of b.
+determine (a, b) directly. Chosen questions are harder than others with the same prediction; they are allowed their own
+intercept and slope, off by some (d0, d1) ~ N((0, SLOPE_OF_CHOSEN), DEVIATION). So chosen answers, however many,
+determine (a, b) up to that difference, and audits determine the rest. Class effects (a_c, b_c) ~ N(0, CLASS) carry
+precision and recall; for them a chosen answer counts as CHOSEN_WEIGHT of one. Slopes are in units of b.
 
-The posterior is a Student distribution around its mode, with the curvature there (Laplace, FREEDOM degrees).
+The posterior is a Student distribution around its mode, with the curvature at the mode (Laplace, FREEDOM degrees).
 """
 
 from dataclasses import dataclass
@@ -50,42 +50,42 @@ class Calibration:
     slope: Array
 
     def __call__(self, logits: Array) -> Array:
-        """P(present), (draws, bags, classes)."""
+        """Return P(present), shape (draws, bags, classes)."""
         return np.asarray(expit(self.intercept[:, None, :] + self.slope[:, None, :] * logits))
 
 
 def logits_of(probability: Array) -> Array:
-    """Logits, none so large that an overconfident model would drown everything else."""
+    """Return logits, limited so that an overconfident model does not dominate everything else."""
     return np.asarray(np.clip(logit(np.clip(probability, 1e-12, 1 - 1e-12)), -LARGEST_LOGIT, LARGEST_LOGIT))
 
 
 def overall(answers: Answers, draws: int, rng: np.random.Generator) -> Calibration:
-    """One calibration for all classes, for what is averaged over them."""
+    """Draw calibrations for all classes together, for what is averaged over them."""
     weights = np.ones(len(answers))
     drawn = _draw(_shared(answers), answers.present, weights, *_prior(answers), draws, rng)
     return Calibration(drawn[:, :1], np.maximum(drawn[:, 1:2], LEAST_SLOPE))
 
 
 def most_likely(answers: Answers) -> Calibration:
-    """The one calibration for all classes where the posterior is highest."""
+    """Return the calibration for all classes together where the posterior is highest."""
     mean, spread = _prior(answers)
     mode, _ = _mode(_shared(answers), answers.present, np.ones(len(answers)), mean, spread**-2.0)
     return Calibration(mode[None, :1], np.maximum(mode[None, 1:2], LEAST_SLOPE))
 
 
 def by_class(answers: Answers, n_classes: int, draws: int, rng: np.random.Generator) -> Calibration:
-    """A calibration for every class, which leans on that of all classes where the class has few answers."""
+    """Draw calibrations for every class, which are close to that of all classes where a class has few answers."""
     return _of_classes(_draw(*_with_classes(answers, n_classes), draws, rng), n_classes)
 
 
 def most_likely_by_class(answers: Answers, n_classes: int) -> Calibration:
-    """The calibration for every class where the posterior is highest."""
+    """Return the calibration for every class where the posterior is highest."""
     design, present, weights, mean, spread = _with_classes(answers, n_classes)
     return _of_classes(_mode(design, present, weights, mean, spread**-2.0)[0][None], n_classes)
 
 
 def _with_classes(answers: Answers, n_classes: int) -> tuple[Array, Array, Array, Array, Array]:
-    """Design, what is so, weights, and mean and spread of (a, b, d0, d1, a_c, b_c)."""
+    """Return the design, the labels, the weights, and mean and spread of (a, b, d0, d1, a_c, b_c)."""
     rows = np.arange(len(answers))
     effects = np.zeros((len(answers), 2 * n_classes))
     effects[rows, answers.classes] = 1
@@ -120,7 +120,7 @@ def _prior(answers: Answers) -> tuple[Array, Array]:
 
 
 def _slope_unit(answers: Answers) -> float:
-    """The slope as all answers together have it: letters 0.4, digits 2.3."""
+    """Return the slope fitted to all answers together: 0.4 for letters, 2.3 for digits."""
     simple = _shared(answers)[:, :2]
     mode, _ = _mode(
         simple, answers.present, np.ones(len(answers)), np.array([0.0, 1.0]), np.array([INTERCEPT, SLOPE]) ** -2.0
@@ -143,7 +143,7 @@ def _draw(
 
 
 def _mode(design: Array, present: Array, weights: Array, mean: Array, precision: Array) -> tuple[Array, Array]:
-    """Where the posterior is highest, and its curvature there: Newton, with steps halved until they lead down."""
+    """Return the mode of the posterior and its curvature, by Newton steps that are halved until the cost falls."""
 
     def cost(point: Array) -> float:
         margin = design @ point
@@ -155,8 +155,8 @@ def _mode(design: Array, present: Array, weights: Array, mean: Array, precision:
         gradient = design.T @ (weights * (probability - present)) + precision * (point - mean)
         curvature = (design.T * (weights * probability * (1 - probability))) @ design + np.diag(precision)
         step = np.linalg.solve(curvature, gradient)
-        here = cost(point)
-        while cost(point - step) > here and np.abs(step).max() > CLOSE_ENOUGH:
+        current = cost(point)
+        while cost(point - step) > current and np.abs(step).max() > CLOSE_ENOUGH:
             step = step / 2
         point = point - step
         if np.abs(step).max() < CLOSE_ENOUGH:

@@ -1,10 +1,9 @@
-"""How good the present model is on new bags of the same source, with 95 % intervals.
+"""How good the current model is on new bags of the same source, with 95 % intervals.
 
 Every draw takes a calibration from its posterior (`calibration.py`) and weights on the bags (Bayesian bootstrap, since
 the bags are a sample themselves), and computes with the calibrated probabilities q of every pair
 
-    bag accuracy   sum_b w_b E[Jaccard(b)]                       (`jaccard.py`)
-    Hamming loss   sum_b w_b mean_c (1 - q where predicted, else q)
+    every metric   its expected value under q and w              (`expected` in `data/metrics`)
     precision_c    TP / (TP + FP),   TP = sum_b w_b q_bc [predicted] + half a bag, ...
     recall_c       TP / (TP + FN)
 
@@ -12,15 +11,15 @@ The estimate is the median of the draws and the interval their middle 95 %. An e
 from 0 or 1 is 0 or 1: so few cases cannot tell the difference.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from bagwise.data import metrics
 from bagwise.data.labels import Labels
-from bagwise.data.metrics import THRESHOLD
+from bagwise.data.metrics import THRESHOLD, Metric
 from bagwise.evaluation import calibration
-from bagwise.evaluation.expected_jaccard import expected_jaccard
 from bagwise.kernels import Array
 
 DRAWS = 400
@@ -32,7 +31,13 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate between two bounds that hold the true value in 95 of 100 projects."""
+    """An estimate with an interval that contains the true value in 95 of 100 projects.
+
+    Examples
+    --------
+    >>> 0.85 in Interval(value=0.9, low=0.8, high=0.95)
+    True
+    """
 
     value: float
     low: float
@@ -40,7 +45,7 @@ class Interval:
 
     @classmethod
     def of(cls, draws: Array, cases: float) -> "Interval":
-        """The middle of the draws, with edges as fine as so many cases can tell."""
+        """Return the median and the middle 95 % of the draws, with edges as fine as this number of cases allows."""
         low, value, high = np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
         half = 0.5 / max(cases, 1)
         return cls(float(value), 0.0 if low < half else float(low), 1.0 if high > 1 - half else float(high))
@@ -51,7 +56,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class ClassQuality:
-    """Precision where the class is predicted at all; recall where a bag is known to have it; else None."""
+    """Precision and recall of a class; None where it is never predicted, or present in no known label."""
 
     precision: Interval | None
     recall: Interval | None
@@ -59,23 +64,54 @@ class ClassQuality:
 
 @dataclass(frozen=True)
 class Quality:
-    """Of the present model on new bags; None where there are too few answers to say anything."""
+    """The quality of the current model on new bags.
+
+    Attributes
+    ----------
+    answers, audits : int
+        Number of known labels, and how many of them are answers to audit questions.
+    metrics : dict of str to Interval or None
+        Every metric that has an expected value; None where there are too few answers.
+    classes : tuple of ClassQuality
+        Precision and recall of every class.
+    """
 
     answers: int
     audits: int
-    bag_accuracy: Interval | None = None
-    hamming_loss: Interval | None = None
+    metrics: dict[str, Interval | None] = field(default_factory=lambda: dict.fromkeys(metrics.estimable()))
     classes: tuple[ClassQuality, ...] = ()
 
 
 def estimate(present: Array, out_of_fold: Array, labels: Labels, audit: Array, seed: int = 0) -> Quality:
-    """The quality of the model whose predictions are `present`.
+    """Estimate the quality of a model. The same input gives the same estimate.
 
-    `out_of_fold` are predictions without the bag's own labels (`crossfit`; bags with NaN are left out), and `audit`
-    (bags x classes) says which of the known labels came from questions drawn at random. Deterministic.
+    Parameters
+    ----------
+    present : ndarray, shape (B, C)
+        P(class is in bag) by the model.
+    out_of_fold : ndarray, shape (B, C)
+        The same without the labels of the bag (`crossfit`); bags with NaN are left out.
+    labels : Labels
+        The known labels.
+    audit : ndarray of bool, shape (B, C)
+        Which of the known labels are answers to questions drawn at random.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Quality
+
+    Examples
+    --------
+    >>> probability = np.tile([[0.9, 0.2], [0.3, 0.8]], (20, 1))
+    >>> labels = Labels.from_array(np.tile([[1, 0], [0, 1]], (20, 1)))
+    >>> quality = estimate(probability, probability, labels, audit=labels.known)
+    >>> quality.answers, quality.metrics["bag_accuracy"].value > 0.9
+    (80, True)
     """
-    told = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
-    present, out_of_fold, labels, audit = present[told], out_of_fold[told], labels.select(told), audit[told]
+    usable = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
+    present, out_of_fold, labels, audit = present[usable], out_of_fold[usable], labels.select(usable), audit[usable]
     audits = int((audit & labels.known).sum())
     if labels.n_known < FEWEST_ANSWERS:
         return Quality(labels.n_known, audits, classes=(ClassQuality(None, None),) * labels.n_classes)
@@ -91,14 +127,13 @@ def estimate(present: Array, out_of_fold: Array, labels: Labels, audit: Array, s
     return Quality(
         labels.n_known,
         audits,
-        Interval.of(_bag_accuracy(whole, logits, predicted, weights), len(seen)),
-        Interval.of(_hamming_loss(whole, logits, predicted, weights), predicted.size),
+        _of_metrics(metrics.estimable(), whole, logits, predicted, weights),
         _of_classes(of_classes, logits, predicted, weights, labels, rng),
     )
 
 
 def answers_of(probability: Array, labels: Labels, audit: Array) -> calibration.Answers:
-    """Everything known, with the prediction that was made without it."""
+    """Return every known label with the prediction that was made without it."""
     bags, classes = np.nonzero(labels.known)
     return calibration.Answers(
         classes,
@@ -109,12 +144,12 @@ def answers_of(probability: Array, labels: Labels, audit: Array) -> calibration.
 
 
 def _some(bags: int, rng: np.random.Generator) -> Array:
-    """All bags, or so many of them that the estimate would not change by more than its interval is wide."""
+    """Return all bags, or `MOST_BAGS` of them: more would hardly change the estimate."""
     return np.arange(bags) if bags <= MOST_BAGS else np.sort(rng.choice(bags, MOST_BAGS, replace=False))
 
 
 def _each(calibrated: calibration.Calibration, logits: Array, value: Callable[[int, Array], Array]) -> Array:
-    """value(draw, P(present)) of every draw: one at a time, since all at once would not fit in memory."""
+    """Return value(draw, P(present)) of every draw: one at a time, since all together would not fit in memory."""
     draws = range(len(calibrated.intercept))
     one = (
         calibration.Calibration(calibrated.intercept[i : i + 1], calibrated.slope[i : i + 1])(logits)[0] for i in draws
@@ -122,12 +157,20 @@ def _each(calibrated: calibration.Calibration, logits: Array, value: Callable[[i
     return np.array([value(i, present) for i, present in enumerate(one)])
 
 
-def _bag_accuracy(calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array) -> Array:
-    return _each(calibrated, logits, lambda i, present: weights[i] @ expected_jaccard(present, predicted))
-
-
-def _hamming_loss(calibrated: calibration.Calibration, logits: Array, predicted: Array, weights: Array) -> Array:
-    return _each(calibrated, logits, lambda i, q: weights[i] @ np.where(predicted, 1 - q, q).mean(axis=1))
+def _of_metrics(
+    estimated: Mapping[str, Metric],
+    calibrated: calibration.Calibration,
+    logits: Array,
+    predicted: Array,
+    weights: Array,
+) -> dict[str, Interval | None]:
+    expected = [metric.expected for metric in estimated.values() if metric.expected is not None]
+    draws = _each(calibrated, logits, lambda i, q: np.array([value(q, predicted, weights[i]) for value in expected]))
+    cases = {"bags": len(predicted), "pairs": predicted.size}
+    return {
+        name: Interval.of(draws[:, column], cases[metric.resolution])
+        for column, (name, metric) in enumerate(estimated.items())
+    }
 
 
 def _of_classes(
@@ -146,8 +189,8 @@ def _of_classes(
     hits, false, missed = np.moveaxis(_each(calibrated, logits, counts) + unseen, 1, 0)
     share = (hits / (hits + false), hits / (hits + missed))
     cases = (predicted.sum(axis=0), len(predicted) * np.median(hits + missed, axis=0))
-    sayable = (predicted.sum(axis=0) > 0, labels.value.sum(axis=0) > 0)
+    estimable = (predicted.sum(axis=0) > 0, labels.value.sum(axis=0) > 0)
     return tuple(
-        ClassQuality(*(Interval.of(share[k][:, c], cases[k][c]) if sayable[k][c] else None for k in range(2)))
+        ClassQuality(*(Interval.of(share[k][:, c], cases[k][c]) if estimable[k][c] else None for k in range(2)))
         for c in range(labels.n_classes)
     )

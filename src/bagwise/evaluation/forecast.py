@@ -1,10 +1,10 @@
-"""How many more answers until a target: a saturating curve through the estimates so far.
+"""Forecast of the answers needed to reach a target: a saturating curve through the estimates so far.
 
     quality(n) = top - fall * n^(-power),     fall >= 0,  top <= 1
 
 For every power on a grid the best top and fall follow by weighted least squares; the power with the smallest error
 wins. Uncertainty by resampling: all estimates are moved together by what the last one may be off, since they share
-their answers, and each by itself as well. A draw whose top stays below the target never gets there.
+their answers, and each by itself as well. A draw whose top stays below the target never reaches it.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NEVER = 1_000_000
 
 @dataclass(frozen=True)
 class Point:
-    """What was estimated after so many answers; larger is better."""
+    """The quality estimated after a number of answers, on a scale where more is better."""
 
     answers: int
     quality: Interval
@@ -33,7 +33,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Answers still needed, with a 95 % interval; None stands for *not reachable by answering more*."""
+    """Number of answers still needed, with a 95 % interval; None means *not reachable by more answers*."""
 
     needed: int | None
     low: int | None
@@ -49,11 +49,11 @@ class Curves:
     power: Array
 
     def at(self, answers: float) -> Array:
-        """The quality after so many answers, one for every curve."""
+        """Return the quality after this number of answers, for every curve."""
         return np.asarray(self.top - self.fall * max(answers, 1.0) ** -self.power)
 
     def reached(self, target: float) -> Array:
-        """After how many answers the curves reach the target; infinite where they never do."""
+        """Return after how many answers each curve reaches the target; infinite where it never does."""
         above = self.top - target
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             answers = (self.fall / above) ** (1 / self.power)
@@ -61,7 +61,7 @@ class Curves:
 
 
 def curves_through(points: Sequence[Point], seed: int = 0) -> Curves | None:
-    """Curves through the points as they may have been; None where there are too few points."""
+    """Return curves through resampled points; None where there are fewer than `FEWEST_POINTS` points."""
     if len(points) < FEWEST_POINTS:
         return None
     rng = np.random.default_rng([seed, len(points)])
@@ -74,7 +74,28 @@ def curves_through(points: Sequence[Point], seed: int = 0) -> Curves | None:
 
 
 def forecast(points: Sequence[Point], target: float, seed: int = 0) -> Forecast | None:
-    """Answers still needed to the target; None where there are too few points to say."""
+    """Return how many more answers are needed to reach a target.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The estimates so far, the last one being the current one.
+    target : float
+        On the same scale, where more is better.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Forecast or None
+        None where there are fewer than three points.
+
+    Examples
+    --------
+    >>> points = [Point(n, Interval(1 - 2 / n, 0.98 - 2 / n, 1.0)) for n in (10, 20, 40)]
+    >>> forecast(points, target=0.5).needed
+    0
+    """
     curves = curves_through(points, seed)
     if curves is None:
         return None
@@ -88,7 +109,7 @@ def _whole(answers: float) -> int | None:
 
 
 def _fit(answers: Array, values: Array, weights: Array) -> Curves:
-    """The best curve of every row of values: for each power a line in n^(-power), held to fall >= 0 and top <= 1."""
+    """Fit the best curve to every row of values: for each power a line in n^(-power) with fall >= 0 and top <= 1."""
     share = weights / weights.sum()
     middle = values @ share
     best = np.full(len(values), np.inf)

@@ -1,10 +1,10 @@
-"""Decisions: calibrated probabilities, and the threshold above which a class is said to be in a bag.
+"""Decisions: calibrated probabilities, and the threshold above which a class is predicted.
 
     P'(class in bag) = sigma(a + b logit P)                a, b from out-of-fold predictions (`calibration.py`)
     threshold = 1/2 + n / (n + SHRUNK_BY) (t - 1/2),   t best for the metric by the calibrated probabilities themselves
 
-A class with enough answers of its own has a threshold of its own: its calibration leans on that of all classes, and for
-F1, which is a matter of each class, so does the best t. Thresholds of classes are kept as they apply to the model's own
+A class with enough answers has its own threshold: its calibration is shrunk towards that of all classes, and for
+metrics that are `BY_CLASS` (F1), so does the best t. Thresholds of classes are kept as they apply to the model's own
 probabilities. Below `FEWEST` answers, or without an audit among them, nothing is changed.
 """
 
@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logit
 
-from bagwise.core.plugins import choose
+from bagwise.data import metrics
 from bagwise.data.labels import Labels
+from bagwise.data.metrics import DEFAULT, Metric
 from bagwise.evaluation import calibration
 from bagwise.evaluation.estimate import answers_of
-from bagwise.evaluation.expected_jaccard import expected_jaccard
 from bagwise.kernels import Array
 
 FEWEST = 50
@@ -30,8 +30,10 @@ SUREST = 1e-6
 
 @dataclass(frozen=True)
 class Decisions:
-    """What to make of a model's probabilities.
+    """A calibration of a model's probabilities and thresholds for them.
 
+    Examples
+    --------
     >>> Decisions().predict(np.array([[0.4, 0.6]]))
     array([[False,  True]])
     """
@@ -42,27 +44,54 @@ class Decisions:
     of_classes: tuple[float, ...] = ()
 
     def thresholds(self, n_classes: int) -> Array:
-        """Where to cut the model's own probabilities of every class."""
+        """Return the threshold of every class for the uncalibrated probabilities, shape (C,)."""
         usual = _uncalibrated(self.threshold, self.intercept, self.slope)
         return np.array(self.of_classes or [usual] * n_classes)
 
     def probabilities(self, probability: Array) -> Array:
-        """Calibrated probabilities; those given where nothing was learned."""
+        """Return calibrated probabilities; the given ones where nothing was learned."""
         if (self.intercept, self.slope) == (0.0, 1.0):
             return probability
         one = calibration.Calibration(np.array([[self.intercept]]), np.array([[self.slope]]))
         return np.asarray(one(calibration.logits_of(probability))[0])
 
     def predict(self, probability: Array) -> Array:
-        """Which classes to say are in which bags, from the model's own probabilities."""
+        """Return which classes are predicted, shape (B, C), from the uncalibrated probabilities."""
         return np.asarray(probability > self.thresholds(probability.shape[1]))
 
 
-def learn(present: Array, out_of_fold: Array, labels: Labels, audit: Array, metric: str = "bag_accuracy") -> Decisions:
-    """Calibration and threshold for the metric; arguments as for `estimate`."""
-    expected = choose("metric of a decision", metric, EXPECTED)
-    told = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
-    present, out_of_fold, labels, audit = present[told], out_of_fold[told], labels.select(told), audit[told]
+def learn(
+    present: Array,
+    out_of_fold: Array,
+    labels: Labels,
+    audit: Array,
+    metric: str | Callable[..., float] = DEFAULT,
+) -> Decisions:
+    """Return the calibration and the thresholds that are best for a metric.
+
+    Parameters
+    ----------
+    present, out_of_fold, labels, audit
+        As for `bagwise.evaluation.estimate`.
+    metric : str or callable
+        A metric that has an expected value (`bagwise.metrics`), as "bag_accuracy" or "f1".
+
+    Returns
+    -------
+    Decisions
+        Unchanged defaults with fewer than 50 answers or without an audit among them.
+
+    Examples
+    --------
+    >>> probability = np.tile([[0.9, 0.2], [0.3, 0.8]], (20, 1))
+    >>> labels = Labels.from_array(np.tile([[1, 0], [0, 1]], (20, 1)))
+    >>> learn(probability, probability, labels, audit=labels.known, metric="f1").predict(probability)[:2]
+    array([[ True, False],
+           [False,  True]])
+    """
+    best_for = metrics.get_estimable(metric)
+    usable = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
+    present, out_of_fold, labels, audit = present[usable], out_of_fold[usable], labels.select(usable), audit[usable]
     if labels.n_known < FEWEST or not (audit & labels.known).any():
         return Decisions()
     probability = np.where(labels.known, out_of_fold, present)
@@ -70,56 +99,41 @@ def learn(present: Array, out_of_fold: Array, labels: Labels, audit: Array, metr
     found = calibration.most_likely(answers)
     decisions = Decisions(float(found.intercept[0, 0]), float(found.slope[0, 0]))
     calibrated = decisions.probabilities(probability)
-    values = [expected(calibrated, calibrated > threshold) for threshold in THRESHOLDS]
     share = labels.n_known / (labels.n_known + SHRUNK_BY)
-    best = float(THRESHOLDS[int(np.argmax(values))])
+    best = _best_threshold(best_for, calibrated)
     decisions = replace(decisions, threshold=0.5 + share * (best - 0.5))
     of_classes = calibration.most_likely_by_class(answers, labels.n_classes)
-    return replace(decisions, of_classes=_of_classes(decisions, of_classes, probability, labels, metric))
+    return replace(decisions, of_classes=_of_classes(decisions, of_classes, probability, labels, best_for))
 
 
 def _of_classes(
-    decisions: Decisions, found: calibration.Calibration, probability: Array, labels: Labels, metric: str
+    decisions: Decisions, found: calibration.Calibration, probability: Array, labels: Labels, metric: Metric
 ) -> tuple[float, ...]:
-    """A threshold for every class; that of all where the class has too few answers, and near it where it has few."""
+    """Return a threshold for every class: the common one where it has too few answers, and near it where few."""
     usual = decisions.thresholds(labels.n_classes)
     calibrated = found(calibration.logits_of(probability))[0]
-    for c in np.flatnonzero(_tellable(labels)):
-        best = decisions.threshold
-        if metric == "f1":
-            best = float(max(THRESHOLDS, key=lambda t: _f1(calibrated[:, c], calibrated[:, c] > t)))
+    for c in np.flatnonzero(_has_enough_labels(labels)):
+        best = _best_threshold(metric, calibrated[:, c : c + 1]) if metric.by_class else decisions.threshold
         own = _uncalibrated(best, float(found.intercept[0, c]), float(found.slope[0, c]))
         share = labels.known[:, c].sum() / (labels.known[:, c].sum() + CLASS_SHRUNK_BY)
         usual[c] = expit(logit(usual[c]) + share * (logit(own) - logit(usual[c])))
     return tuple(float(one) for one in usual)
 
 
-def _tellable(labels: Labels) -> Array:
-    """Which classes have enough labels, of either kind, for a threshold of their own."""
+def _has_enough_labels(labels: Labels) -> Array:
+    """Return which classes have enough labels, present and absent, for their own threshold."""
     present, known = labels.value.sum(axis=0), labels.known.sum(axis=0)
     either = np.minimum(present, known - present)
     return np.asarray((known >= FEWEST_OF_CLASS) & (either >= FEWEST_OF_EITHER))
 
 
 def _uncalibrated(threshold: float, intercept: float, slope: float) -> float:
-    """The model's own probability that calibration makes the threshold."""
+    """Return the uncalibrated probability that calibration maps to the threshold."""
     return float(np.clip(expit((logit(threshold) - intercept) / slope), SUREST, 1 - SUREST))
 
 
-def _bag_accuracy(present: Array, predicted: Array) -> float:
-    return float(expected_jaccard(present, predicted).mean())
-
-
-def _hamming(present: Array, predicted: Array) -> float:
-    return float(np.where(predicted, present, 1 - present).mean())
-
-
-def _f1(present: Array, predicted: Array) -> float:
-    return float(2 * (present * predicted).sum() / max(present.sum() + predicted.sum(), 1e-12))
-
-
-EXPECTED: dict[str, Callable[[Array, Array], float]] = {
-    "bag_accuracy": _bag_accuracy,
-    "hamming_loss": _hamming,
-    "f1": _f1,
-}
+def _best_threshold(metric: Metric, calibrated: Array) -> float:
+    """The threshold whose predictions have the best expected value of the metric; of equal ones the lowest."""
+    assert metric.expected is not None
+    values = [metric.goodness(metric.expected(calibrated, calibrated > threshold)) for threshold in THRESHOLDS]
+    return float(THRESHOLDS[int(np.argmax(values))])

@@ -1,4 +1,4 @@
-"""Arrays in, arrays out. Nothing here knows a bag from a batch; nothing here imports from above."""
+"""Arrays in, arrays out. Kernels do not know what a project or a learner is, and import from no package but `core`."""
 
 from bagwise.kernels.arithmetic.blocks import gather
 from bagwise.kernels.arithmetic.compile import Array

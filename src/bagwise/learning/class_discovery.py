@@ -1,6 +1,6 @@
-"""Scouting: the first questions, which look for one bag of every class.
+"""Class discovery: the first questions, which look for one bag of every class.
 
-A model that has never seen a class cannot say where it is. So instances are clustered (k-means++, six clusters per
+A model that has never seen a class cannot predict where it is. So instances are clustered (k-means++, six clusters per
 class) as if every cluster were of one class or of none, and a class that no bag is known to have is looked for where a
 yes is likeliest, bags with many clusters held back:
 
@@ -8,8 +8,8 @@ yes is likeliest, bags with many clusters held back:
     P(k is c)    = weight[k, c] / (1 + sum over classes of weight[k, .])
     score[b, c]  = (1 - product over the clusters k in b of (1 - P(k is c))) / sqrt(clusters in b)
 
-A cluster that was denied to most classes is likely to be of one that is left: so one strange bag is asked about class
-after class until it is explained. It is not held against a cluster that it may be of a class found already.
+A cluster that was denied for most classes is likely to be of one that is left: so one unusual bag is asked about class
+after class until it is explained. That a cluster may be of a class found already does not lower its score.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ MOST_CLUSTERED = 20_000
 
 
 def sample(instances: Instances, first_row: int = 0, all_rows: int | None = None) -> Array:
-    """An even sample of all rows, as the model sees them: what of it is among these, from `first_row` on."""
+    """Return the part of an even sample of all transformed rows that is among these, which begin at `first_row`."""
     last_row = first_row + len(instances.x)
     step = -(-(last_row if all_rows is None else all_rows) // MOST_CLUSTERED)
     rows = np.arange(-(-first_row // step) * step, last_row, step) - first_row
@@ -41,7 +41,7 @@ def sample(instances: Instances, first_row: int = 0, all_rows: int | None = None
 
 @dataclass(frozen=True)
 class InstanceClusters:
-    """The centres of clusters, (clusters x columns seen)."""
+    """The centres of clusters, (clusters, columns)."""
 
     centres: Array
 
@@ -53,9 +53,9 @@ class InstanceClusters:
         return cls(k_means(sampled, count, ROUNDS, seed))
 
     def clusters(self, instances: Instances) -> Array:
-        """Which clusters every bag has, (bags x clusters) of 0 and 1.
+        """Return which clusters every bag has, (bags, clusters) of 0 and 1.
 
-        How near a row is to a centre depends on the row alone, so that a bag has the same clusters wherever it lies.
+        The distance of a row to a centre depends on the row only, so a bag has the same clusters on every shard.
         """
         nearness = nearness_to(np.ascontiguousarray(self.centres, instances.precision))
         has = np.zeros((len(instances.offsets) - 1, len(self.centres)), np.float32)
@@ -68,14 +68,14 @@ class InstanceClusters:
 
 
 def unfound(label_counts: LabelCounts) -> Array:
-    """Classes to look for: known in no bag, with something left to ask, and not looked for in vain for long."""
+    """Return which classes to look for: present in no known pair, with open pairs left, and not denied too often."""
     return np.asarray(
         (label_counts.present == 0) & (label_counts.asked < label_counts.bags) & (label_counts.known < MOST_DENIALS)
     )
 
 
 def suspicion(clusters: Array, labels: Labels) -> Array:
-    """P(cluster is of class), (clusters x classes), from the labelled bags, their clusters and labels."""
+    """Return P(cluster is of class), (clusters, classes), from the labelled bags, their clusters and labels."""
     lacking = (labels.known & ~labels.value).astype(np.float32)
     denials = (clusters.T @ lacking).astype(np.int64)
     weight = np.cumprod([1.0] + [DENIED] * int(denials.max(initial=0)), dtype=np.float32)[denials]
@@ -84,13 +84,13 @@ def suspicion(clusters: Array, labels: Labels) -> Array:
 
 def scores(clusters: Array, is_class: Array, looked_for: Array) -> Array:
     """Score every pair of the bags with these clusters, larger = ask sooner; 0 for classes that are not looked for."""
-    not_there = Linear(
+    is_absent = Linear(
         np.ascontiguousarray(log1p(-is_class).T, is_class.dtype), np.zeros(is_class.shape[1], is_class.dtype)
     )
     found = np.zeros((len(clusters), is_class.shape[1]))
     columns = np.flatnonzero(looked_for)
     for start in range(0, len(clusters), ROWS_AT_A_TIME):
         part = clusters[start : start + ROWS_AT_A_TIME]
-        yes = -expm1_nonpositive(not_there.logits(part)[0][:, columns])
+        yes = -expm1_nonpositive(is_absent.logits(part)[0][:, columns])
         found[start : start + len(part), columns] = yes / np.sqrt(part.sum(axis=1, keepdims=True))
     return found

@@ -66,9 +66,9 @@ class ActiveLearner(Learner):
         classes: Sequence[str] = (),
         labels: Any = None,
         model: MIMLClassifier | None = None,
-        criterion: str = "widening_uncertainty",
+        criterion: str | criteria.Criterion = "widening_uncertainty",
         granularity: str = "pair",
-        update: str = "replay",
+        update: str | solvers.Solver = "replay",
         audit: float = 0.1,
         random_state: int = 0,
         refit_every: int | None = None,
@@ -165,7 +165,7 @@ class ActiveLearner(Learner):
         self._revised = True
         if self._label_store.label_counts.n_known == 0:
             self._state = State(np.zeros_like(self._state.weights))
-        elif told or not self.update.endswith("sgd"):
+        elif told or not solvers.capabilities(self.update).answered_bags_only:
             pairs = np.array([bag] if told else [], int), np.array([label_class] if told else [], int)
             with single_threaded_blas():
                 self._state = self._updated(*pairs)
@@ -257,7 +257,7 @@ class ActiveLearner(Learner):
 
     def _updated(self, bags: Array, classes: Array) -> State:
         """The model after these pairs became known."""
-        alone = solvers.uses_answered_bags_only(self.update)
+        alone = solvers.capabilities(self.update).answered_bags_only
         objective, places = self._pool.objective(self.model, self._label_store, bags, alone)
         settings = replace(self.model.settings(), refit_every=self.refit_every)
         return solvers.get(self.update).update(objective, self._state, places, classes, settings)
@@ -321,8 +321,7 @@ class ActiveLearner(Learner):
         criteria.get(self.criterion)
         granularity.get(self.granularity)
         solvers.get(self.update)
-        if self._template.objective == "joint" and self.update.endswith("sgd"):
-            raise BagwiseError(f"update={self.update!r} steps on single labels: the joint objective needs lbfgs or gd.")
+        solvers.validate_objective("update", self.update, self._template.objective)
         if not 0 <= self.audit <= 1:
             raise BagwiseError(f"audit={self.audit} is a share of the questions: it must lie between 0 and 1.")
         if self.refit_every is not None and not (isinstance(self.refit_every, int) and self.refit_every >= 1):

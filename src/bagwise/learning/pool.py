@@ -56,7 +56,7 @@ class QueryOptions:
 class Request:
     """The `count` best questions by a criterion; "random" draws them instead."""
 
-    criterion: str
+    criterion: str | criteria.Criterion
     count: int
 
 

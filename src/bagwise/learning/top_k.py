@@ -1,23 +1,24 @@
-"""Selection: the best pairs of a pool, found exactly, but without scoring all of it where that can be avoided.
+"""Exact top-k selection: the best pairs of a pool, without scoring all of it where that can be avoided.
 
-An online step on one bag moves the weights along a few directions (`model.motion`), so logits that are kept are moved
-along by a thin product. They are then right within `slack` ||x||, and every score has a ceiling (`kernels.kept`). The
-bags with the highest ceilings are scored exactly, and then all bags whose ceiling reaches the worst of the pairs
-wanted: no other bag can have a better one, nor one as good. An exact score is the same number, bit for bit, whatever
-bags are scored beside it (`kernels.product`), so the outcome is that of scoring everything, ties included.
+An online step on one bag changes the weights along a few directions (`model.weight_change`), so cached logits are
+updated by a thin product. They are then right within `slack` ||x||, and every score has an upper bound
+(`kernels.cpu.logit_cache`). The bags with the highest bounds are scored exactly, and then all bags whose bound reaches
+the worst of the pairs wanted: no other bag can have a better one, nor one as good. An exact score is the same number,
+bit for bit, whatever bags are scored beside it (`kernels.arithmetic.product`), so the result is that of scoring
+everything, ties included.
 
-How wide is a ceiling? Let every logit of a bag be right within t. Then p is within a factor exp(+-2t), and so is P1: as
+How wide is a bound? Let every logit of a bag be right within t. Then p is within a factor exp(+-2t), and so is P1: as
 1 - prod(1 - s p_i) is concave in s and 0 at s = 0, it grows by at most the factor s. Hence P1 (exp(2t) - 1) bounds how
 far P1 and P0 are off. Near 1/2 uncertainty is flat, and only pairs within about t of it are candidates.
 
 Rounding after the logits, with n instances, K classes and unit roundoff u. A probability is an exponential, within 90 u
 where its exponent is not below that of the smallest number, over a sum of K of them: within (K + 120) u. As above, what
 P1 is off by is no larger a share. Then n steps of the OR round a few times each: 6 (n + 2) u. This happens twice, in
-what is kept and in what is exact. For gradient lengths, sums over pairs of instances, more is allowed.
+the cached and in the exact numbers. For gradient lengths, sums over pairs of instances, more is allowed.
 
-Weights that moved in another way (a refit, an Adam step) leave too much of the motion outside of the directions. Then
-everything is scored, in parts, of which only the best are kept: as when logits would take too much memory. So a pool
-may be larger than memory, and a shard of a pool on another machine finds its best pairs by the same call.
+Weights that changed in another way (a refit, an Adam step) leave too much of the change outside of the directions.
+Then everything is scored, chunk by chunk, of which only the best are kept: as when logits would take too much memory.
+So a pool may be larger than memory, and a shard of a pool on another machine finds its best pairs by the same call.
 """
 
 import threading
@@ -33,6 +34,7 @@ from bagwise.kernels.cpu.bounds import TINY
 from bagwise.kernels.cpu.logit_cache import Change, GramBounds, LogitCache, best_allowed, radii
 from bagwise.kernels.cpu.logit_update import exponential_off
 from bagwise.learning import criteria, granularity
+from bagwise.learning.criteria import Criterion
 from bagwise.learning.questions import Question
 from bagwise.model.scored_pool import ScoredPool, Scorer
 from bagwise.model.weight_change import WeightChange, fresh_slack, longest, unit_of
@@ -43,7 +45,7 @@ FIRST_LOOK = 32
 MOST_LOOKED_AT = 0.25
 MOST_LEFT = 0.02
 MOST_OFF = 8.0
-"""Logits that may be off by more say nothing: such a bag has no ceiling and is scored."""
+"""Logits that may be off by more say nothing: such a bag has no bound and is scored."""
 ENOUGH = 0.0015
 WORN = 0.25
 LONGEST_PAUSE = 64
@@ -51,7 +53,7 @@ LONGEST_PAUSE = 64
 
 @dataclass
 class Statistics:
-    """What selecting has cost so far: `scans` scored every bag, the other questions `looked_at` some share of them."""
+    """Cost of selection so far: `scans` scored every bag; `looked_at` is the share of bags scored, by question."""
 
     questions: int = 0
     scans: int = 0
@@ -64,17 +66,17 @@ class Statistics:
         return float(np.median(self.looked_at)) if self.looked_at else 0.0
 
     def add(self, share: float) -> None:
-        """One more question, for which this share of the bags was scored exactly."""
+        """Count one more question, for which this share of the bags was scored exactly."""
         self.questions += 1
         self.scans += share == 1.0
         self.looked_at.append(share)
 
 
 @dataclass
-class _Followed:
-    """Kept logits, the weights they stand for, and how much rounding has gone into them.
+class _Cached:
+    """Cached logits, the weights they are the logits of, and a bound of the rounding errors in them.
 
-    `shares` of the bags were looked at since the logits were computed; more and more, as rounding adds up.
+    `shares` of the bags were scored since the logits were computed; more and more, as rounding adds up.
     """
 
     logits: LogitCache
@@ -86,12 +88,12 @@ class _Followed:
 
     @property
     def worn(self) -> bool:
-        """Whether looking at more bags than at first has cost as much as computing the logits anew."""
+        """Whether scoring more bags than at first has cost as much as computing the logits from scratch."""
         return sum(self.shares) - len(self.shares) * min(self.shares, default=0.0) > WORN
 
 
 class TopK:
-    """Selects from one set of instances, again and again, under weights that change."""
+    """Selects from one set of instances, repeatedly, under weights that change."""
 
     def __init__(self) -> None:
         self.statistics = Statistics()
@@ -105,14 +107,14 @@ class TopK:
         self._forget()
 
     def _forget(self) -> None:
-        self._followed: _Followed | None = None
+        self._cached: _Cached | None = None
         self._weights: Array | None = None
         self._grams: GramBounds | None = None
         self._pause, self._failed, self._reached = 0, 0, 0
         self._one_at_a_time = threading.Lock()
 
-    def best(self, pool: ScoredPool, criterion: str, count: int) -> list[Question]:
-        """The `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
+    def best(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question]:
+        """Return the `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
         with self._one_at_a_time:
             chosen = self._among_candidates(pool, criterion, count) if criteria.rises_with(criterion) else None
         if chosen is None:
@@ -120,7 +122,7 @@ class TopK:
             chosen = scan(pool, criterion, count)
         return chosen
 
-    def _among_candidates(self, pool: ScoredPool, criterion: str, count: int) -> list[Question] | None:
+    def _among_candidates(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question] | None:
         """The best pairs, or None where everything has to be scored."""
         upper_bounds = self._upper_bounds(pool, criterion)
         if upper_bounds is None:
@@ -137,7 +139,7 @@ class TopK:
         return finalists.winners()
 
     def _highest(self, upper_bounds: Any, count: int) -> Array:
-        """The bags with the `count` highest ceilings."""
+        """Return the bags with the `count` highest bounds."""
         if count >= len(upper_bounds):
             return np.arange(len(upper_bounds))
         highest: Array = np.argpartition(upper_bounds, len(upper_bounds) - count)[-count:]
@@ -148,33 +150,33 @@ class TopK:
         return np.flatnonzero(upper_bounds >= score)
 
     def _count_in(self, share: float) -> None:
-        assert self._followed is not None
-        self._followed.shares.append(share)
+        assert self._cached is not None
+        self._cached.shares.append(share)
         self.statistics.add(share)
 
     def _give_up_for_a_while(self) -> None:
-        self._followed, self._failed = None, self._failed + 1
+        self._cached, self._failed = None, self._failed + 1
         self._pause = min(2**self._failed, LONGEST_PAUSE)
 
-    def _upper_bounds(self, pool: ScoredPool, criterion: str) -> Any:
-        """What no unknown pair of a bag can exceed, for every bag; None where logits are not worth keeping."""
+    def _upper_bounds(self, pool: ScoredPool, criterion: str | Criterion) -> Any:
+        """Return an upper bound of the scores of the open pairs of every bag; None where nothing is cached."""
         scorer, score = pool.scorer, criteria.get(criterion)
         change = self._follow(scorer)
-        if self._followed is None:
+        if self._cached is None:
             return None
         of_gradients = criteria.rises_with(criterion) == "gradient_length"
         off = self._off(scorer)
-        logits, bias, spread = self._followed.logits, scorer.folded[1], self._spread(scorer, off, of_gradients)
+        logits, bias, spread = self._cached.logits, scorer.folded[1], self._spread(scorer, off, of_gradients)
         askable, upper_bounds = pool.askable, np.empty(pool.shape[0])
 
-        def hope(first: int, last: int, **values: Array) -> None:
-            hopeful = pool.between(first, last).imagined(**values)
-            best_allowed(score(hopeful), askable[first:last], upper_bounds[first:last])
+        def bound(first: int, last: int, **values: Array) -> None:
+            highest = pool.between(first, last).imagined(**values)
+            best_allowed(score(highest), askable[first:last], upper_bounds[first:last])
             upper_bounds[first:last][off[first:last] > MOST_OFF] = np.inf
 
         if not of_gradients:
             logits.uncertainty_bounds(
-                change, bias, spread, scorer.n_classes, lambda a, b, sides: hope(a, b, present=sides, absent=sides)
+                change, bias, spread, scorer.n_classes, lambda a, b, sides: bound(a, b, present=sides, absent=sides)
             )
         else:
             if self._grams is None:
@@ -185,57 +187,55 @@ class TopK:
                 spread,
                 self._grams,
                 scorer.n_classes,
-                lambda a, b, lengths, absent: hope(a, b, gradient_norm=lengths, absent=absent),
+                lambda a, b, lengths, absent: bound(a, b, gradient_norm=lengths, absent=absent),
             )
         return upper_bounds
 
     def _follow(self, scorer: Scorer) -> Change:
-        """What moves the kept logits to the present weights; nothing is kept where the weights moved too far."""
+        """Return the update of the cached logits to the current weights; drop the cache where they changed too much."""
         weights, before = scorer.folded[0], self._weights
         self._weights = weights
         if self._pause or len(scorer.instances.x) * padded(len(weights)) * weights.itemsize > MOST_KEPT:
             self._pause = max(0, self._pause - 1)
-            self._followed = None
-        elif self._followed is not None:
+            self._cached = None
+        elif self._cached is not None:
             if before is not None and np.array_equal(weights, before):
                 return None
-            typical = self._followed.typical
-            motion = WeightChange.between(self._followed.reached, weights, ENOUGH / typical)
-            if motion.left * typical <= MOST_LEFT:
-                self._followed.reached = motion.reached
-                self._followed.rounding += motion.rounding
-                return self._anew(scorer) if self._followed.worn else motion.move
-            self._followed = None
+            typical = self._cached.typical
+            change = WeightChange.between(self._cached.reached, weights, ENOUGH / typical)
+            if change.left * typical <= MOST_LEFT:
+                self._cached.reached = change.reached
+                self._cached.rounding += change.rounding
+                return self._computed(scorer) if self._cached.worn else change.move
+            self._cached = None
         elif before is not None and before.shape == weights.shape:
             radius = radii(scorer.instances)
             typical = max(float(np.median(radius)), TINY)
             if WeightChange.between(before.astype(float), weights).left * typical <= MOST_LEFT:
                 room = LogitCache.room(scorer.instances, len(weights))
-                self._followed = _Followed(room, radius, typical, weights.astype(float))
-                return self._anew(scorer)
+                self._cached = _Cached(room, radius, typical, weights.astype(float))
+                return self._computed(scorer)
         return None
 
-    def _anew(self, scorer: Scorer) -> Linear:
-        assert self._followed is not None
+    def _computed(self, scorer: Scorer) -> Linear:
+        assert self._cached is not None
         weights, bias = scorer.folded
-        self._followed = replace(
-            self._followed, reached=weights.astype(float), rounding=fresh_slack(weights), shares=[]
-        )
+        self._cached = replace(self._cached, reached=weights.astype(float), rounding=fresh_slack(weights), shares=[])
         self.statistics.products += 1
         return Linear(weights, bias)
 
     def _off(self, scorer: Scorer) -> Array:
-        """By how much a kept logit of every bag may be off."""
-        followed, (weights, bias) = self._followed, scorer.folded
-        assert followed is not None
+        """Return by how much a cached logit of every bag may be off."""
+        cached, (weights, bias) = self._cached, scorer.folded
+        assert cached is not None
         unit = unit_of(weights.dtype)
-        slack = longest(weights - followed.reached) + followed.rounding + fresh_slack(weights)
+        slack = longest(weights - cached.reached) + cached.rounding + fresh_slack(weights)
         slack += 4 * unit * longest(weights)
         of_bias = 8 * unit * float(np.abs(bias).max(initial=0))
-        return np.asarray(slack * followed.radius + of_bias + exponential_off(weights.dtype))
+        return np.asarray(slack * cached.radius + of_bias + exponential_off(weights.dtype))
 
     def _spread(self, scorer: Scorer, off: Array, of_gradients: bool) -> Array:
-        """By which share P(present) of a bag, or ||k_i||, may differ from what the kept logits say."""
+        """Return by which share P(present) of a bag, or ||k_i||, may differ from that of the cached logits."""
         weights, sizes = scorer.folded[0], np.diff(scorer.instances.offsets)
         unit, classes = unit_of(weights.dtype), len(weights)
         roundings = (sizes + 2) * (2 * classes + 100) if of_gradients else 6 * (sizes + 2) + classes + 120
@@ -246,7 +246,7 @@ class TopK:
 class Finalists:
     """Bags scored exactly, and the best pairs among them."""
 
-    def __init__(self, pool: ScoredPool, criterion: str, count: int) -> None:
+    def __init__(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> None:
         self._pool, self._criterion, self._count = pool, criteria.get(criterion), count
         self._bags, self._entered = np.empty(0, np.int64), np.zeros(pool.shape[0], bool)
         self._scores: list[Array] = []
@@ -258,7 +258,7 @@ class Finalists:
         return len(self._bags)
 
     def enter(self, bags: Array) -> None:
-        """Score those of the bags that are not there yet."""
+        """Score those of the bags that were not scored before."""
         new = np.sort(bags[~self._entered[bags]])
         self._entered[new] = True
         if len(new):
@@ -268,7 +268,7 @@ class Finalists:
 
     @property
     def worst(self) -> float:
-        """The score of the last of the pairs wanted."""
+        """Score of the last of the pairs wanted."""
         chosen = self._winners
         return chosen[-1].score if len(chosen) == self._count else -np.inf
 
@@ -278,13 +278,13 @@ class Finalists:
 
 
 def final(pool: ScoredPool, bags: Array, scores: Array, count: int) -> list[Question]:
-    """The best pairs of these bags, given their scores: how a cluster puts the best of its shards together."""
+    """Return the best pairs of these bags, given their scores; a cluster merges the best of its shards by it."""
     chosen = granularity.pair(pool.select(bags), scores, count)
     return [replace(choice, bag=int(bags[choice.bag])) for choice in chosen]
 
 
-def scan(pool: ScoredPool, criterion: str, count: int) -> list[Question]:
-    """The best pairs by scoring everything, a part at a time; nothing but the best of each part is kept."""
+def scan(pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question]:
+    """Return the best pairs by scoring everything, a chunk at a time; only the best of each chunk are kept."""
     score = criteria.get(criterion)
     bags, step = pool.shape[0], max(1, PAIRS_AT_A_TIME // pool.shape[1])
     if bags <= step or criteria.rises_with(criterion) is None:
@@ -294,9 +294,9 @@ def scan(pool: ScoredPool, criterion: str, count: int) -> list[Question]:
         _ = instances.grams
     finalists, kept = [], []
     for first, last in ahead(instances.x, instances.offsets, range(0, bags, step)):
-        part = pool.between(first, last)
-        scores = score(part)
-        best = np.unique([choice.bag for choice in granularity.pair(part, scores, count)]).astype(np.int64)
+        chunk = pool.between(first, last)
+        scores = score(chunk)
+        best = np.unique([choice.bag for choice in granularity.pair(chunk, scores, count)]).astype(np.int64)
         finalists.append(first + best)
         kept.append(scores[best])
     return final(pool, np.concatenate(finalists), np.concatenate(kept), count)

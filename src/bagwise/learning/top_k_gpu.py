@@ -1,9 +1,9 @@
-"""Selection with a card: it scores every pair in float32, and what comes near the best is scored exactly here.
+"""Top-k selection with a GPU: it scores every pair in float32, and the CPU scores exactly what is near the best.
 
-The card multiplies in another order than the CPU. Its logits are off by up to (d + `OF_PRODUCTS`) u ||w|| ||x|| (d
+The GPU multiplies in another order than the CPU. Its logits are off by up to (d + `OF_PRODUCTS`) u ||w|| ||x|| (d
 features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order, and those of the CPU
-by what `model.motion` says of sums in their order. A product made of three TF32 products lacks at most 3/2^20 of
-itself, even where these cut digits off instead of rounding. What follows from that is bounded as in `top_k`: P1
+by the bounds of `model.weight_change` for sums in their order. A product made of three TF32 products lacks at most
+3/2^20 of itself, even where these truncate instead of rounding. What follows from that is bounded as in `top_k`: P1
 within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over instances of k_i x_i' with
 ||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, so its length is within
 
@@ -31,7 +31,7 @@ LEAST = 1e-30
 
 
 class GpuScoredPool(ScoredPart):
-    """A pool whose numbers are tensors on a device, and no lower than the exact ones can be."""
+    """A pool whose numbers are tensors on a device, and at least as high as the exact ones."""
 
     def __init__(self, whole: ScoredPool, resident: Resident, values: dict[str, torch.Tensor]) -> None:
         super().__init__(whole, slice(0, whole.shape[0]))
@@ -44,7 +44,7 @@ class GpuScoredPool(ScoredPart):
 
 
 class GpuTopK(TopK):
-    """Selects as `TopK` does, with ceilings from a device."""
+    """Selects as `TopK` does, with upper bounds from a GPU."""
 
     def __init__(self, device: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class GpuTopK(TopK):
         self._of: Instances | None = None
         self._followed_touches: Sequence[int] | None = None
 
-    def _upper_bounds(self, pool: ScoredPool, criterion: str) -> torch.Tensor:
+    def _upper_bounds(self, pool: ScoredPool, criterion: str | criteria.Criterion) -> torch.Tensor:
         scorer = pool.scorer
         if self._of is not scorer.instances:
             self._of, self._resident = scorer.instances, Resident.of(scorer.instances, self._device)
@@ -82,7 +82,7 @@ class GpuTopK(TopK):
         return np.asarray((upper_bounds >= score).nonzero().flatten().cpu().numpy())
 
     def _taken(self, pool: ScoredPool) -> torch.Tensor:
-        """Which pairs may not be asked, on the device: copied whole once, and then what was changed of it."""
+        """Return which pairs may not be asked, on the device: copied once, and then only the rows that changed."""
         touched = pool.touched
         if touched is None:
             return torch.as_tensor(~pool.askable, device=self._resident.device)
@@ -109,7 +109,7 @@ class GpuTopK(TopK):
         return {"gradient_norm": length, "absent": absent + (1 - absent) * share + LEAST}
 
     def _off_on_device(self, scorer: Scorer) -> torch.Tensor:
-        """By how much a logit of every bag may be off there."""
+        """Return by how much a logit of every bag may be off on the device."""
         weights, bias = scorer.folded
         unit = unit_of(weights.dtype)
         in_any_order = (weights.shape[1] + OF_PRODUCTS) * unit * longest(weights.astype(float))
@@ -118,7 +118,7 @@ class GpuTopK(TopK):
         return off
 
     def _share(self, scorer: Scorer, off: torch.Tensor) -> torch.Tensor:
-        """By which share P(present) of a bag may differ from what the device says."""
+        """Return by which share P(present) of a bag may differ from that of the device."""
         weights = scorer.folded[0]
         rounding = (self._sizes + 2) * ((2 * len(weights) + 100) * unit_of(weights.dtype))
         share: torch.Tensor = 1.001 * (torch.expm1(2 * off.clamp(max=MOST_OFF)) + 2 * rounding)
@@ -128,4 +128,4 @@ class GpuTopK(TopK):
         self.statistics.add(share)
 
     def _give_up_for_a_while(self) -> None:
-        """There is nothing to do without: the next question may be decided more clearly."""
+        """Do nothing: bounds on the device cost the same for every question."""

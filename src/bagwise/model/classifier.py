@@ -3,24 +3,26 @@
 from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
-from bagwise.data.metrics import THRESHOLD, bag_accuracy
+from bagwise.data.metrics import THRESHOLD
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.kernels import Array, Instances
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.model import persistence, solvers
 from bagwise.model.features import STANDARDISE, Spread, fit_transformer, instances_of
 from bagwise.model.objective import Counts, Objective
 from bagwise.model.scored_pool import ScoredPool, Scorer
-from bagwise.model.solvers import Settings, State
+from bagwise.model.solvers import Settings, Solver, State
 
 DEFAULT_PRIOR = 1.0
 OBJECTIVES = ("marginal", "joint")
@@ -33,38 +35,53 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    solver : "lbfgs", "gd", "pair_sgd" or "bag_sgd".
-    prior : precision of the Gaussian prior on the weights, beside the *sum* of the log-likelihood. Default 1.
-    penalty : the same beside the *mean*, as in the paper. Give one of the two.
-    objective : "marginal" (the sum over the known labels, as in the paper) or "joint" (all known labels of a bag
-        together: exact, slower, with `lbfgs` and `gd` only; bags with more than 14 classes known present fall back).
-    background : add a class that is never asked or predicted, for instances of none of the classes.
-    transformer : "standardise", None, or any scikit-learn transformer of instances.
-    fit_intercept : let every class have a constant; it is penalised like the other weights.
-    max_iter : iterations (`lbfgs`) or epochs (the others); None for the solver's own limit.
-    tol : stop when no entry of the gradient is larger.
-    step_size : first step of the stochastic solvers, step_size / (penalty k + 1).
-    random_state : order of the stochastic solvers' epochs.
+    solver : str or module
+        "lbfgs", "gd", "pair_sgd", "bag_sgd", "replay", the name of an installed plug-in, or a module with the functions
+        `fit` and `update` (see `bagwise.model.solvers`).
+    prior : float, optional
+        Precision of the Gaussian prior on the weights, beside the *sum* of the log-likelihood (default: 1).
+    penalty : float, optional
+        The same beside the *mean*, as in the paper. Give one of the two.
+    objective : {"marginal", "joint"}
+        "marginal" is the sum over the known labels, as in the paper. "joint" takes all known labels of a bag together:
+        exact, slower, not with the stochastic solvers; bags with more than 14 classes known present fall back.
+    background : bool
+        Add a class that is never asked or predicted, for instances of none of the classes.
+    transformer : {"standardise", "nystroem"}, None, or a scikit-learn transformer of instances
+    fit_intercept : bool
+        Let every class have a constant; it is penalised like the other weights.
+    max_iter : int, optional
+        Iterations (`lbfgs`) or epochs (the others); None for the solver's own limit.
+    tol : float
+        Stop when no entry of the gradient is larger.
+    step_size : float
+        First step of the stochastic solvers, step_size / (penalty k + 1).
+    random_state : int, optional
+        Seed of the order of the stochastic solvers' epochs.
 
     Attributes
     ----------
-    coef_ : (classes [+ 1], features) weights on transformed features; the last row is the background's.
-    intercept_ : (classes [+ 1],).
-    thresholds_ : (classes,) above which probability a class is predicted; `quality.decisions` can learn them.
-    log_likelihood_ : sum of log P over the known labels, at the start and after every iteration or epoch.
+    coef_ : ndarray, shape (C [+ 1], d)
+        Weights on transformed features; the last row is that of the background class.
+    intercept_ : ndarray, shape (C [+ 1],)
+    thresholds_ : ndarray, shape (C,)
+        A class is predicted above its threshold; `bagwise.evaluation.thresholds.learn` can learn them.
+    log_likelihood_ : ndarray
+        Sum of log P over the known labels, at the start and after every iteration or epoch.
 
+    Examples
+    --------
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-2.1], [1.9]]])
     >>> clf = MIMLClassifier(background=False).fit(bags, [[1, 0], [0, 1], [1, np.nan]])
     >>> clf.predict(bags)
     array([[1, 0],
            [0, 1],
            [1, 1]])
-
     """
 
     def __init__(
         self,
-        solver: str = "lbfgs",
+        solver: str | Solver | ModuleType = "lbfgs",
         prior: float | None = None,
         penalty: float | None = None,
         objective: str = "marginal",
@@ -91,19 +108,55 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     # Learning
 
     def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
-        """Learn from every known label; `labels` are Labels or an array with NaN for unknown."""
-        bags, labels = self._checked(bags, labels)
+        """Fit the model to every known label.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+        labels : Labels, or array-like of shape (B, C) with NaN for unknown
+            The known labels.
+
+        Returns
+        -------
+        MIMLClassifier
+            This model.
+
+        Examples
+        --------
+        >>> MIMLClassifier().fit([[[0.0]], [[1.0]]], [[1, 0], [np.nan, 1]]).predict([[[0.0]]])
+        array([[1, 0]])
+        """
+        bags, labels = self._validated(bags, labels)
         if labels.n_known == 0:
             raise BagwiseError("No label is known: fitting needs at least one.")
         self.prepare(bags, labels.n_classes)
         return self.learn(self.objective_of(self.instances(bags), labels))
 
     def partial_fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
-        """Go on learning from these labels, from the present weights; the first call fixes the transformer.
+        """Continue learning from these labels, from the current weights; the first call fits the transformer.
 
         A stochastic solver takes one step per known pair or labelled bag; `lbfgs` and `gd` take a few iterations.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+        labels : Labels, or array-like of shape (B, C) with NaN for unknown
+            The known labels.
+
+        Returns
+        -------
+        MIMLClassifier
+            This model.
+
+        Examples
+        --------
+        >>> model = MIMLClassifier().fit([[[0.0]], [[1.0]]], [[1, 0], [np.nan, 1]])
+        >>> model.partial_fit([[[2.0]]], [[0, 1]]).predict([[[2.0]]])
+        array([[0, 1]])
         """
-        bags, labels = self._checked(bags, labels)
+        bags, labels = self._validated(bags, labels)
         if not hasattr(self, "weights_"):
             self.prepare(bags, labels.n_classes)
         elif labels.n_classes != self.n_classes_:
@@ -119,12 +172,12 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return self
 
     def prepare(self, bags: Bags, n_classes: int, spread: Spread | None = None) -> Self:
-        """Fit the transformer and start from weights that know nothing; `bags` may be a few of those `spread`."""
+        """Fit the transformer and set all weights to 0; `bags` may be a few of the bags that `spread` summarises."""
         if n_classes == 1 and not self.background:
             raise BagwiseError(
-                "A single class without background leaves every instance no choice: use background=True."
+                "A single class without a background class has probability 1 everywhere: use `background=True`."
             )
-        self._check_parameters()
+        self._validate_parameters()
         self.n_classes_ = n_classes
         self.n_features_in_ = bags.n_features
         self.has_intercept_ = bool(self.fit_intercept)
@@ -138,7 +191,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return self.set_state(State(np.zeros((n_classes + self.background, width))))
 
     def learn(self, objective: Objective) -> Self:
-        """Minimise it, from the present weights."""
+        """Minimise the objective from the current weights."""
         history = [objective.log_likelihood(self.weights_)]
 
         def record(weights: Array, value: float | None) -> None:
@@ -150,11 +203,11 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return self.set_state(state)
 
     def settings(self) -> Settings:
-        """The parameters a solver looks at."""
+        """Return the parameters of the solver."""
         return Settings(self.max_iter, self.tol, self.step_size, np.random.default_rng(self.random_state or 0))
 
     def objective_of(self, instances: Instances, labels: Labels, counted: Counts | None = None) -> Objective:
-        """What fitting these labels minimises."""
+        """Return the objective that fitting these labels minimises."""
         prior = DEFAULT_PRIOR if self.prior is None and self.penalty is None else self.prior
         joint = self.objective == "joint"
         return Objective(instances, labels, len(self.weights_), prior, self.penalty, joint, counted)
@@ -162,31 +215,42 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     # Weights
 
     def set_state(self, state: State) -> Self:
-        """Take over the weights of an online run."""
+        """Set the weights and the state of the solver."""
         self.weights_, self.n_steps_, self.moments_ = state.weights, state.steps, state.moments
         return self
 
     @property
     def state(self) -> State:
-        """Where an online run stands."""
+        """Weights and state of the solver."""
         return State(self.weights_, self.n_steps_, self.moments_)
 
     @property
     def coef_(self) -> Array:
-        """(classes [+ 1], features)."""
+        """Weights on transformed features, shape (C [+ 1], d)."""
         check_is_fitted(self, "weights_")
         return self.weights_[:, :-1] if self.has_intercept_ else self.weights_
 
     @property
     def intercept_(self) -> Array:
-        """(classes [+ 1],)."""
+        """Constants of the classes, shape (C [+ 1],)."""
         check_is_fitted(self, "weights_")
         return self.weights_[:, -1] if self.has_intercept_ else np.zeros(len(self.weights_))
 
     @classmethod
     def from_weights(cls, weights: npt.ArrayLike) -> "MIMLClassifier":
-        """A fitted model whose (classes x features) weights act on the raw features.
+        """Return a fitted model with these weights on the raw features: no scaling, intercept or background.
 
+        Parameters
+        ----------
+        weights : array-like, shape (C, d)
+            One row per class.
+
+        Returns
+        -------
+        MIMLClassifier
+
+        Examples
+        --------
         >>> MIMLClassifier.from_weights([[1.0], [0.0]]).predict_proba([[[0.0], [0.0]]])
         array([[0.75, 0.75]])
         """
@@ -195,37 +259,109 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         model.prepare(Bags(np.zeros((1, given.shape[1])), [0, 1]), len(given))
         return model.set_state(State(given))
 
-    # Predicting
+    # Prediction
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """P(class is in bag), (bags x classes)."""
+        """Return P(class is in bag).
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+
+        Examples
+        --------
+        >>> MIMLClassifier.from_weights([[1.0], [0.0]]).predict_proba([[[0.0]], [[0.0], [0.0]]])
+        array([[0.5 , 0.5 ],
+               [0.75, 0.75]])
+        """
         bags = Bags.of(bags)
         return np.concatenate([self._scorer(bags.select(some)).probabilities()[0] for some in bags.portions()])
 
     def predict(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """1 where P(class is in bag) is above the class's threshold, (bags x classes)."""
+        """Return 1 where P(class is in bag) is above the threshold of the class, else 0.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray of int, shape (B, C)
+
+        Examples
+        --------
+        >>> MIMLClassifier.from_weights([[1.0], [0.0]]).predict([[[3.0]], [[-3.0], [3.0]]])
+        array([[1, 0],
+               [1, 1]])
+        """
         return (self.predict_proba(bags) > self.thresholds_).astype(int)
 
     def predict_instance_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """P(instance has class), (instances x classes); with a background class rows sum to less than 1."""
+        """Return P(instance has class); with a background class rows sum to less than 1.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (N, C)
+            Of the instances of all bags, in their order.
+
+        Examples
+        --------
+        >>> MIMLClassifier.from_weights([[1.0], [0.0]]).predict_instance_proba([[[0.0], [0.0]]])
+        array([[0.5, 0.5],
+               [0.5, 0.5]])
+        """
         return self._scorer(bags).instance_probabilities()
 
     def score(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> float:
-        """Bag accuracy on fully known labels."""
-        bags, labels = self._checked(bags, labels)
+        """Return the bag accuracy of the predictions; every label must be known.
+
+        Examples
+        --------
+        >>> MIMLClassifier.from_weights([[1.0], [0.0]]).score([[[3.0]], [[-3.0]]], [[1, 0], [0, 1]])
+        1.0
+        """
+        bags, labels = self._validated(bags, labels)
         if not labels.known.all():
             raise BagwiseError("Scoring needs every label: some are unknown.")
         return bag_accuracy(labels.value, self.predict(bags))
 
     def pool(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any = None) -> ScoredPool:
-        """What a criterion sees of these bags."""
+        """Return the input of a criterion: probabilities, known labels and gradients of these bags.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+        labels : Labels, or array-like of shape (B, C) with NaN for unknown, optional
+            The known labels (default: none).
+
+        Returns
+        -------
+        ScoredPool
+
+        Examples
+        --------
+        >>> MIMLClassifier.from_weights([[1.0], [0.0]]).pool([[[0.0]]]).present
+        array([[0.5, 0.5]])
+        """
         bags = Bags.of(bags)
         scorer = self._scorer(bags)
         known = Labels.unknown(len(bags), self.n_classes_) if labels is None else Labels.of(labels, len(bags))
         return self.pool_of(scorer, known, keys=bags.keys, seed=self.random_state or 0)
 
     def pool_of(self, scorer: Scorer, labels: Labels, **rest: Any) -> ScoredPool:
-        """A pool over an existing scorer, with this model's prior."""
+        """Return a pool over an existing scorer, with the prior of this model."""
         pool = ScoredPool(labels=labels, scorer=scorer, **rest)
         if self.penalty is None:
             pool.prior = DEFAULT_PRIOR if self.prior is None else self.prior
@@ -234,7 +370,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return pool
 
     def instances(self, bags: Bags) -> Instances:
-        """The bags as the model sees them."""
+        """Return the bags with the transformer of the model."""
         check_is_fitted(self, "transformer_")
         if bags.n_features != self.n_features_in_:
             raise BagwiseError(
@@ -243,44 +379,54 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return instances_of(bags, self.transformer_, self.has_intercept_)
 
     def scorer(self, instances: Instances) -> Scorer:
-        """The present weights on these instances."""
+        """Return the current weights applied to these instances."""
         return Scorer(instances, self.weights_, self.n_classes_)
 
-    # Keeping
+    # Persistence
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to one file, without pickle."""
+        """Write the fitted model to one .npz file, without pickle; `load` reads it."""
         check_is_fitted(self, "weights_")
+        if not isinstance(self.solver, str):
+            raise BagwiseError("A model is saved with the name of its solver: register the solver as an entry point.")
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
         persistence.write(path, {"parameters": self.get_params(deep=False), "fitted": fitted})
 
     @classmethod
     def load(cls, path: str | Path) -> "MIMLClassifier":
-        """Read a model that `save` wrote."""
+        """Return the model that `save` wrote to a file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     MIMLClassifier.from_weights([[1.0], [0.0]]).save(Path(folder) / "model.npz")
+        ...     MIMLClassifier.load(Path(folder) / "model.npz").predict([[[3.0]]])
+        array([[1, 0]])
+        """
         content = persistence.read(path)
         model = cls(**content["parameters"])
         model.thresholds_ = np.full(content["fitted"]["n_classes_"], THRESHOLD)  # older files have none
         model.__dict__.update(content["fitted"])
         return model
 
-    # Checking
+    # Validation
 
     def _scorer(self, bags: Bags | Sequence[npt.ArrayLike]) -> Scorer:
         check_is_fitted(self, "weights_")
         return self.scorer(self.instances(Bags.of(bags)))
 
-    def _checked(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> tuple[Bags, Labels]:
+    def _validated(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> tuple[Bags, Labels]:
         bags = Bags.of(bags)
         return bags, Labels.of(labels, len(bags))
 
-    def _check_parameters(self) -> None:
+    def _validate_parameters(self) -> None:
         solvers.get(self.solver)
         if self.objective not in OBJECTIVES:
             raise BagwiseError(f"There is no objective {self.objective!r}: choose one of {', '.join(OBJECTIVES)}.")
-        if self.objective == "joint" and self.solver.endswith("sgd"):
-            raise BagwiseError(f"solver={self.solver!r} steps on single labels: the joint objective needs lbfgs or gd.")
+        solvers.validate_objective("solver", self.solver, self.objective)
         if self.prior is not None and self.penalty is not None:
-            raise BagwiseError("Both prior and penalty are given: they are two ways to say the same thing, give one.")
+            raise BagwiseError("`prior` and `penalty` are both given: they set the same thing, give one of them.")
         for name in ("prior", "penalty", "step_size", "tol"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float | np.number) and 0 <= value < np.inf):
@@ -289,6 +435,12 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             raise BagwiseError(f"max_iter={self.max_iter!r} must be a whole number, at least 1, or None.")
         if self.random_state is not None and not (isinstance(self.random_state, Integral) and self.random_state >= 0):
             raise BagwiseError(f"random_state={self.random_state!r} must be a whole number, not negative, or None.")
+
+    def __sklearn_clone__(self) -> Self:
+        # A solver that is a module cannot be copied, which scikit-learn's `clone` does with all parameters.
+        given = self.get_params(deep=False)
+        solver = given.pop("solver")
+        return type(self)(solver, **{name: clone(value, safe=False) for name, value in given.items()})
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")

@@ -1,8 +1,8 @@
-"""What a model says of a bag when it has not seen that bag's own labels: the one cross validation of all that need it.
+"""Cross validation by bags: predictions of each bag by a model that has not seen the labels of that bag.
 
-Labelled bags are dealt into folds by their ids, and a fit without the labels of a fold predicts its bags. Every fit
-starts from nothing. F is not convex, and a refit from the present weights stays in the valley that the hidden labels
-led to: on labels drawn at random such predictions still correlate 0.15 with what they have not seen.
+Labelled bags are assigned to folds by their ids, and a fit without the labels of a fold predicts its bags. Every fit
+starts from zero weights. F is not convex, and a refit from the current weights stays in the local minimum that the
+hidden labels led to: on labels drawn at random such predictions still correlate 0.15 with the hidden labels.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ ITERATIONS, TOLERANCE = 200, 1e-4
 
 
 def fold_of(bags: Bags, folds: int = FOLDS) -> Array:
-    """The fold of every bag, by its id."""
+    """Return the fold of every bag, which depends on its id only."""
     return np.asarray(np.floor(folds * hashed_uniform(FOLD_KEY, bags.keys, np.zeros(1))), np.int64)
 
 
@@ -49,7 +49,7 @@ def out_of_fold(
 
 
 def _learned_from(labels: Labels, model: MIMLClassifier, instances: Instances, asked: Array) -> Array:
-    """Predictions of the bags `asked` by a model that knows these labels alone."""
+    """Predictions of the bags `asked` by a model fitted to these labels."""
     settings = Settings(max_iter=ITERATIONS, tolerance=TOLERANCE)
     start = np.zeros_like(model.weights_)
     weights = lbfgs.fit(model.objective_of(instances, labels), start, settings, lambda *_: None).weights

@@ -1,4 +1,4 @@
-"""From raw instances to what the model sees: standardised by default, or through any scikit-learn transformer."""
+"""Transformed instances: standardised by default, or by any scikit-learn transformer."""
 
 from typing import Any, Protocol
 
@@ -20,23 +20,23 @@ FAR_FROM_ZERO = 30
 
 
 def fit_transformer(transformer: Any, bags: Bags, spread: "Spread | None" = None) -> Any:
-    """A copy of `transformer` (None: features as they are), fitted to these bags, or to all that are `spread`."""
+    """Return a copy of `transformer` (None: raw features), fitted to these bags, or to all that `spread` summarises."""
     if transformer is None:
         return None
     if transformer != CURVED and (scaler := scaler_of(transformer)) is not None:
-        return standardised(scaler, _Here(bags) if spread is None else spread)
+        return standardised(scaler, _InMemory(bags) if spread is None else spread)
     if spread is not None:
         raise BagwiseError(
             f"transformer={transformer!r} needs all instances in one place: on a cluster give {STANDARDISE!r}, "
             "a StandardScaler or None, and transform the features beforehand."
         )
     if transformer == CURVED:
-        return NystroemMap().fit(bags.instances, standardised(StandardScaler(), _Here(bags)))
+        return NystroemMap().fit(bags.instances, standardised(StandardScaler(), _InMemory(bags)))
     return clone(transformer).fit(bags.instances)
 
 
 def scaler_of(transformer: Any) -> StandardScaler | None:
-    """The scaler that is meant, if it is one."""
+    """Return the scaler that `transformer` stands for, None where it is another transformer."""
     if type(transformer) is StandardScaler:
         return clone(transformer)
     if isinstance(transformer, str):
@@ -50,7 +50,7 @@ def scaler_of(transformer: Any) -> StandardScaler | None:
 
 
 class Spread(Protocol):
-    """Instances, perhaps in several places, of which these can be said."""
+    """Summaries of instances that may be distributed over several machines."""
 
     n_instances: int
 
@@ -59,11 +59,11 @@ class Spread(Protocol):
         ...
 
     def sums(self, split_by: Array, centre: Array, squared: bool) -> Array:
-        """Of x - centre or of its square, as `kernels.exact` has them: what several places say may be added."""
+        """Return exact sums of x - centre or of its square (`arithmetic.exact_sums`); those of shards add up."""
         ...
 
 
-class _Here:
+class _InMemory:
     def __init__(self, bags: Bags) -> None:
         self._bags, self.n_instances = bags, int(bags.offsets[-1])
 
@@ -83,7 +83,7 @@ def largest_of(bags: Bags) -> Array:
 
 
 def sums_of(bags: Bags, split_by: Array, centre: Array, squared: bool) -> Array:
-    """Of x - centre or of its square, over all instances."""
+    """Return exact sums of x - centre or of its square, over all instances."""
     sums = np.zeros_like(split_by)
     for _, chunk in bags.chunks():
         add_rows(sums, split_by, precise(chunk), centre, squared)
@@ -91,7 +91,7 @@ def sums_of(bags: Bags, split_by: Array, centre: Array, squared: bool) -> Array:
 
 
 def standardised(scaler: StandardScaler, spread: Spread) -> StandardScaler:
-    """The scaler, fitted: the same numbers, to the last bit, wherever the instances lie."""
+    """Return the fitted scaler: the same numbers, bit for bit, wherever the instances are stored."""
     largest, count = spread.largest(), spread.n_instances
     with np.errstate(over="ignore", invalid="ignore"):
         mean = total(spread.sums(splitters(largest, count), np.zeros_like(largest), False)) / count
@@ -105,7 +105,7 @@ def standardised(scaler: StandardScaler, spread: Spread) -> StandardScaler:
 
 
 def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
-    """The bags as the model sees them; scaling costs no copy, another transformer makes one."""
+    """Return transformed bags; scaling costs no copy, another transformer makes one."""
     x = bags.instances
     if fitted is not None and not isinstance(fitted, StandardScaler):
         x = _dense(fitted.transform(x), x.dtype)
@@ -129,7 +129,7 @@ def _validate_usable(x: Array, bags: Bags) -> None:
         bag = int(np.searchsorted(bags.offsets, row, side="right")) - 1
         raise BagwiseError(
             f"The transformer makes a value of bag {bags.ids[bag]} missing or infinite (its column {column}): "
-            "choose another, or mend the features."
+            "choose another transformer, or clean the features."
         )
 
 

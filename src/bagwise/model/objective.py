@@ -1,4 +1,4 @@
-"""What fitting minimises: the mean negative log-likelihood of the known labels plus a Gaussian prior (spec section 3).
+"""The objective of fitting: the mean negative log-likelihood of the known labels plus a Gaussian prior.
 
     F(W) = -(1/|L|) sum_{(b,c) in L} log P(Y_bc)  +  (penalty/2) ||W||^2
 
@@ -24,26 +24,26 @@ MOST_POSITIVES_TOGETHER = 14
 
 @dataclass(frozen=True)
 class Counts:
-    """Known pairs, bags with a known label, and the size of the largest bag, for those who keep count of them."""
+    """Number of known pairs, bags with a known label, and size of the largest bag, where a label store counts them."""
 
     n_known: int
     labelled: Array
     largest_bag: int
     named: Array | None = None
-    """What people call the labelled bags, where it is not their positions here."""
+    """Positions of the labelled bags in the whole pool, where `labelled` are positions in a part of it."""
 
     @classmethod
     def of(cls, instances: Instances, labels: Labels) -> "Counts":
-        """Counted pair by pair and bag by bag."""
+        """Count pair by pair and bag by bag."""
         labelled = np.flatnonzero(labels.known.any(axis=1))
         return cls(labels.n_known, labelled, int(np.diff(instances.offsets).max()))
 
 
 @dataclass(frozen=True)
 class Objective:
-    """F for these instances and labels; `prior` is a fixed pull on the sum, penalty = prior/|L|.
+    """F for these instances and labels; `prior` is a fixed weight beside the sum, penalty = prior/|L|.
 
-    `counted` may be about more bags than are here: those without a label cost nothing.
+    `counted` may count more bags than these instances have: bags without a label cost nothing.
     """
 
     instances: Instances
@@ -56,7 +56,7 @@ class Objective:
 
     @cached_property
     def counts(self) -> Counts:
-        """What is known, and where."""
+        """Number of known pairs and which bags have them."""
         return Counts.of(self.instances, self.labels) if self.counted is None else self.counted
 
     @property
@@ -68,12 +68,12 @@ class Objective:
         return self.prior / max(self.counts.n_known, 1)
 
     def strengthened(self, factor: float) -> "Objective":
-        """The same with `factor` times the penalty."""
+        """Return the same objective with `factor` times the penalty."""
         return replace(self, prior=None, fixed_penalty=factor * self.penalty)
 
     @property
     def radius(self) -> float:
-        """The minimiser of F lies in this ball around 0 (the paper's appendix); infinite without a penalty.
+        """The minimiser of F is in this ball around 0 (the paper's appendix); infinite without a penalty.
 
         F(W*) <= F(0), and at W = 0 a label costs at most log K (present) or n/(K - 1) (absent).
         """
@@ -83,7 +83,7 @@ class Objective:
         return float(np.sqrt(2 / self.penalty * worst))
 
     def about(self, bags: Array) -> "Objective":
-        """The same, with the same penalty, for the labels of these bags alone."""
+        """Return the objective of the labels of these bags only, with the same penalty."""
         return replace(
             self,
             instances=self.instances.select(bags),
@@ -95,7 +95,7 @@ class Objective:
 
     @property
     def start(self) -> Array:
-        """Weights that know nothing."""
+        """Weights to start from: all 0."""
         return np.zeros((self.n_outputs, self.instances.width))
 
     @cached_property
@@ -133,7 +133,7 @@ class Objective:
             )
 
     def log_likelihood_and_gradient(self, weights: Array) -> tuple[float, Array]:
-        """sum log P over the known labels, and its gradient by the weights."""
+        """Return the sum of log P over the known labels, and its gradient by the weights."""
         instances, labels = self._labelled
         total, by_weight, by_bias = log_likelihood_and_gradient(
             instances.x,
@@ -147,13 +147,13 @@ class Objective:
         return total, instances.unfold(by_weight, by_bias)
 
     def log_likelihood(self, weights: Array, value: float | None = None) -> float:
-        """sum log P over the known labels; free where the value of F is known."""
+        """Return the sum of log P over the known labels; free where the value of F is given."""
         if value is None:
             return self.log_likelihood_and_gradient(weights)[0]
         return -self.counts.n_known * (value - self.penalty / 2 * inner(weights, weights))
 
     def __call__(self, weights: Array) -> tuple[float, Array]:
-        """F and its gradient."""
+        """Return F and its gradient, shape (C [+ 1], d)."""
         total, gradient = self.log_likelihood_and_gradient(weights)
         known = self.counts.n_known
         value = -total / known + self.penalty / 2 * inner(weights, weights)

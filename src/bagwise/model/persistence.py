@@ -1,4 +1,4 @@
-"""Models on disk without pickle: one .npz file with arrays and a JSON description. Loading runs no foreign code.
+"""Models on disk without pickle: one .npz file with arrays and a JSON description. Loading runs no code of the file.
 
 scikit-learn objects are written as their class and their attributes; only classes of scikit-learn and of
 `bagwise.model` are read back.
@@ -30,13 +30,13 @@ def write(path: str | Path, content: dict[str, Any]) -> None:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """What `write` wrote, or a sentence that says why not."""
+    """Return what `write` wrote, or raise an error that says why the file is not a model."""
     try:
         with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         description = json.loads(str(arrays.pop("description")))
     except FileNotFoundError:
-        raise FileError(Path(path), "there is no model.") from None
+        raise FileError(Path(path), "does not exist: there is no model to read.") from None
     except (BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError):
         raise FileError(Path(path), "is not a Bagwise model.") from None
     if description.get("format") != FORMAT:

@@ -1,4 +1,7 @@
-"""Pool: all that a criterion may see of the model and the labels. Computed when asked for, once."""
+"""Scored pool: the input of a criterion, that is, the model's probabilities and gradients and the labels.
+
+Everything is computed once, when it is first used.
+"""
 
 from collections.abc import Sequence
 from copy import copy
@@ -23,7 +26,7 @@ from bagwise.kernels import (
 
 @dataclass(frozen=True)
 class Scorer:
-    """Weights at rest on instances: probabilities and gradients of the asked classes."""
+    """Fixed weights on instances: probabilities and gradients of the classes."""
 
     instances: Instances
     weights: Array
@@ -31,7 +34,7 @@ class Scorer:
 
     @cached_property
     def folded(self) -> tuple[Array, Array]:
-        """Weights and bias on raw rows."""
+        """Weights and bias that act on raw rows."""
         return self.instances.fold(self.weights)
 
     def on(self, instances: Instances) -> "Scorer":
@@ -41,11 +44,11 @@ class Scorer:
         return other
 
     def probabilities(self) -> tuple[Array, Array]:
-        """P(present) and P(absent), (bags x classes)."""
+        """P(present) and P(absent), (bags, classes)."""
         return bag_probabilities(self.instances.x, self.instances.offsets, *self.folded, self.n_classes)
 
     def instance_probabilities(self, rows: slice = slice(None)) -> Array:
-        """P(class) of instances, (instances x classes)."""
+        """P(class) of instances, (instances, classes)."""
         return instance_probabilities(self.instances.x[rows], *self.folded, self.n_classes)
 
     def gradient_lengths(self) -> tuple[Array, Array]:
@@ -53,7 +56,7 @@ class Scorer:
         return gradient_lengths(self.instances, *self.folded, self.n_classes)
 
     def gradients(self, bag: int) -> Array:
-        """Gradient of log P(absent) of one bag, flat: (classes x weights)."""
+        """Gradient of log P(absent) of one bag, flat: (classes, weights)."""
         first, last = self.instances.offsets[bag : bag + 2]
         seen = self.instances.transformed(first, last)
         explicit = absent_gradients(self.instances.bag(bag), seen, *self.folded, self.n_classes)
@@ -63,10 +66,33 @@ class Scorer:
 class ScoredPool:
     """Probabilities, known labels and gradient norms of all bags under one model.
 
-    `askable` excludes what is known and what was withdrawn (answered *unsure*), `touched` are the bags of which it was
-    changed since it was made, where somebody keeps count; `label_counts` are about all bags there are,
-    of which these may be a part. `prior` is the precision of the weights' prior. A pool made from probabilities alone
-    serves criteria that need nothing else.
+    Parameters
+    ----------
+    present : array-like, shape (B, C), optional
+        P(class is in bag). Either these or a `scorer` is needed; with probabilities only there are no gradients.
+    labels : Labels, optional
+        The known labels (default: none).
+    withdrawn : ndarray of bool, shape (B, C), optional
+        Pairs answered *unsure*.
+    askable : ndarray of bool, shape (B, C), optional
+        Pairs that are neither known nor withdrawn.
+    touched : sequence of int, optional
+        Bags whose `askable` changed since it was made, in order, where a label store counts them.
+    label_counts : LabelCounts, optional
+        Counts over the whole pool, of which these bags may be a shard.
+    keys : ndarray of uint64, shape (B,), optional
+        Hashed ids of the bags, for random numbers.
+    seed : int
+    prior : float
+        Precision of the prior of the weights.
+    scorer : Scorer, optional
+        The weights on the instances of the bags.
+
+    Examples
+    --------
+    >>> pool = ScoredPool([[0.25, 0.5]])
+    >>> pool.absent, pool.nearest_side
+    (array([[0.75, 0.5 ]]), array([[0.25, 0.5 ]]))
     """
 
     def __init__(
@@ -90,7 +116,7 @@ class ScoredPool:
         elif scorer is not None:
             shape = (len(scorer.instances.offsets) - 1, scorer.n_classes)
         else:
-            raise ValueError("A pool needs probabilities or a scorer.")
+            raise ValueError("A pool needs `present` or a `scorer`.")
         self.shape: tuple[int, int] = (shape[0], shape[1])
         self.labels = Labels.unknown(*self.shape) if labels is None else labels
         self.withdrawn = np.zeros(self.shape, bool) if withdrawn is None else withdrawn
@@ -106,14 +132,14 @@ class ScoredPool:
 
     @property
     def scorer(self) -> Scorer:
-        """The model behind the pool."""
+        """The weights and instances that the pool is computed from."""
         if self._scorer is None:
-            raise ValueError("This pool was made from probabilities alone: it has no gradients.")
+            raise ValueError("This pool was made from probabilities only: it has no gradients. Use `model.pool(bags)`.")
         return self._scorer
 
     @cached_property
     def present(self) -> Array:
-        """P(class is in bag), (bags x classes)."""
+        """P(class is in bag), (bags, classes)."""
         present, self.absent = self.scorer.probabilities()
         return present
 
@@ -125,22 +151,22 @@ class ScoredPool:
 
     @cached_property
     def nearest_side(self) -> Array:
-        """min(P(present), P(absent)), (bags x classes)."""
+        """min(P(present), P(absent)), (bags, classes)."""
         nearest: Array = np.minimum(self.present, self.absent)
         return nearest
 
     def like(self, values: Array, dtype: npt.DTypeLike | None = None) -> Array:
-        """Numbers of bags or classes, to be combined with the pool's own, wherever those are."""
+        """Return numbers of bags or classes that can be combined with the arrays of the pool, on its device."""
         return values if dtype is None else values.astype(dtype)
 
     @cached_property
     def gradient_norm(self) -> Array:
-        """||d log P(absent) / d weights||, (bags x classes). Brings P(absent) with it."""
+        """||d log P(absent) / d weights||, (bags, classes). Computes P(absent) as well."""
         norm, self.absent = self.scorer.gradient_lengths()
         return norm
 
     def gradients(self, bag: int) -> Array:
-        """D log P(absent) / d weights of one bag, (classes x weights)."""
+        """Return d log P(absent) / d weights of one bag, (classes, weights)."""
         return self.scorer.gradients(bag)
 
     @property
@@ -150,7 +176,7 @@ class ScoredPool:
 
     @cached_property
     def label_counts(self) -> LabelCounts:
-        """What is known of all bags together."""
+        """Counts of known labels over the whole pool."""
         return LabelCounts.of(self.labels, self.withdrawn)
 
     @cached_property
@@ -159,7 +185,7 @@ class ScoredPool:
         return np.asarray(~(self.labels.known | self.withdrawn))
 
     def imagined(self, **values: Array) -> "ScoredPool":
-        """The same pool with other numbers for some of its properties."""
+        """Return the same pool with other values of some of its properties."""
         other = copy(self)
         other.__dict__.update(values)
         return other
@@ -183,7 +209,7 @@ class ScoredPart(ScoredPool):
 
     @property
     def label_counts(self) -> LabelCounts:
-        """What is known of all bags together."""
+        """Counts of known labels over the whole pool."""
         return self._whole.label_counts
 
     @cached_property

@@ -1,8 +1,8 @@
-"""Settings that choose themselves: the strength of the prior, the background class, and the map of the instances.
+"""Automatic choice of settings: the strength of the prior, the background class, and the map of the instances.
 
 One after the other, each setting takes the value that predicts labels held out by bags best (three folds, fits from
 scratch), measured by F = 2 TP / (2 TP + FP + FN) over all known labels. The likelihood of the held-out labels would
-choose priors so strong that nothing is predicted any more. A value other than the present one must gain more than one
+choose priors so strong that nothing is predicted any more. A value other than the current one must gain more than one
 standard error, from resampled bags, so that few labels change nothing. The same labels give the same choice.
 """
 
@@ -30,7 +30,7 @@ RESAMPLES = 200
 
 @dataclass(frozen=True)
 class Trial:
-    """A value that was tried for a setting: F of held-out labels, and whether it was taken."""
+    """A value that was tried for a setting: F of held-out labels, and whether it was chosen."""
 
     setting: str
     value: Any
@@ -41,8 +41,26 @@ class Trial:
 def choose_settings(
     model: MIMLClassifier, bags: Bags | Sequence[npt.ArrayLike], labels: Any
 ) -> tuple[MIMLClassifier, list[Trial]]:
-    """An unfitted model with the settings that these labels speak for, and all that was tried.
+    """Return an unfitted model with the settings that predict held-out labels best, and all trials.
 
+    Parameters
+    ----------
+    model : MIMLClassifier
+        The model whose settings are the starting point.
+    bags : Bags, or sequence of array-like, each of shape (n_b, d)
+        The bags.
+    labels : Labels, or array-like of shape (B, C) with NaN for unknown
+        The known labels.
+
+    Returns
+    -------
+    model : MIMLClassifier
+        Not fitted.
+    trials : list of Trial
+        Empty where there are too few labels to choose.
+
+    Examples
+    --------
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]]])
     >>> choose_settings(MIMLClassifier(), bags, [[1, 0], [0, 1]])[1]  # too few labels to choose anything
     []
@@ -58,7 +76,7 @@ def choose_settings(
         tried = {value: _held_out(_with(best, setting, value), bags, known) for value in values}
         winner = max(tried, key=lambda value: _f_score(tried[value]))
         better = _clearly_better(tried[winner], counts)
-        trials.append(Trial(setting, _present(best, setting), _f_score(counts), not better))
+        trials.append(Trial(setting, _current(best, setting), _f_score(counts), not better))
         trials += [Trial(setting, value, _f_score(of), better and value == winner) for value, of in tried.items()]
         if better:
             best, counts = _with(best, setting, winner), tried[winner]
@@ -66,8 +84,8 @@ def choose_settings(
 
 
 def _candidates(model: MIMLClassifier) -> list[tuple[str, list[Any]]]:
-    """The other values of every setting; a map that somebody chose by hand is left alone."""
-    priors = [] if model.penalty is not None else [value for value in PRIORS if value != _present(model, "prior")]
+    """The other values of every setting; a transformer that was given is kept."""
+    priors = [] if model.penalty is not None else [value for value in PRIORS if value != _current(model, "prior")]
     maps = [CURVED] if isinstance(model.transformer, str) and model.transformer != CURVED else []
     every: list[tuple[str, list[Any]]] = [
         ("background", [not model.background]),
@@ -77,7 +95,7 @@ def _candidates(model: MIMLClassifier) -> list[tuple[str, list[Any]]]:
     return [(setting, values) for setting, values in every if values]
 
 
-def _present(model: MIMLClassifier, setting: str) -> Any:
+def _current(model: MIMLClassifier, setting: str) -> Any:
     value = getattr(model, setting)
     return DEFAULT_PRIOR if setting == "prior" and value is None else value
 

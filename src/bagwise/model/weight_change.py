@@ -1,7 +1,7 @@
 """How weights moved: a shrinkage, a few directions, and a remainder whose effect on any logit is bounded.
 
 A step on one bag changes the weights by  W' = keep W + sum_i g_i x_i'  with one term per instance of the bag; `keep`
-comes from the penalty and from the projection onto the ball. So all but a little of W' - keep W lies along a few
+comes from the penalty and from the projection onto the ball. So all but a little of W' - keep W is along a few
 directions. They are found by products with a fixed random matrix, `keep` by what happened across them, and
 
     left = max_c || W'_c - keep W_c - by_c along ||
@@ -12,9 +12,9 @@ of the principal axes, and no more of them are used than it takes to leave as li
 
 To that comes rounding, bounded as usual: a sum of n products is off by at most u times the sum of the absolute partial
 sums, u the unit roundoff; or by h u times the sum of the absolute products where no product takes part in more than h
-roundings. In `kernels.moving` h is features/LANES + 3 for a product with a direction (in lanes, then across them), one
-more for every feature that fills no vector, and one for each of the `rank` terms of the sum over directions. What was
-kept is multiplied and added last, which rounds twice.
+roundings. In `kernels.cpu.logit_update` h is features/LANES + 3 for a product with a direction (in lanes, then across
+them), one more for every feature that fills no vector, and one for each of the `rank` terms of the sum over directions.
+The cached value is multiplied and added last, which rounds twice.
 """
 
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ RANK = RANKS[-1]
 
 @dataclass(frozen=True)
 class WeightChange:
-    """From weights (classes, features) that kept logits stand for to others, as they multiply raw rows.
+    """The change from the weights (classes, features) of cached logits to others, as they multiply raw rows.
 
     `reached` are the weights that the moved logits stand for, in double precision: what is left out now is part of the
-    next motion, so it does not add up. `left` and `rounding` bound how far a logit is then from its right value, for
+    next change, so it does not add up. `left` and `rounding` bound how far a logit is then from its right value, for
     an instance of length 1; rounding does add up.
     """
 
@@ -90,7 +90,7 @@ def _probe(features: int, rank: int) -> Array:
 def _shrinkage(difference: Array, start: Array, classes: Array) -> float:
     """The s for which s `start` is most like `difference`, across the directions on both sides.
 
-    What the directions miss of the rest is small on either side, so it is small squared here.
+    What the directions miss of the rest is small on either side, so its square is negligible.
     """
     features = _orthonormal(difference.T @ classes.T)
 

@@ -1,4 +1,4 @@
-"""What the model believes of pairs when it does not know the labels of their bags."""
+"""Predictions of pairs by a model that does not know the labels of their bags."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ FOLDS = 5
 
 
 def beliefs(model: MIMLClassifier, bags: Bags, labels: Labels, pairs: Sequence[tuple[int, int]]) -> Array:
-    """P(class in bag) of each pair, out of fold; a half where nothing else is known."""
+    """Return P(class in bag) of each (bag, class), out of fold; 1/2 where nothing else is known."""
     of_all = out_of_fold(model, bags, labels, FOLDS)
     found: Array = np.nan_to_num(of_all[tuple(np.transpose(list(pairs)))], nan=0.5)
     return found

@@ -1,13 +1,13 @@
-"""How often each person is wrong, worked out from what they said.
+"""How often each person is wrong, estimated from their answers.
 
-    t_i ~ Bernoulli(sigmoid(a logit q_i + b))      is the class in the bag? q_i: what the model believes, not knowing
-    answer = t_i, or with rate e_p its opposite    e_p ~ Beta(1, 19): 5 % until somebody's answers say otherwise
+    t_i ~ Bernoulli(sigmoid(a logit q_i + b))      is the class in the bag? q_i: prediction without the label
+    answer = t_i, or with rate e_p its opposite    e_p ~ Beta(1, 19): 5 % without answers of that person
 
 Rates, a and b are those of highest posterior density (over logit e, log a and b), found together: answers of several
-people to one pair speak about each other, and every answer is held against the belief. a and b forgive a model that is
-too sure of itself, which would otherwise look like wrong answers. Intervals hold 95 % of the posterior of a rate, the
-rest held at its best, widened by what not knowing the rest costs. Rates are part of what a model learns from, so they
-are computed by functions that are the same on every processor.
+people to one pair are evidence about each other, and every answer is compared with the prediction. a and b allow for
+an overconfident model, which would otherwise look like wrong answers. Intervals hold 95 % of the posterior of a rate
+with the rest at its mode, widened for the uncertainty of the rest. A model learns from the rates, so they are computed
+by functions that give the same numbers on every processor.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ FLATTEST = 1e-12
 
 @dataclass(frozen=True)
 class Answers:
-    """What people said: for each answer the number of its pair, of its person, and whether it says present."""
+    """The answers of people: for each the index of its pair, of its person, and whether it is *present*."""
 
     pair: Array
     person: Array
@@ -44,14 +44,14 @@ class Answers:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, int, bool]]) -> "Answers":
-        """From (pair, person, present)."""
+        """Return answers made from rows (pair, person, present)."""
         table = np.array(rows, np.int64).reshape(-1, 3)
         return cls(table[:, 0], table[:, 1], table[:, 2].astype(bool))
 
 
 @dataclass(frozen=True)
 class Rate:
-    """How often a person is wrong, with a 95 % interval, and how many answers say so."""
+    """How often a person is wrong, with a 95 % interval, and the number of answers it is estimated from."""
 
     rate: float = PRIOR_RATE
     low: float = 0.0
@@ -67,13 +67,33 @@ class Estimate:
     present: Array
 
     def wrong(self, answers: Answers) -> Array:
-        """P(this answer is wrong), for each."""
+        """Return P(answer is wrong) of each answer."""
         present = self.present[answers.pair]
         return np.where(answers.present, 1 - present, present)
 
 
 def estimate(answers: Answers, belief: Array | None, pairs: int, people: int) -> Estimate:
-    """From the answers and, where there is one, the model's belief about each pair (made without its label)."""
+    """Estimate the rates of wrong answers.
+
+    Parameters
+    ----------
+    answers : Answers
+        The answers of all people.
+    belief : ndarray, shape (pairs,), or None
+        P(class in bag) of each pair, predicted without its label.
+    pairs, people : int
+        Number of pairs and of people.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> answers = Answers.of([(pair, person, True) for pair in range(30) for person in (0, 1)])
+    >>> [one.rate < PRIOR_RATE for one in estimate(answers, None, pairs=30, people=2).rates]
+    [True, True]
+    """
     evidence = np.zeros(pairs) if belief is None else logit(np.clip(belief, SUREST, 1 - SUREST))
     posterior = _Posterior(answers, evidence, people)
     start = np.concatenate([np.full(people, float(logit(2 * PRIOR_RATE))), [0.0, 0.0]])
@@ -122,12 +142,12 @@ class _Posterior:
         """The person's rate with the shortest interval that holds 95 % of its posterior."""
         rates, scale, shift = self._unpacked(point)
         mine = self.answers.person == person
-        said, pair = self.answers.present[mine], self.answers.pair[mine]
+        given, pair = self.answers.present[mine], self.answers.pair[mine]
         log_present, log_absent = (side[pair] for side in self._log_both(rates, scale, shift))
         own = float(rates[person])
         right, wrong = log1p(-own), log(own)
-        log_right = np.where(said, log_present, log_absent) - right
-        log_wrong = np.where(said, log_absent, log_present) - wrong
+        log_right = np.where(given, log_present, log_absent) - right
+        log_wrong = np.where(given, log_absent, log_present) - wrong
         log_rate, log_rest = log(GRID), log1p(-GRID)
         log_posterior = (PRIOR_WRONG - 1) * log_rate + (PRIOR_RIGHT - 1) * log_rest
         for place in range(len(GRID)):
@@ -143,9 +163,9 @@ class _Posterior:
         """Log P(answers, present) and log P(answers, absent) of every pair."""
         tilt = scale * self.evidence + shift
         right, wrong = log1p(-rates)[self.answers.person], log(rates)[self.answers.person]
-        said, pairs = self.answers.present, len(self.evidence)
-        if_present = np.bincount(self.answers.pair, np.where(said, right, wrong), pairs)
-        if_absent = np.bincount(self.answers.pair, np.where(said, wrong, right), pairs)
+        given, pairs = self.answers.present, len(self.evidence)
+        if_present = np.bincount(self.answers.pair, np.where(given, right, wrong), pairs)
+        if_absent = np.bincount(self.answers.pair, np.where(given, wrong, right), pairs)
         return log_expit(tilt) + if_present, log_expit(-tilt) + if_absent
 
 

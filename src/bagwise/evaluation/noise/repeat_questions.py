@@ -1,10 +1,10 @@
-"""What one more answer about a pair is worth: how many wrong labels fewer are to be expected after it.
+"""The value of one more answer about a pair: the expected reduction of the number of wrong labels.
 
-    now:    min(r, 1 - r)                                                     r = P(class in bag) as things stand
-    after:  min(r (1 - e), (1 - r) e)  +  min(r e, (1 - r)(1 - e))            said present, said absent; e: rate wrong
+    now:    min(r, 1 - r)                                                     r = P(class in bag) now
+    after:  min(r (1 - e), (1 - r) e)  +  min(r e, (1 - r)(1 - e))            answered present, absent; e: rate wrong
 
-It is the same for a pair that nobody was asked about (r is the model's belief) and for one that has an answer (r is the
-belief and the answer together), so the two can be weighed against each other.
+It is the same for a pair without an answer (r is the model's prediction) and for one that has an answer (r is the
+prediction and the answer together), so the two can be compared.
 """
 
 import numpy as np
@@ -14,8 +14,10 @@ from bagwise.kernels import Array
 
 
 def worth_asking(present: npt.ArrayLike, rate: float) -> Array:
-    """Expected number of wrong labels that one more answer takes away, for each probability.
+    """Return the expected number of wrong labels that one more answer removes, for each probability.
 
+    Examples
+    --------
     >>> worth_asking([0.5, 0.9, 0.99], 0.1).round(3)
     array([0.4, 0. , 0. ])
     """
@@ -24,12 +26,14 @@ def worth_asking(present: npt.ArrayLike, rate: float) -> Array:
     return np.asarray(np.minimum(r, 1 - r) - after)
 
 
-def after_answer(present: float, rate: float, said: bool) -> float:
-    """P(class in bag) after one more answer.
+def after_answer(present: float, rate: float, answer: bool) -> float:
+    """Return P(class in bag) after one more answer.
 
+    Examples
+    --------
     >>> round(after_answer(0.5, 0.1, True), 3)
     0.9
     """
-    right, wrong = (present, 1 - present) if said else (1 - present, present)
+    right, wrong = (present, 1 - present) if answer else (1 - present, present)
     believed = right * (1 - rate) / (right * (1 - rate) + wrong * rate)
-    return believed if said else 1 - believed
+    return believed if answer else 1 - believed

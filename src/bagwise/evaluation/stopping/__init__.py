@@ -1,6 +1,6 @@
 """When to stop: ONE FILE = ONE RULE, found by its name: f(evidence, goal) -> Verdict, or None where it is switched off.
 
-Rules that are on combine: with `when = "any"` the first that says stop is enough, with `when = "all"` every one must.
+Active rules combine: with `when = "any"` one that stops is enough, with `when = "all"` every one must stop.
 """
 
 from collections.abc import Callable
@@ -9,20 +9,20 @@ from functools import cache, cached_property
 
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import discover, member_function
+from bagwise.data import metrics
 from bagwise.evaluation.forecast import Curves, Point, curves_through
 
-METRICS = ("bag_accuracy", "hamming_loss")
 WHEN = ("any", "all")
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is wanted: `target` of the `metric`, at most `budget` answers, `least_gain` in the next `plateau` answers.
+    """Goal of a project: `target` of `metric`, at most `budget` answers, `least_gain` in the next `plateau` answers.
 
-    A number of 0 switches its rule off; only a Hamming loss may have 0 as a target, and is then never reached.
+    A number of 0 switches its rule off; a target of 0 for a loss would never be reached.
     """
 
-    metric: str = "bag_accuracy"
+    metric: str = metrics.DEFAULT
     target: float = 0.9
     budget: int = 0
     plateau: int = 200
@@ -30,37 +30,37 @@ class Goal:
     when: str = "any"
 
     def __post_init__(self) -> None:
-        if self.metric not in METRICS:
-            raise BagwiseError(f"[stopping] metric = {self.metric!r} must be one of {', '.join(METRICS)}.")
+        if self.metric not in metrics.estimable():
+            raise BagwiseError(f"[stopping] metric = {self.metric!r} must be one of {', '.join(metrics.estimable())}.")
         if self.when not in WHEN:
             raise BagwiseError(f"[stopping] when = {self.when!r} must be any or all.")
         if not 0 <= self.target <= 1 or not 0 <= self.least_gain <= 1:
-            raise BagwiseError("[stopping] target and least_gain must lie between 0 and 1.")
+            raise BagwiseError("[stopping] target and least_gain must be between 0 and 1.")
         if self.budget < 0 or self.plateau < 0:
             raise BagwiseError("[stopping] budget and plateau are numbers of answers: they cannot be negative.")
 
     @property
     def level(self) -> float:
         """The target on a scale where more is better."""
-        return 1 - self.target if self.metric == "hamming_loss" else self.target
+        return metrics.get(self.metric).goodness(self.target)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Answers so far, and what was estimated on the way (more is better; the last point is now)."""
+    """Number of answers so far and the estimates on the way; the last point is the current one."""
 
     answers: int
     points: tuple[Point, ...]
 
     @cached_property
     def curves(self) -> Curves | None:
-        """Where the estimates seem to go."""
+        """Curves through the estimates; None where there are too few."""
         return curves_through(self.points)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether to stop, and why, in a sentence."""
+    """Whether to stop, and a sentence that says why."""
 
     stop: bool
     why: str
@@ -71,15 +71,27 @@ Rule = Callable[[Evidence, Goal], Verdict | None]
 
 @cache
 def available() -> dict[str, Rule]:
-    """Every rule by name."""
+    """Return every rule by name.
+
+    Examples
+    --------
+    >>> list(available())
+    ['budget', 'plateau', 'target']
+    """
     return {name: member_function(name, one) for name, one in discover(__name__, "bagwise.stopping_rules").items()}
 
 
 def decide(evidence: Evidence, goal: Goal) -> Verdict:
-    """What the rules that are on say together."""
-    said = [verdict for rule in available().values() if (verdict := rule(evidence, goal)) is not None]
-    if not said:
-        return Verdict(False, "No stopping rule is on.")
-    stopping = [verdict for verdict in said if verdict.stop]
-    stop = bool(stopping) if goal.when == "any" else len(stopping) == len(said)
-    return Verdict(stop, " ".join(verdict.why for verdict in (stopping if stop else said)))
+    """Return the combined verdict of the active rules.
+
+    Examples
+    --------
+    >>> decide(Evidence(10, ()), Goal(target=0, plateau=0, budget=10))
+    Verdict(stop=True, why='10 of 10 answers are given.')
+    """
+    verdicts = [verdict for rule in available().values() if (verdict := rule(evidence, goal)) is not None]
+    if not verdicts:
+        return Verdict(False, "No stopping rule is active.")
+    stopping = [verdict for verdict in verdicts if verdict.stop]
+    stop = bool(stopping) if goal.when == "any" else len(stopping) == len(verdicts)
+    return Verdict(stop, " ".join(verdict.why for verdict in (stopping if stop else verdicts)))

@@ -1,7 +1,7 @@
 """Plateau: stop when the next answers are not expected to improve anything.
 
-The curves through the estimates so far say what the next `plateau` answers bring. It stops when nine of ten curves
-agree that it is less than `least_gain`, and never before so many answers were given.
+The curves through the estimates so far predict what the next `plateau` answers bring. It stops when nine of ten curves
+agree that it is less than `least_gain`, and never before `plateau` answers were given.
 """
 
 import numpy as np

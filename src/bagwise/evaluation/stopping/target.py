@@ -1,4 +1,4 @@
-"""Target: stop when the quality has been reached with confidence, that is, the low end of its interval is there."""
+"""Target: stop when the quality has been reached with confidence, that is, by the low end of its interval."""
 
 from bagwise.evaluation.stopping import Evidence, Goal, Verdict
 

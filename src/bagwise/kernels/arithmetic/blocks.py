@@ -39,7 +39,7 @@ def thread_count() -> int:
 
 
 def use_one_thread() -> None:
-    """Keep this process, BLAS included, to one thread: for workers that share the cores with their like.
+    """Limit this process, BLAS included, to one thread: for several workers that share the cores.
 
     BLAS threads that wait by spinning made two such workers on two cores ten times slower.
     """
@@ -47,14 +47,14 @@ def use_one_thread() -> None:
 
 
 def use_threads(count: int) -> None:
-    """Keep this process, BLAS included, to so many threads."""
+    """Limit this process, BLAS included, to a number of threads."""
     os.environ["BAGWISE_THREADS"] = str(count)
     _blas().limit(limits=count)
 
 
 @cache
 def _workers(threads: int) -> ThreadPoolExecutor:
-    """Threads; where there is one for every core, each stays on its own.
+    """Return a thread pool; where it has one thread for every core, each stays on its core.
 
     After a rest, as between a person's answers, Linux may wake them all on the core of the one that waits for them: the
     second begins when the first is done, and 2 ms of 7 are lost. Blocks are handed out one by one, so that a core which
@@ -78,16 +78,17 @@ def _blas() -> ThreadpoolController:
 
 
 @cache
-def _keeper() -> ThreadPoolExecutor:
-    """The one thread that says how many threads BLAS has.
+def _limiter() -> ThreadPoolExecutor:
+    """Return the one thread that sets the number of BLAS threads.
 
-    To threadpoolctl whoever limits OpenBLAS first owns it, and what other threads say is ignored without a word.
+    The first thread that limits OpenBLAS through threadpoolctl owns the limit; limits of other threads are silently
+    ignored.
     """
     return ThreadPoolExecutor(1, thread_name_prefix="bagwise-blas")
 
 
 class _SingleThreadedBlas:
-    """Hold BLAS to one thread while anybody is inside; the last one out restores it."""
+    """Limit BLAS to one thread while any thread is inside; the last one to leave restores it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -98,29 +99,29 @@ class _SingleThreadedBlas:
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                self._limit = _keeper().submit(_blas().limit, limits=1).result()
+                self._limit = _limiter().submit(_blas().limit, limits=1).result()
         try:
             yield
         finally:
             with self._lock:
                 self._inside -= 1
                 if self._inside == 0:
-                    _keeper().submit(self._limit.restore_original_limits).result()
+                    _limiter().submit(self._limit.restore_original_limits).result()
 
 
 single_threaded_blas = _SingleThreadedBlas()
 
 
-def _start_afresh() -> None:
-    """In a forked child: its parent's threads, and whoever held the lock, are not there."""
+def _reset_after_fork() -> None:
+    """Reset after a fork: the threads of the parent, and the holder of the lock, do not exist in the child."""
     _workers.cache_clear()
-    _keeper.cache_clear()
+    _limiter.cache_clear()
     _reader.cache_clear()
     single_threaded_blas.__init__()  # type: ignore[misc]
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_afresh)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def split(offsets: Array, columns: int, logits: int = LOGITS_PER_BLOCK) -> list[tuple[int, int]]:
@@ -153,7 +154,7 @@ def _reader() -> ThreadPoolExecutor:
 
 
 def _is_mapped(x: Array) -> bool:
-    """Whether these numbers lie in a file."""
+    """Return whether an array is a memory map of a file."""
     held: object = x
     while held is not None and not isinstance(held, np.memmap):
         held = getattr(held, "base", None)
@@ -161,12 +162,12 @@ def _is_mapped(x: Array) -> bool:
 
 
 def _touch(x: Array, first: int, last: int) -> None:
-    """Have the system read these rows: a number of every page is looked at."""
+    """Let the system read these rows from the disk, by reading one number of every page."""
     x[first:last].reshape(-1)[:: max(1, PAGE // x.itemsize)].max(initial=0)
 
 
 def ahead(x: Array, offsets: Array, starts: range) -> Iterator[tuple[int, int]]:
-    """(first, last) of the parts of bags that begin at `starts`; a thread reads the rows of the next from the disk."""
+    """Iterate over (first, last) of chunks of bags that begin at `starts`; a thread reads the next from the disk."""
     ends = [*starts[1:], len(offsets) - 1]
     reading, mapped = None, _is_mapped(x)
     for first, last in zip(starts, ends, strict=True):
@@ -181,7 +182,7 @@ _scratch = threading.local()
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """An array that this thread uses again; a fresh one for every block would cost a page fault every 4 KiB."""
+    """Return an array that this thread reuses; a new one for every block would cost a page fault every 4 KiB."""
     size = math.prod(shape)
     key = f"{name}{np.dtype(dtype).char}"
     held: Array | None = getattr(_scratch, key, None)
@@ -192,7 +193,7 @@ def scratch(name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
 
 
 def gather(x: Array, offsets: Array, bags: Array) -> tuple[Array, Array]:
-    """The rows of these bags, in this order, and their offsets; the arrays themselves when that is all of them."""
+    """Return the rows of these bags, in this order, and their offsets; without a copy where these are all bags."""
     if len(bags) == len(offsets) - 1 and np.array_equal(bags, np.arange(len(bags))):
         return x, offsets
     sizes = offsets[bags + 1] - offsets[bags]

@@ -1,10 +1,10 @@
 """exp, log and their like in double precision, the same bits on every processor.
 
-NumPy and the C library choose their own by what the processor can do, and they differ in the last digit. Here
+NumPy and the C library choose theirs by what the processor can do, and they differ in the last digit. These are
 
     log x      = k ln 2 + log(1 + f),   x = 2^k (1 + f),  sqrt(1/2) <= 1 + f < sqrt(2)
     log(1 + f) = f - s (f - R),         s = f / (2 + f),  R = 2 s^2/3 + 2 s^4/5 + ...      (2 s + s R = 2 artanh s)
-    expm1 x    = x + x^2/2! + ...  near 0, exp(x) - 1 elsewhere
+    expm1 x    = x + x^2/2! + ...  near 0, exp(x) - 1 otherwise
 
 are each right within three units of the last digit. The functions of one number are for compiled code; those of arrays
 have the names that NumPy and SciPy have for them.

@@ -3,11 +3,11 @@
     out_ic = fma(x_id, w_cd, ... fma(x_i2, w_c2, fma(x_i1, w_c1, keep * out_ic)))
 
 Each sum runs over the features in order, by explicit fused operations that no compiler may reorder. BLAS promises no
-such thing: a row's product may change in the last bit with the number of rows beside it. Here any choice of rows, in
-any blocks, on any number of threads gives the same bits, so a few bags computed anew can stand beside a whole pass.
+such thing: a row's product may change in the last bit with the number of rows beside it. This product gives the same
+bits for any choice of rows, in any blocks, on any number of threads, so a few bags computed again equal a whole pass.
 
 Rows go through the registers in tiles, `ROWS_OF[v]` rows by `v` vectors of classes. Several rows at once are too many
-streams for the processor to foresee, so the rows of a later tile are fetched meanwhile (a third of the time saved).
+streams for the processor to prefetch, so the rows of a later tile are fetched meanwhile (a third of the time saved).
 """
 
 from typing import Any

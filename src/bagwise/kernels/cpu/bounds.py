@@ -1,6 +1,6 @@
-"""What min(P1, P0) of every pair is at most, from logits that are right within a little.
+"""Upper bounds of min(P1, P0) of every pair, from approximate logits.
 
-`spread` says by which share P(present) of a bag may be off. With P1^, P0^ from the logits
+`spread` bounds by which share P(present) of a bag may be off. With P1^, P0^ from the logits
 
     min(P1, P0)  <=  min(P1^ (1 + spread), P0^ + P1^ spread, 1/2)
 
@@ -9,7 +9,7 @@ A few bags at a time go from the instances to the bound while their logits are i
     absent <- absent - p_i absent          present <- present + p_i absent          for every instance i
 
 The first cancels where p_i is near 1, unlike in `presence`: P0^ is right within a few units of rounding of 1, not of
-itself. They are part of `spread` P1^: P1^ is near 1 there.
+itself. They are part of `spread` P1^, since P1^ is near 1 in this case.
 """
 
 from typing import Any
@@ -50,13 +50,13 @@ _sides = compiled("iiiiiii", False, _write_sides)
 
 
 def bounds_workspace(bags: int, classes: int, columns: int, dtype: npt.DTypeLike) -> Array:
-    """Room for the bounds of so many bags, which this thread uses again, and behind it for what pads a row."""
+    """Return an array for the bounds of a number of bags, which this thread reuses, with room to pad the last row."""
     return scratch("sides", (bags * classes + columns,), dtype)[: bags * classes].reshape(bags, classes)
 
 
 @bounding_kernel
 def bags_together(offsets: Array, first: int) -> int:
-    """The end of the bags from `first` on that have few instances together; one bag at least."""
+    """Return the end of the bags from `first` on that together have few instances; at least one bag."""
     last = first + 1
     while last < offsets.shape[0] - 1 and offsets[last + 1] - offsets[first] <= ROWS_TOGETHER:
         last += 1
@@ -65,7 +65,7 @@ def bags_together(offsets: Array, first: int) -> int:
 
 @bounding_kernel
 def softmax_workspace(kept: Array, offsets: Array) -> tuple[Array, Array]:
-    """Room for the exponentials of as many bags as go together, and for a number for every row."""
+    """Return arrays for the exponentials of as many bags as are processed together, and for one number per row."""
     most = ROWS_TOGETHER
     for b in range(offsets.shape[0] - 1):
         most = max(most, offsets[b + 1] - offsets[b])
@@ -85,24 +85,24 @@ def uncertainty_bounds(
     spread: Array,
     sides: Array,
 ) -> None:
-    """Move the logits `kept` of some bags (`moving`) and fill in what min(P1, P0) of their pairs is at most.
+    """Update the logits `kept` of some bags (`logit_update`) and write upper bounds of min(P1, P0) of their pairs.
 
     A row is written in whole vectors and the next over its end, so behind the last of `bounds_workspace` there is room.
     """
     classes, size, vectors = sides.shape[1], kept.itemsize, kept.shape[1] // LANES
     like, one = kept.dtype.type(0), kept.dtype.type(1)
-    e, label_counts = softmax_workspace(kept, offsets)
+    e, totals = softmax_workspace(kept, offsets)
     stride, first = e.strides[0], 0
     while first < sides.shape[0]:
         last = bags_together(offsets, first)
         start, stop = offsets[first] - offsets[0], offsets[last] - offsets[0]
         move(x, kept, start, stop, along, by, keep)
-        exponentials(kept, tops, start, stop, bias, e, label_counts)
+        exponentials(kept, tops, start, stop, bias, e, totals)
         for i in range(stop - start):
-            label_counts[i] = one / label_counts[i]
+            totals[i] = one / totals[i]
         for b in range(first, last):
             i, n = offsets[b] - offsets[first], offsets[b + 1] - offsets[b]
-            inverses, of_bag = label_counts.ctypes.data + i * size, spread.ctypes.data + b * size
+            inverses, of_bag = totals.ctypes.data + i * size, spread.ctypes.data + b * size
             out = sides.ctypes.data + b * classes * size
             _sides(e.ctypes.data + i * stride, stride, inverses, n, of_bag, out, vectors, like)
         first = last

@@ -1,4 +1,4 @@
-"""Norms of the gradients of log P(Y_bc = 0), which the expected gradient length needs (spec section 5).
+"""Norms of the gradients of log P(Y_bc = 0), which the expected gradient length needs.
 
 For class c the gradient by the weights of class t is  sum_i k_it x_i  with
 
@@ -8,12 +8,12 @@ and with the Gram matrix K = X_b X_b' of the bag and M_ij = sum_t p_it p_jt its 
 
     sum_ij K_ij [ p_ic p_jc + q_ic q_jc (M_ij - p_ic p_jc) ].
 
-Where c is the arg-max of row i, q_ic may overflow and M_ij - p_ic p_jc cancel. There the product is taken with
+Where c is the arg-max of row i, q_ic may overflow and M_ij - p_ic p_jc cancel. Then the product is taken with
 u_it = P(t | not c), which is exact:  q_ic p_it = p_ic u_it.  So the sum over c uses q = 0 at each row's arg-max and the
 few remaining products are added one by one.
 
 Cost n^2 (6 K + 2 d) operations a bag for all classes together; forming the gradients costs 2 n K^2 d and wins for
-bags of many instances. Gram matrices that are small beside their bag are kept, the others are computed when needed.
+bags of many instances. Gram matrices that are small beside their bag are cached, the others are computed when needed.
 """
 
 import math
@@ -110,7 +110,7 @@ def _length_block(
     lengths: Array,
     absent: Array,
 ) -> None:
-    """Lengths of the bags in the block by kept Gram matrices and by `fresh` ones made from `seen`; `absent` of all."""
+    """Write lengths of the bags by cached Gram matrices and by `fresh` ones made from `seen`; `absent` of all."""
     columns, classes = e.shape[1], lengths.shape[1]
     base = offsets[first]
     largest, largest_fresh = 0, 0

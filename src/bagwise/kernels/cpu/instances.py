@@ -1,4 +1,4 @@
-"""Instances as the model sees them, without a second copy of the data.
+"""Transformed instances, without a second copy of the data.
 
 A row is seen as  [(x - shift)/scale, 1].  Weights on what is seen fold into weights on the raw rows,
 
@@ -24,7 +24,7 @@ KEPT_SHARE = 4
 
 @dataclass(frozen=True)
 class Grams:
-    """The Gram matrices worth keeping, end to end; an empty slot where a bag's is not."""
+    """The cached Gram matrices, end to end; an empty slot for a bag whose matrix is not cached."""
 
     entries: Array
     offsets: Array

@@ -1,4 +1,4 @@
-"""Log-likelihood of the known labels of one bag and its derivative by the logits (spec section 3).
+"""Log-likelihood of the known labels of one bag and its derivative by the logits.
 
 With A_c = P0/P1 where class c is known present, -1 where known absent, 0 where unknown, and m the row's arg-max:
 
@@ -7,8 +7,8 @@ With A_c = P0/P1 where class c is known present, -1 where known absent, 0 where 
 
 This is the paper's triple sum with the odds of the arg-max, which overflow, cancelled by hand. Every factor is bounded.
 
-A label that is wrong with rate f has probability Q = (1 - f) P1 + f P0 where said present (P0 and P1 exchanged where
-said absent), and A_c = (1 - 2f) P0/Q or its negative: no small number is divided by, so nothing underflows there.
+A label that is wrong with rate f has probability Q = (1 - f) P1 + f P0 where labelled present (P0 and P1 exchanged
+where absent), and A_c = (1 - 2f) P0/Q or its negative: no small number is divided by, so nothing underflows.
 
 The logarithms come from the products of `presence`, whichever of P0, P1 is the smaller. Where a product or `rest`
 underflows (a logit some 80 away from the rest in float32, 700 in float64) the same quantity is summed in logarithms,

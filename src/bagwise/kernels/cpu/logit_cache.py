@@ -1,12 +1,12 @@
-"""Logits that are kept and moved along with the weights, and what they say at most about every pair.
+"""Cached logits that are updated with the weights, and upper bounds for every pair that follow from them.
 
-Weights that moved by  W' = keep W + by along  (by: classes x rank, along: rank x features) move the logits by
+Weights that changed by  W' = keep W + by along  (by: classes x rank, along: rank x features) change the logits by
 
     Z' = keep Z + (X along') by'
 
-which reads the instances once but multiplies by `rank` directions instead of all classes. The logits so moved are off
-by a little, and so is what follows from them. `spread` says by how much for every bag: P(present) may be larger or
-smaller by that share. Ceilings are what the exact numbers cannot exceed then:
+which reads the instances once but multiplies by `rank` directions instead of all classes. Logits updated so are off
+by a little, and so is what follows from them. `spread` bounds by how much for every bag: P(present) may be larger or
+smaller by that share. The exact numbers then cannot exceed these upper bounds:
 
     min(P1, P0)  <=  min(P1^ (1 + spread), P0^ + P1^ spread, 1/2)                           P0  <=  P0^ + P1^ spread
 
@@ -55,12 +55,12 @@ class Move:
 
     @classmethod
     def none(cls, features: int, dtype: npt.DTypeLike) -> "Move":
-        """What leaves everything as it is."""
+        """Return the move that changes nothing."""
         return cls(1.0, np.zeros((0, 0), dtype), np.zeros((0, features), dtype))
 
     @property
     def packed(self) -> tuple[Array, Array, float]:
-        """Directions, what they do, vector of classes by vector of classes, and the factor, as `moving` takes them."""
+        """Directions, their effect on each vector of classes, and the factor, in the layout of `logit_update.move`."""
         (classes, used), features = self.by.shape, self.along.shape[1]
         rank, dtype = next(rank for rank in RANKS if rank >= used), self.by.dtype
         along, by = np.zeros((rank, features), dtype), np.zeros((padded(classes), rank), dtype)
@@ -73,7 +73,7 @@ Change = Move | Linear | None
 
 
 class Moved(NamedTuple):
-    """Instances of some bags, their logits, and how these are to be moved."""
+    """Instances of some bags, their logits, and how these are to be updated."""
 
     offsets: Array
     x: Array
@@ -155,7 +155,7 @@ def _longest(
 
 @bounding_kernel
 def best_allowed(scores: Array, allowed: Array, best: Array) -> None:
-    """The largest allowed score of every row; minus infinity where nothing is."""
+    """Write the largest allowed score of every row; minus infinity where none is allowed."""
     for b in range(scores.shape[0]):
         lowest = scores.dtype.type(LEAST)
         top = lowest
@@ -174,14 +174,14 @@ class LogitCache:
 
     @classmethod
     def room(cls, instances: Instances, columns: int) -> "LogitCache":
-        """Room for them, to be filled by a first change."""
+        """Return an empty cache, to be filled by a first change."""
         rows, dtype = len(instances.x), instances.precision
         return cls(instances, np.empty((rows, padded(columns)), dtype), np.zeros(rows, dtype))
 
     def uncertainty_bounds(
         self, change: Change, bias: Array, spread: Array, classes: int, use: Callable[[int, int, Array], None]
     ) -> None:
-        """Use(first, last, at most min(P1, P0) of their pairs) for every block of bags, after `change`."""
+        """Call use(first, last, upper bounds of min(P1, P0)) for every block of bags, after `change`."""
         padded_bias, offsets = LOG2E * Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
         def block(first: int, last: int, moved: Moved) -> None:
@@ -201,7 +201,7 @@ class LogitCache:
         classes: int,
         use: Callable[[int, int, Array, Array], None],
     ) -> None:
-        """The same with at most the norm of d log P(absent)/d weights and at most P(absent)."""
+        """Call `use` with upper bounds of the norm of d log P(absent)/d weights and of P(absent)."""
         padded_bias, offsets = Linear.padded_bias(bias, self.values.dtype), self.instances.offsets
 
         def block(first: int, last: int, moved: Moved) -> None:
@@ -215,7 +215,7 @@ class LogitCache:
         self._each(change, block)
 
     def _each(self, change: Change, use: Callable[[int, int, Moved], None]) -> None:
-        """Use(first, last, the logits of these bags and how they are to be moved) for every block of bags."""
+        """Call use(first, last, the logits of these bags and how they are to be updated) for every block of bags."""
         offsets, kept, x = self.instances.offsets, self.values, self.instances
         packed = (change if isinstance(change, Move) else Move.none(x.x.shape[1], kept.dtype)).packed
 
@@ -231,7 +231,7 @@ class LogitCache:
 
 
 def radii(instances: Instances) -> Array:
-    """The length of the longest raw row of every bag, rounded up."""
+    """Return the length of the longest raw row of every bag, rounded up."""
     offsets = instances.offsets
     longest = np.empty(len(offsets) - 1)
 
@@ -253,7 +253,7 @@ class GramBounds(NamedTuple):
 
     @classmethod
     def of(cls, instances: Instances) -> "GramBounds":
-        """From the Gram matrices that are kept; for other bags the lengths of the instances have to do."""
+        """Return bounds from the cached Gram matrices; for other bags from the lengths of the instances."""
         offsets, grams = instances.offsets, instances.grams
         bags, dtype = len(offsets) - 1, instances.precision
         bounds = cls(np.zeros(offsets[-1], dtype), np.zeros(bags, dtype), np.zeros(bags, dtype))

@@ -1,4 +1,4 @@
-"""Logits that move, z <- keep z + by (along x), and their exponentials, a few rows at a time.
+"""Logit updates, z <- keep z + by (along x), and exponentials of the logits, a few rows at a time.
 
 This is all that touches every instance after an online step, so it is written for what the processor waits for. Two
 rows are multiplied by all directions together, so that a direction is fetched once for both; with four rows memory does
@@ -8,7 +8,7 @@ rows go side by side through the exponential, where every step waits for the one
 Exponentials are 2^(log2(e) z + bias - top). What `top` is does not matter for the soft-max as long as nothing over- or
 underflows, so it is that of an earlier step and no pass over the row looks for it; a row whose sum has got beyond
 `FARTHEST` is done again beside its largest number. 2^t is a polynomial of degree d around the nearest whole number,
-through Chebyshev's points on [-1/2, 1/2]: |f^(d+1)| <= sqrt(2) (ln 2)^(d+1) there and 2^t >= 1/sqrt(2), so it is right
+through Chebyshev's points on [-1/2, 1/2]: |f^(d+1)| <= sqrt(2) (ln 2)^(d+1) and 2^t >= 1/sqrt(2), so it is right
 within the share (ln 2 / 2)^(d+1) / (2^(d-1) (d+1)!). What is below 2^`LOWEST` becomes 2^`LOWEST`.
 """
 
@@ -164,7 +164,7 @@ def _exponentials(rows: int) -> Any:
         bias: Any,
         tops: Any,
         out: Any,
-        label_counts: Any,
+        totals: Any,
         count: Any,
         _like: Any,
     ) -> None:
@@ -180,7 +180,7 @@ def _exponentials(rows: int) -> Any:
             for row, e in enumerate(_powers_of_two(vectors, exponents)):
                 vectors.store(e, _row(vectors, out, stride, row), offset)
                 builder.store(builder.fadd(e, builder.load(sums[row])), sums[row])
-        _write(vectors, _across(vectors, [builder.load(total) for total in sums], builder.fadd), rows, label_counts)
+        _write(vectors, _across(vectors, [builder.load(total) for total in sums], builder.fadd), rows, totals)
 
     return compiled("iiiiiii", False, write)
 
@@ -239,11 +239,11 @@ def _again(z: Array, bias: Array, e: Array) -> tuple[float, float]:
 
 
 @bounding_kernel
-def exponentials(kept: Array, tops: Array, first: int, last: int, bias: Array, e: Array, label_counts: Array) -> None:
-    """2^(log2(e) z + bias - top), and the sum, of rows z first to last; tops that have become wrong are put right."""
+def exponentials(kept: Array, tops: Array, first: int, last: int, bias: Array, e: Array, totals: Array) -> None:
+    """Write 2^(log2(e) z + bias - top), and the sum, of rows z first to last; replace tops that are too far off."""
     vectors, stride, size, like = kept.shape[1] // LANES, kept.strides[0], kept.itemsize, kept.dtype.type(0)
     rows, highest, shift = kept.ctypes.data + first * stride, tops.ctypes.data + first * size, bias.ctypes.data
-    out, sums, count = e.ctypes.data, label_counts.ctypes.data, last - first
+    out, sums, count = e.ctypes.data, totals.ctypes.data, last - first
     whole = count - count % TILE
     for i in range(0, whole, TILE):
         there, here = i * stride, i * size
@@ -253,5 +253,5 @@ def exponentials(kept: Array, tops: Array, first: int, last: int, bias: Array, e
         _exponential_row(rows + there, stride, shift, highest + here, out + there, sums + here, vectors, like)
     least, most = kept.dtype.type(1 / FARTHEST), kept.dtype.type(FARTHEST)
     for i in range(count):
-        if not least < label_counts[i] < most:
-            tops[first + i], label_counts[i] = _again(kept[first + i], bias, e[i])
+        if not least < totals[i] < most:
+            tops[first + i], totals[i] = _again(kept[first + i], bias, e[i])

@@ -163,7 +163,7 @@ def _lengths(
 
 
 def serves(resident: "Resident", linear: "Linear") -> bool:
-    """Whether these instances can be scored here."""
+    """Return whether these instances can be scored by the fused kernels."""
     on_card = resident.device.type == "cuda" or isinstance(_presence, InterpretedFunction)
     return on_card and resident.x.dtype == torch.float32 and len(linear.weights) <= MOST_COLUMNS
 

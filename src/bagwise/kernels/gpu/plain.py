@@ -1,6 +1,6 @@
 """Scores of bags in plain torch operations, on any device: what the fused kernels are checked with and fall back on.
 
-Bags come padded, (bags, rows, ...), with a mask of the rows that are there. The formulas are those of
+Bags come padded, (bags, rows, ...), with a mask of the rows that exist. The formulas are those of
 `kernels.softmax`, `kernels.presence` and `kernels.gradient_length`, with one sum over classes for every two rows: let
 u_i be the shares of the classes other than the arg-max m_i of row i (0 at m_i), rho_i = 1 - p_i at m_i, and
 
@@ -9,7 +9,7 @@ u_i be the shares of the classes other than the arg-max m_i of row i (0 at m_i),
 Every sum over classes that the squared length needs follows from it without cancellation:
 
     sum_t p_it p_jt = rho_i rho_j n_ij + (p_i p_j at m)                      where m_i = m_j = m
-                    = rho_i rho_j n_ij + (p_i p_j at m_i) + (p_i p_j at m_j)   elsewhere
+                    = rho_i rho_j n_ij + (p_i p_j at m_i) + (p_i p_j at m_j)   otherwise
     sum_{t != m_i} u_it p_jt = rho_j n_ij + (u_i p_j at m_j)                  where m_i != m_j
 """
 
@@ -30,7 +30,7 @@ class Rows:
 
     @classmethod
     def of(cls, logits: Tensor, there: Tensor) -> "Rows":
-        """Of logits, where `there` says which rows count."""
+        """Return rows made from logits; the mask `there` marks the rows that exist."""
         e = (logits - logits.amax(-1, keepdim=True)).exp()
         at_top = e == 1
         rest = e.masked_fill(at_top, 0).sum(-1, keepdim=True) + (at_top.sum(-1, keepdim=True) - 1)
@@ -48,7 +48,7 @@ class Rows:
 
     @property
     def probabilities(self) -> Tensor:
-        """P(class) of the rows that are there, 0 elsewhere."""
+        """P(class) of the rows that exist, 0 of the others."""
         return (self.e / self.total).masked_fill(~self.there, 0)
 
 

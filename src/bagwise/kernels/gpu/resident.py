@@ -1,4 +1,4 @@
-"""Instances for a device: bags of like size together, and features on the card or, where they do not fit, beside it.
+"""Instances for a device: bags of similar size together; features on the GPU or, where they do not fit, in memory.
 
 Bags are padded to the power of two above their size, at most `LARGEST` rows; longer ones go in chunks of that. Features
 that stay in the memory of the computer are pinned and copied block by block, the next one while this one is scored.
@@ -43,21 +43,21 @@ class Bags:
     first_row: int
 
     def rows(self) -> tuple[Tensor, Tensor]:
-        """The rows of every bag among the features at hand, (bags, longest), and which of them there are."""
+        """Return the rows of every bag in the loaded features, (bags, longest), and a mask of those that exist."""
         first, last = self.offsets[self.numbers, None], self.offsets[self.numbers + 1, None]
         rows = first + torch.arange(self.longest, device=first.device)
         there = rows < last
         return torch.where(there, rows, first) - self.first_row, there
 
     def split(self, numbers_per_bag: int, room: int) -> "Iterator[Bags]":
-        """As many at a time as there is room for."""
+        """Iterate over as many bags at a time as fit."""
         for some in torch.split(self.numbers, max(1, room // numbers_per_bag)):
             yield replace(self, numbers=some)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows with the bags that lie in them."""
+    """Consecutive rows and the bags they belong to."""
 
     rows: tuple[int, int]
     groups: tuple[Bags, ...]
@@ -98,12 +98,12 @@ class Resident:
         return Linear(*(_like(self.x, part, self.device) for part in self.source.fold(seen_weights)))
 
     def seen(self, rows: Tensor) -> Tensor:
-        """What the model sees of these rows."""
+        """Return the transformed rows."""
         features = (rows - self.shift) * self.inverse_scale
         return pad(features, (0, 1), value=1.0) if self.source.intercept else features
 
     def with_grams(self, x: Tensor, group: Bags) -> Iterator[tuple[Bags, Tensor]]:
-        """Bags with the Gram matrices of what is seen of them, (bags, padded, padded); kept where they are small."""
+        """Iterate over bags with the Gram matrices of transformed rows, (bags, padded, padded), cached if small."""
         if self.x.device == self.device and 2 * group.padded <= x.shape[1]:
             if id(group) not in self._grams:
                 self._grams[id(group)] = torch.cat([gram for _, gram in self._grams_of(x, group)])
@@ -161,7 +161,7 @@ class Resident:
 
 
 def _numbered(device: torch.device) -> torch.device:
-    """Which card it is: to torch, `cuda` is not the same as the one it stands for."""
+    """Return the device with its number: torch does not treat `cuda` as equal to the GPU it stands for."""
     current = device.type == "cuda" and device.index is None
     return torch.device("cuda", torch.cuda.current_device()) if current else device
 
@@ -199,9 +199,9 @@ def _block(offsets: Array, on_device: Tensor, first: int, last: int) -> Block:
 
 
 def device_called(name: str) -> str:
-    """`auto`, `cpu` or `cuda` as a device that is there."""
+    """Return `auto`, `cpu` or `cuda` as a device that exists."""
     if name not in ("auto", "cpu", "cuda"):
         raise BagwiseError(f"device={name!r} must be auto, cpu or cuda.")
     if name == "cuda" and not torch.cuda.is_available():
-        raise BagwiseError("device='cuda' needs an NVIDIA card that torch can see: use device='cpu' or 'auto'.")
+        raise BagwiseError("device='cuda' needs an NVIDIA GPU that torch can use: use device='cpu' or 'auto'.")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name

@@ -1,6 +1,6 @@
-"""The kernels on a device: by fused kernels where there is a card and they fit, by plain torch operations elsewhere.
+"""The kernels on a device: by fused kernels on a GPU where they fit, by plain torch operations otherwise.
 
-Weights are those on what is seen of the rows, as everywhere. All is in float32 (or float64), unless `tf32` allows the
+Weights are those on transformed rows, as everywhere. All is in float32 (or float64), unless `tf32` allows the
 tensor cores' shorter numbers with 10 bits of mantissa, which are faster.
 """
 

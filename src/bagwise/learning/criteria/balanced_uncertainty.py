@@ -1,4 +1,4 @@
-"""Balanced uncertainty: uncertainty, shared out among the classes. The default.
+"""Balanced uncertainty: uncertainty, divided among the classes.
 
     score[b, c] = 2 P1 P0 / sqrt(1 + questions already spent on class c)
 
@@ -16,8 +16,20 @@ RISES_WITH = "nearest_side"
 
 
 def balanced_uncertainty(pool: ScoredPool) -> Array:
-    """Score every pair.
+    """Return the score of every pair.
 
+    Parameters
+    ----------
+    pool : ScoredPool
+        The bags under the current model, with their labels.
+
+    Returns
+    -------
+    ndarray, shape (B, C)
+        Larger = ask sooner.
+
+    Examples
+    --------
     >>> from bagwise.data.labels import Labels
     >>> labels = Labels.from_array([[-1, -1], [1, -1], [0, -1], [0, -1]], missing=-1)
     >>> balanced_uncertainty(ScoredPool([[0.5, 0.5], [1, 0], [0, 0], [0, 0]], labels=labels))[0]

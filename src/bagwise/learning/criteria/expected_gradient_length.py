@@ -13,8 +13,20 @@ RISES_WITH = "gradient_length"
 
 
 def expected_gradient_length(pool: ScoredPool) -> Array:
-    """Score every pair.
+    """Return the score of every pair.
 
+    Parameters
+    ----------
+    pool : ScoredPool
+        The bags under the current model, with their labels.
+
+    Returns
+    -------
+    ndarray, shape (B, C)
+        Larger = ask sooner.
+
+    Examples
+    --------
     >>> from bagwise import MIMLClassifier
     >>> model = MIMLClassifier.from_weights([[0.0, 0.0], [0.0, 0.0]])
     >>> expected_gradient_length(model.pool([[[3.0, 4.0]], [[0.0, 0.1]]])).round(3)

@@ -25,8 +25,20 @@ def _information_roots(pool: ScoredPool, bag: int) -> Array:
 
 
 def information_gain(pool: ScoredPool) -> Array:
-    """Score every pair.
+    """Return the score of every pair.
 
+    Parameters
+    ----------
+    pool : ScoredPool
+        The bags under the current model, with their labels.
+
+    Returns
+    -------
+    ndarray, shape (B, C)
+        Larger = ask sooner.
+
+    Examples
+    --------
     >>> from bagwise import MIMLClassifier
     >>> model = MIMLClassifier.from_weights([[0.0, 0.0], [0.0, 0.0]])
     >>> information_gain(model.pool([[[3.0, 4.0]], [[0.0, 0.1]]])).round(3)
@@ -36,11 +48,11 @@ def information_gain(pool: ScoredPool) -> Array:
     weights = pool.scorer.weights.size
     if weights > LARGEST:
         raise BagwiseError(
-            f"information_gain keeps a matrix over all weights, {weights} here: it is limited to {LARGEST}. "
-            "Use expected_gradient_length or uncertainty."
+            f"`information_gain` needs a matrix over all {weights} weights and is limited to {LARGEST}. "
+            "Use `expected_gradient_length` or `uncertainty`."
         )
     if pool.prior <= 0:
-        raise BagwiseError("information_gain needs a prior on the weights: give prior or penalty above 0.")
+        raise BagwiseError("`information_gain` needs a prior on the weights: give `prior` or `penalty` above 0.")
     information = pool.prior * np.eye(weights)
     for bag in np.flatnonzero(pool.known.any(axis=1)).tolist():
         roots = _information_roots(pool, bag)[pool.known[bag]]

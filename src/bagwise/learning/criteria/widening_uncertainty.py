@@ -1,13 +1,13 @@
 """Widening uncertainty: balanced uncertainty among a random few of the bags, more of them the more is known.
 
-    score[b, c] = u[b, c]                              where bag b is drawn,
-                                                       lot[b] < (known labels / (5 classes))^2 / bags
-                  (1 - lot[b] + u[b, c]/1000) / 10^6   elsewhere
+    score[b, c] = u[b, c]                               where bag b is drawn,
+                                                        draw[b] < (known labels / (5 classes))^2 / bags
+                  (1 - draw[b] + u[b, c]/1000) / 10^6   for all other bags
 
-with u the balanced uncertainty and lot[b] uniform in [0, 1), anew after every answer. Range [0, 1/2]. Cost
+with u the balanced uncertainty and draw[b] uniform in [0, 1), drawn again after every answer. Range [0, 1/2]. Cost
 O(bags * classes). A model that knows little is uncertain about bags that are strange or large, and learns little from
 them: then it is better to draw the bag and to choose only the class by uncertainty. Once a bag is labelled completely,
-or 5 sqrt(bags) labels per class are known, every bag counts as drawn: from there on this is balanced uncertainty.
+or 5 sqrt(bags) labels per class are known, every bag counts as drawn: from then on this is balanced uncertainty.
 """
 
 import numpy as np
@@ -17,14 +17,26 @@ from bagwise.learning.criteria.balanced_uncertainty import balanced_uncertainty
 from bagwise.model.scored_pool import ScoredPool
 
 LABELS_PER_CLASS = 5
-LOTS = 1 << 42
+DRAWS = 1 << 42
 
 RISES_WITH = "nearest_side"
 
 
 def widening_uncertainty(pool: ScoredPool) -> Array:
-    """Score every pair.
+    """Return the score of every pair.
 
+    Parameters
+    ----------
+    pool : ScoredPool
+        The bags under the current model, with their labels.
+
+    Returns
+    -------
+    ndarray, shape (B, C)
+        Larger = ask sooner.
+
+    Examples
+    --------
     >>> widening_uncertainty(ScoredPool([[0.5, 0.9], [0.5, 0.9]])).argmax(axis=1)
     array([0, 0])
     """
@@ -33,7 +45,7 @@ def widening_uncertainty(pool: ScoredPool) -> Array:
         return scores
     bags, classes = pool.label_counts.bags, pool.shape[1]
     drawn = (pool.label_counts.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
-    lots = hashed_uniform(pool.seed, pool.keys, np.array(LOTS + pool.label_counts.n_known))
-    rest, lots = pool.like(lots >= drawn), pool.like(lots)
-    scores[rest] = (1 - lots[rest, None] + scores[rest] / 1000) / 1e6
+    draws = hashed_uniform(pool.seed, pool.keys, np.array(DRAWS + pool.label_counts.n_known))
+    rest, draws = pool.like(draws >= drawn), pool.like(draws)
+    scores[rest] = (1 - draws[rest, None] + scores[rest] / 1000) / 1e6
     return scores

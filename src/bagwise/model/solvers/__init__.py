@@ -1,24 +1,56 @@
-"""Solvers: ONE FILE = ONE SOLVER, found by its name. Each has the same two functions:
-    fit(objective, weights, settings, record) -> State           from scratch; record(weights, F) after every epoch
-update(objective, state, bags, classes, settings) -> State   after these pairs became known
+"""Solvers: ONE FILE = ONE SOLVER, found by its name. Each has the same two functions
+
+    fit(objective, weights, settings, on_epoch) -> State         from scratch; on_epoch(weights, F) after every epoch
+    update(objective, state, bags, classes, settings) -> State   after these pairs became known
+
+and declares in `CAPABILITIES` what it cannot do or does not need, where that differs from a solver that minimises the
+objective F over all known labels. A module, or any object with these two functions, works wherever a name does.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
-from bagwise.core.plugins import choose, discover
+from bagwise.core.errors import BagwiseError
+from bagwise.core.plugins import choose, declared, discover
 from bagwise.kernels import Array
 from bagwise.model.objective import Objective
 
 
 @dataclass(frozen=True)
+class Capabilities:
+    """What a solver supports and needs.
+
+    Parameters
+    ----------
+    joint_objective : bool
+        It can minimise the joint objective, that is, it evaluates F and does not step on single labels.
+    distributed : bool
+        It can minimise an F whose labelled bags are distributed over a cluster.
+    answered_bags_only : bool
+        An update needs only the bags that were answered. Such a solver cannot forget a retracted label.
+    step_size : bool
+        It uses `Settings.step_size`, so that this parameter is worth tuning.
+
+    Examples
+    --------
+    >>> capabilities("lbfgs").joint_objective, capabilities("bag_sgd").joint_objective
+    (True, False)
+    """
+
+    joint_objective: bool = True
+    distributed: bool = True
+    answered_bags_only: bool = False
+    step_size: bool = False
+
+
+@dataclass(frozen=True)
 class Settings:
-    """What a solver may be told; `refit_every` answers, those that refit online do so (None: as they think best)."""
+    """Parameters of a solver; `refit_every` is the number of answers between refits (None: the solver's default)."""
 
     max_iter: int | None = None
     tolerance: float = 1e-6
@@ -29,9 +61,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class State:
-    """Where an online run stands: never changed, only replaced, so keeping one is a snapshot.
+    """State of an online run. It is replaced and never changed, so a kept one is a snapshot.
 
-    `moments` (2, classes, features) are what some solvers remember of past gradients.
+    `moments` (2, classes, features) are the averages of past gradients that some solvers need.
     """
 
     weights: Array
@@ -50,25 +82,67 @@ class Solver(Protocol):
     """The two functions of a solver's file."""
 
     def fit(self, objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> State:
-        """Learn everything known, from `weights`."""
+        """Learn everything known, starting from `weights`."""
         ...
 
     def update(self, objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
-        """Go on from `state` after these pairs became known."""
+        """Continue from `state` after these pairs became known."""
         ...
 
 
 @cache
 def available() -> dict[str, ModuleType]:
-    """Every solver by name."""
+    """Return every solver by name.
+
+    Examples
+    --------
+    >>> list(available())
+    ['bag_sgd', 'gd', 'lbfgs', 'pair_sgd', 'replay']
+    """
     return discover(__name__, "bagwise.solvers")
 
 
-def uses_answered_bags_only(name: str) -> bool:
-    """Whether an update needs no bags but those that were answered."""
-    return bool(getattr(available().get(name), "ANSWERED_BAGS_ONLY", False))
+def get(solver: str | Solver | ModuleType) -> Solver:
+    """Return a solver.
+
+    Parameters
+    ----------
+    solver : str, module or object
+        The name of a solver, or what has its two functions `fit` and `update`.
+
+    Returns
+    -------
+    Solver
+
+    Raises
+    ------
+    BagwiseError
+        Where there is no solver of that name (the message lists those that exist), or a function is missing.
+
+    Examples
+    --------
+    >>> get("replay").__name__
+    'bagwise.model.solvers.replay'
+    """
+    if isinstance(solver, str):
+        return cast(Solver, choose("solver", solver, available()))
+    if not (callable(getattr(solver, "fit", None)) and callable(getattr(solver, "update", None))):
+        raise BagwiseError(
+            f"The solver {solver!r} must have the functions `fit` and `update`, see `bagwise.model.solvers`."
+        )
+    return cast(Solver, solver)
 
 
-def get(name: str) -> Solver:
-    """The solver called `name`."""
-    return cast(Solver, choose("solver", name, available()))
+def capabilities(solver: str | Solver | ModuleType) -> Capabilities:
+    """Return what a solver supports and needs, see `Capabilities`."""
+    found: Any = declared(get(solver), "CAPABILITIES", Capabilities())
+    return cast(Capabilities, found)
+
+
+def validate_objective(name: str, solver: str | Solver | ModuleType, objective: str) -> None:
+    """Raise an error where the solver cannot minimise the objective; `name` is that of the solver's parameter."""
+    if objective == "joint" and not capabilities(solver).joint_objective:
+        able = [one for one in available() if capabilities(one).joint_objective]
+        raise BagwiseError(
+            f"{name}={solver!r} steps on single labels: the joint objective needs one of {', '.join(able)}."
+        )

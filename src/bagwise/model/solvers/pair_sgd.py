@@ -4,10 +4,10 @@ import numpy as np
 
 from bagwise.kernels import Array
 from bagwise.model.objective import Objective
-from bagwise.model.solvers import OnEpoch, Settings, State
+from bagwise.model.solvers import Capabilities, OnEpoch, Settings, State
 from bagwise.model.solvers._stochastic import Targets, epochs, take
 
-ANSWERED_BAGS_ONLY = True
+CAPABILITIES = Capabilities(joint_objective=False, distributed=False, answered_bags_only=True, step_size=True)
 
 
 def _known_pairs(objective: Objective) -> Targets:

@@ -4,8 +4,8 @@
     m <- b1 m + (1 - b1) g,   v <- b2 v + (1 - b2) g^2,   W <- W - step m' / (sqrt(v') + e)      (m', v' unbiased)
 
 The cost of a step does not grow with the number of labels; every `REFIT_EVERY`th answer is a refit instead, after which
-the moments start anew. F is not convex, and what the first answers suggested can be a valley of its own: the first,
-second, fourth, eighth, ... refit is tried from scratch as well, and the lower of the two minima is kept.
+the moments start from zero again. F is not convex, and the first answers can lead into a local minimum: the first,
+second, fourth, eighth, ... refit is also tried from scratch, and the lower of the two minima is kept.
 """
 
 import math
@@ -32,8 +32,8 @@ def update(objective: Objective, state: State, bags: Array, classes: Array, sett
     refit_every = settings.refit_every or REFIT_EVERY
     refits, steps_since = divmod(state.steps + 1, refit_every)
     if steps_since == 0 or len(bags) == 0:
-        anew = steps_since == 0 and refits & (refits - 1) == 0
-        return State(_refitted(objective, state.weights, settings, anew), state.steps + 1)
+        from_scratch = steps_since == 0 and refits & (refits - 1) == 0
+        return State(_refitted(objective, state.weights, settings, from_scratch), state.steps + 1)
     batch = _batch(objective, state, bags, settings)
     _, gradient = batch(state.weights)
     first, second = (np.zeros_like(state.weights),) * 2 if state.moments is None else state.moments
@@ -49,9 +49,9 @@ def _share_seen(decay: float, steps: int) -> float:
     return 1 - math.prod([decay] * steps)
 
 
-def _refitted(objective: Objective, weights: Array, settings: Settings, anew: bool) -> Array:
+def _refitted(objective: Objective, weights: Array, settings: Settings, from_scratch: bool) -> Array:
     warm = lbfgs.minimise(objective, weights, replace(settings, max_iter=lbfgs.ITERATIONS_AFTER_SEVERAL))
-    if not anew:
+    if not from_scratch:
         return warm
     fresh = lbfgs.fit(objective, objective.start, settings, lambda *_: None).weights
     return min(warm, fresh, key=lambda found: objective(found)[0])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bagwise import evaluation
+from bagwise.data import metrics
 from bagwise.data.labels import Labels
 from bagwise.evaluation import ClassQuality, Interval, Quality
 from bagwise.evaluation.forecast import Forecast, Point, forecast
@@ -26,7 +27,7 @@ from bagwise.project.project import Project
 from bagwise.project.storage.queries import UNKNOWN
 
 FILE = "quality.json"
-VERSION = 1
+VERSION = 2
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
 MOST_KEPT = 50
 CHEAP = 30_000_000
@@ -51,16 +52,16 @@ class Report:
     audits: int
     metric: str
     target: float
-    bag_accuracy: Interval | None
-    hamming_loss: Interval | None
+    metrics: dict[str, Interval | None]
     classes: list[ClassReport]
     verdict: Verdict
     forecast: Forecast | None
     history: list[Point]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Plain values; every estimated metric is a field of its own."""
+        found = asdict(self)
+        return {**found.pop("metrics"), **found}
 
 
 def quality_of(project: Project) -> Report:
@@ -104,8 +105,7 @@ def _report(project: Project, found: dict[int, Quality], answers: int) -> Report
         now.audits,
         goal.metric,
         goal.target,
-        now.bag_accuracy,
-        now.hamming_loss,
+        now.metrics,
         [
             ClassReport(name, one.precision, one.recall, forecast(along, goal.level) if one.recall else None)
             for name, one, along in zip(project.classes, now.classes, recalls, strict=True)
@@ -141,10 +141,11 @@ def grid(events: int) -> list[int]:
 
 def _goodness(found: Quality, metric: str) -> Interval | None:
     """The metric on a scale where more is better."""
-    if metric == "bag_accuracy" or found.hamming_loss is None:
-        return found.bag_accuracy
-    loss = found.hamming_loss
-    return Interval(1 - loss.value, 1 - loss.high, 1 - loss.low)
+    estimated, goodness = found.metrics[metric], metrics.get(metric).goodness
+    if estimated is None:
+        return None
+    low, high = sorted((goodness(estimated.low), goodness(estimated.high)))
+    return Interval(goodness(estimated.value), low, high)
 
 
 def _estimates(project: Project, events: Sequence[Event]) -> dict[int, Quality]:
@@ -207,7 +208,13 @@ def _estimate(project: Project, events: Sequence[Event]) -> Quality:
 def _names(project: Project, events: Sequence[Event], places: Collection[int]) -> dict[int, str]:
     """A name for everything that an estimate depends on."""
     settings = project.settings
-    named = [VERSION, project.contents.digest(), asdict(settings.learning), settings.asking.people]
+    named = [
+        VERSION,
+        list(metrics.estimable()),
+        project.contents.digest(),
+        asdict(settings.learning),
+        settings.asking.people,
+    ]
     wanted = set(places)
     digest = hashlib.sha256(json.dumps([*named, settings.asking.share], sort_keys=True).encode())
     found = {0: digest.hexdigest()}
@@ -246,7 +253,6 @@ def _quality(kept: dict[str, Any]) -> Quality:
     return Quality(
         kept["answers"],
         kept["audits"],
-        interval(kept["bag_accuracy"]),
-        interval(kept["hamming_loss"]),
+        {name: interval(kept["metrics"][name]) for name in metrics.estimable()},
         tuple(ClassQuality(interval(one["precision"]), interval(one["recall"])) for one in kept["classes"]),
     )

@@ -12,8 +12,8 @@ import numpy as np
 
 from bagwise import formats
 from bagwise.core.errors import FileError
+from bagwise.data import metrics
 from bagwise.data.bags import Bags
-from bagwise.data.metrics import bag_accuracy, hamming_loss
 from bagwise.kernels import Array
 from bagwise.project.answers import replay
 from bagwise.project.project import Project
@@ -61,7 +61,8 @@ class TrueQuality:
 
 def goodness(truth: Array, probability: Array, metric: str) -> float:
     """The same measure as is estimated, on a scale where more is better."""
-    return bag_accuracy(truth, probability) if metric == "bag_accuracy" else 1 - hamming_loss(truth, probability)
+    measured = metrics.get(metric)
+    return measured.goodness(measured(truth, probability))
 
 
 def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, Array]:

@@ -5,13 +5,8 @@ from pathlib import Path
 import altair as alt
 import polars as pl
 
-TITLES = {
-    "bag_accuracy": "bag accuracy",
-    "average_precision": "average precision",
-    "hamming_loss": "Hamming loss",
-    "one_error": "one-error",
-    "log_likelihood": "log-likelihood per label",
-}
+from bagwise.research.experiments import measures
+
 NORMAL_95 = 1.96
 
 
@@ -66,7 +61,7 @@ def _panel(
 ) -> alt.LayerChart:
     curves = mean_curves(rows, metric)
     strategies = rows["strategy"].unique(maintain_order=True).to_list()
-    name = TITLES.get(metric, metric.replace("_", " "))
+    name = measures.title(metric)
     base = alt.Chart(curves, title=title).encode(
         x=alt.X("asked:Q", title=x_title),
         color=alt.Color("strategy:N", title=None, sort=strategies, legend=legend),

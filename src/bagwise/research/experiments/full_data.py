@@ -12,8 +12,9 @@ from bagwise.core.plugins import choose
 from bagwise.model import MIMLClassifier
 from bagwise.research.baselines import MIMLSVM, ClassFrequency, MIMLfast
 from bagwise.research.experiments import systems
+from bagwise.research.experiments.measures import REPORTED
 from bagwise.research.experiments.runner import Row, key_from
-from bagwise.research.experiments.simulation import REPORTED, split
+from bagwise.research.experiments.simulation import split
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class FullData:
             **asdict(self),
             "strategy": self.strategy,
             "parameters": json.dumps(parameters),
-            **{metric.__name__: metric(held_out.labels.value, probability) for metric in REPORTED},
+            **{metric.name: metric(held_out.labels.value, probability) for metric in REPORTED},
             "weights_norm": None,
             "norm_bound": None,
         }

@@ -11,7 +11,7 @@ import numpy as np
 from bagwise import datasets
 from bagwise.core.errors import BagwiseError
 from bagwise.data.labels import Labels
-from bagwise.data.metrics import THRESHOLD, average_precision, bag_accuracy, hamming_loss, one_error
+from bagwise.data.metrics import THRESHOLD
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning import criteria, granularity
@@ -19,6 +19,7 @@ from bagwise.learning.base import Learner
 from bagwise.learning.questions import Question
 from bagwise.model import solvers
 from bagwise.research.experiments import systems
+from bagwise.research.experiments.measures import REPORTED
 from bagwise.research.experiments.noisy_learner import ESTIMATE
 from bagwise.research.experiments.runner import Row, key_from
 
@@ -34,7 +35,6 @@ ADDED_LATER = {
 }
 STORED_NAMES = {"cold_start": "scouting"}
 """Fields whose name in rows and keys on disk is older than that in the code."""
-REPORTED = (bag_accuracy, average_precision, hamming_loss, one_error)
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ def _rows(
 
     def row(queries: int) -> Row:
         probability = learner.predict_proba(held_out.bags)
-        measured = {metric.__name__: metric(held_out.labels.value, probability) for metric in REPORTED}
+        measured = {metric.name: metric(held_out.labels.value, probability) for metric in REPORTED}
         return {"asked": queries, **measured, **(found.details(held_out, probability) if simulation.detailed else {})}
 
     points = range(0, simulation.queries, simulation.evaluate_every)

@@ -8,9 +8,9 @@ import polars as pl
 from scipy.stats import t as student
 
 from bagwise.kernels import Array
+from bagwise.research.experiments.measures import is_loss
 
 RESAMPLES = 10_000
-LOSSES = {"hamming_loss", "one_error"}
 START = 0.1
 RUN = ("strategy", "dataset", "seed", "fold")
 
@@ -36,13 +36,13 @@ class Difference:
     @property
     def better(self) -> bool:
         """Return whether the first is significantly better: the interval excludes 0 and p < 0.05."""
-        good = self.high < 0 if self.metric in LOSSES else self.low > 0
+        good = self.high < 0 if is_loss(self.metric) else self.low > 0
         return good and self.p < 0.05
 
     @property
     def worse(self) -> bool:
         """Return whether the first is significantly worse."""
-        bad = self.low > 0 if self.metric in LOSSES else self.high < 0
+        bad = self.low > 0 if is_loss(self.metric) else self.high < 0
         return bad and self.p < 0.05
 
 
@@ -60,7 +60,7 @@ def run_values(rows: pl.DataFrame, metric: str, part: str = "area") -> pl.DataFr
 def queries_to(rows: pl.DataFrame, metric: str, level: float) -> dict[str, int | None]:
     """Return, for every strategy, after how many questions its mean curve reaches `level` (falls to it, for a loss)."""
     means = rows.group_by("strategy", "asked", maintain_order=True).agg(pl.col(metric).mean().alias("mean"))
-    reached = pl.col("mean") <= level if metric in LOSSES else pl.col("mean") >= level
+    reached = pl.col("mean") <= level if is_loss(metric) else pl.col("mean") >= level
     first: dict[str, int | None] = {}
     for strategy in means["strategy"].unique(maintain_order=True):
         asked = means.filter((pl.col("strategy") == strategy) & reached)["asked"]

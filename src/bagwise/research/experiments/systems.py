@@ -13,7 +13,7 @@ import numpy as np
 from bagwise.core.plugins import choose
 from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
-from bagwise.data.metrics import average_precision
+from bagwise.data.metrics.average_precision import average_precision
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array
 from bagwise.learning.base import Learner

@@ -5,28 +5,30 @@ from collections.abc import Sequence
 import polars as pl
 from rich.table import Column, Table
 
-from bagwise.research.experiments.curves import TITLES, mean_curves
-from bagwise.research.experiments.simulation import REPORTED
+from bagwise.research.experiments import measures
+from bagwise.research.experiments.curves import mean_curves
 from bagwise.research.experiments.statistics import Difference
 
-METRICS = [metric.__name__ for metric in REPORTED]
 BAR_WIDTH = 24
 
 
 def final_values(rows: pl.DataFrame) -> pl.DataFrame:
     """Return, for every strategy, the metrics at the last point and the mean bag accuracy over the curve."""
     last = rows.filter(pl.col("asked") == pl.col("asked").max().over("strategy"))
-    final = last.group_by("strategy", maintain_order=True).agg(pl.col(METRICS).mean(), pl.len().alias("runs"))
+    final = last.group_by("strategy", maintain_order=True).agg(
+        pl.col(measures.measured(rows.columns)).mean(), pl.len().alias("runs")
+    )
     area = rows.group_by("strategy").agg(pl.col("bag_accuracy").mean().alias("mean_accuracy_over_curve"))
     return final.join(area, on="strategy", maintain_order="left")
 
 
 def final_table(rows: pl.DataFrame) -> Table:
     """Return `final_values` as a table."""
-    titles = [*(TITLES[metric] for metric in METRICS), "accuracy over curve"]
+    measured = measures.measured(rows.columns)
+    titles = [*map(measures.title, measured), "accuracy over curve"]
     table = Table(Column("strategy", no_wrap=True), "runs", *titles)
     for row in final_values(rows).to_dicts():
-        values = [f"{row[column]:.3f}" for column in (*METRICS, "mean_accuracy_over_curve")]
+        values = [f"{row[column]:.3f}" for column in (*measured, "mean_accuracy_over_curve")]
         table.add_row(row["strategy"], str(row["runs"]), *values)
     return table
 
@@ -39,7 +41,9 @@ def difference_table(differences: Sequence[Difference], title: str) -> Table:
     for one in differences:
         verdict = "better" if one.better else "worse" if one.worse else "unclear"
         interval = f"{one.low:+.3f} {one.high:+.3f}"
-        table.add_row(one.first, one.dataset, TITLES[one.metric], f"{one.mean:+.3f}", interval, f"{one.p:.3f}", verdict)
+        table.add_row(
+            one.first, one.dataset, measures.title(one.metric), f"{one.mean:+.3f}", interval, f"{one.p:.3f}", verdict
+        )
     return table
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from bagwise.research.experiments.curves import TITLES
-from bagwise.research.experiments.statistics import LOSSES, Difference, compare_pairs, queries_to, run_values
+from bagwise.research.experiments import measures
+from bagwise.research.experiments.statistics import Difference, compare_pairs, queries_to, run_values
 from bagwise.research.reproduction.timing import Growth
 
 EGL, UNCERTAINTY = "expected_gradient_length · pair", "uncertainty · pair"
@@ -126,7 +126,7 @@ def full_data_levels(full_data: pl.DataFrame, metric: str = "bag_accuracy") -> d
 
 
 def _good(one: Difference) -> bool:
-    return one.mean < 0 if one.metric in LOSSES else one.mean > 0
+    return one.mean < 0 if measures.is_loss(one.metric) else one.mean > 0
 
 
 def _of(one: Difference, note: str = "") -> Evidence:
@@ -145,7 +145,7 @@ def _spoken(better: bool, worse: bool) -> str:
 
 def _paired(one: Difference, note: str = "") -> str:
     return (
-        f"{one.first} against {one.second}, {TITLES[one.metric]}{note}: "
+        f"{one.first} against {one.second}, {measures.title(one.metric)}{note}: "
         f"{one.mean:+.3f} ({one.low:+.3f} to {one.high:+.3f}), p = {one.p:.4f}"
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from bagwise.research.experiments import curves
+from bagwise.research.experiments import curves, measures
 from bagwise.research.experiments.statistics import Difference, queries_to
 from bagwise.research.reproduction import claims
 from bagwise.research.reproduction.claims import LEVELS, Finding
@@ -142,7 +142,7 @@ def _evidence(findings: dict[Variant, list[Finding]]) -> Iterable[Block]:
 
 def _pictures(figure: Figure, results: Results) -> Iterable[Picture]:
     for variant, rows in results.of(figure.experiment).items():
-        title = f"Figure {figure.number}: {curves.TITLES[figure.metric]}"
+        title = f"Figure {figure.number}: {measures.title(figure.metric)}"
         name = f"figure-{figure.number}-{figure.metric}{'' if variant.name == 'paper' else '-' + variant.name}"
         chart, still = (
             curves.panels(rows, figure.metric, f"{title}, {variant.title}", figure.x_title, hover)
@@ -175,7 +175,7 @@ def _areas(experiment: str, rows: pl.DataFrame) -> Rows:
         [strategy, *(f"{tables[m].filter(pl.col('strategy') == strategy)[n][0]:.3f}" for m in metrics for n in names)]
         for strategy in rows["strategy"].unique(maintain_order=True)
     ]
-    return Rows(["strategy", *(f"{curves.TITLES[m]}, {n}" for m in metrics for n in names)], lines)
+    return Rows(["strategy", *(f"{measures.title(m)}, {n}" for m in metrics for n in names)], lines)
 
 
 def _queries(rows: pl.DataFrame, full_data: pl.DataFrame) -> Rows:
@@ -199,7 +199,7 @@ def _differences(found: Sequence[Difference], summary: str) -> Rows:
         [
             one.first,
             one.dataset,
-            curves.TITLES[one.metric],
+            measures.title(one.metric),
             f"{one.mean:+.3f}",
             f"{one.low:+.3f} to {one.high:+.3f}",
             f"{one.p:.3f}",
@@ -238,7 +238,7 @@ def _means(rows: pl.DataFrame, metrics: Sequence[str]) -> Rows:
         [strategy, *(cell(strategy, metric, name) for metric in metrics for name in names)]
         for strategy in rows["strategy"].unique(maintain_order=True)
     ]
-    return Rows(["model", *(f"{curves.TITLES[m]}, {n}" for m in metrics for n in names)], lines)
+    return Rows(["model", *(f"{measures.title(m)}, {n}" for m in metrics for n in names)], lines)
 
 
 def _likelihood_times(results: Results) -> Iterable[Block]:

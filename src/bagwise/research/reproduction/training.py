@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from bagwise import datasets
-from bagwise.data.metrics import bag_accuracy
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier, solvers
@@ -52,7 +52,8 @@ class Training:
         """Return rows of log-likelihood and held-out bag accuracy at the epochs in SHOWN."""
         data = datasets.load(self.dataset, self.seed)
         training, held_out = split(data, self.folds, self.fold, self.seed)
-        parameters: Parameters = {"step_size": self._best_step(training)} if self.solver.endswith("sgd") else {}
+        tuned = solvers.capabilities(self.solver).step_size
+        parameters: Parameters = {"step_size": self._best_step(training)} if tuned else {}
         rows: list[Row] = []
         described = {**asdict(self), "strategy": self.strategy, "parameters": json.dumps(parameters)}
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
+from bagwise.data import metrics
 from bagwise.project.reports.progress import Progress
 from bagwise.server.api.quality import ForecastOut, IntervalOut, VerdictOut
 from bagwise.server.api.status import ClassOut
@@ -42,6 +43,8 @@ class ProgressOut(BaseModel):
     filled: float
     seconds_per_answer: float | None
     metric: str
+    metric_title: str
+    metric_description: str
     target: float
     quality: IntervalOut | None
     audits: int
@@ -72,6 +75,8 @@ def progress_out(found: Progress, person: str) -> ProgressOut:
         filled=status.filled,
         seconds_per_answer=status.seconds_per_answer,
         metric=found.metric,
+        metric_title=metrics.get(found.metric).goodness_title,
+        metric_description=metrics.get(found.metric).description,
         target=found.target,
         quality=None if said.now is None else IntervalOut(**asdict(said.now)),
         audits=said.audits,

@@ -1,8 +1,11 @@
 """The estimated quality over the API: with intervals, the verdict of the stopping rules and the forecast."""
 
-from fastapi import APIRouter
-from pydantic import BaseModel
+from typing import Any
 
+from fastapi import APIRouter
+from pydantic import BaseModel, create_model
+
+from bagwise.data import metrics
 from bagwise.server.dependencies import Person, Watched
 
 router = APIRouter(prefix="/api", tags=["progress"])
@@ -47,22 +50,25 @@ class PointOut(BaseModel):
     quality: IntervalOut
 
 
-class QualityOut(BaseModel):
+class ReportOut(BaseModel):
     """The quality of the present model on new bags of the same source."""
 
     answers: int
     audits: int
     metric: str
     target: float
-    bag_accuracy: IntervalOut | None
-    hamming_loss: IntervalOut | None
     classes: list[ClassQualityOut]
     verdict: VerdictOut
     forecast: ForecastOut | None
     history: list[PointOut]
 
 
+# One field for every metric that is estimated.
+_metric_fields: dict[str, Any] = dict.fromkeys(metrics.estimable(), (IntervalOut | None, ...))
+QualityOut = create_model("QualityOut", __base__=ReportOut, __doc__=ReportOut.__doc__, **_metric_fields)
+
+
 @router.get("/quality")
-def quality(of: Watched, _: Person) -> QualityOut:
+def quality(of: Watched, _: Person) -> QualityOut:  # type: ignore[valid-type]
     """Estimated quality, whether to stop, and how many answers are still needed."""
     return QualityOut.model_validate(of.estimating.now().as_json())

@@ -5,10 +5,6 @@ import { find, get, make, percent } from "/static/dom.js";
 
 const PAUSE = 1000;
 const TARGET = "bagwise-target";
-const METRICS = {
-  bag_accuracy: ["bag accuracy", "Of the classes that are in a bag or predicted for it, the share that is both."],
-  hamming_loss: ["pairs right", "The share of pairs of a bag and a class about which the model is right."],
-};
 const PARTS = { present: "yes", absent: "no", unsure: "unsure", open: "open" };
 
 const chart = new Chart(find("chart"));
@@ -50,7 +46,7 @@ function show(found) {
   find("forecast").textContent = forecast(found);
   find("verdict").hidden = !found.verdict?.stop;
   find("verdict").textContent = found.verdict?.stop ? `You could stop. ${found.verdict.why}` : "";
-  for (const place of document.querySelectorAll(".metric")) place.textContent = METRICS[found.metric][0];
+  for (const place of document.querySelectorAll(".metric")) place.textContent = found.metric_title;
   find("classes").replaceChildren(...found.classes.map(classRow));
   // The quality is worked out beside the answers, and after a restart the true one of older answers as well.
   const truthLags = found.curve[0].truth !== null && found.curve.at(-1).truth === null;
@@ -63,7 +59,7 @@ function showFigures(found) {
   const seconds = found.seconds_per_answer === null ? "–" : `${found.seconds_per_answer.toFixed(1)} s`;
   const figures = [
     ["answers", "", found.answers, `${percent(found.filled)} known`],
-    [...METRICS[found.metric], ...quality],
+    [found.metric_title, found.metric_description, ...quality],
     ["per answer", "", seconds, "median"],
   ];
   find("figures").replaceChildren(...figures.map(([term, meaning, value, note]) =>

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from bagwise import datasets
-from bagwise.data import metrics
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import thread_count
@@ -144,5 +144,5 @@ def _task(data: Dataset, size: Size, fold: int) -> tuple[dict[str, Array], Datas
 
 def _run(system: System, python: Path, task: dict[str, Array], held_out: Dataset) -> Run:
     found = run_external(python, system.runner, task, *filter(None, [system.argument]))
-    accuracy = metrics.bag_accuracy(held_out.labels.value, found["predicted"].astype(float))
+    accuracy = bag_accuracy(held_out.labels.value, found["predicted"].astype(float))
     return Run(found["seconds"], accuracy, found["asked"])

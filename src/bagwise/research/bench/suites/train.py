@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from bagwise import datasets
-from bagwise.data import metrics
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
+from bagwise.data.metrics.hamming_loss import hamming_loss
 from bagwise.kernels import Array
 from bagwise.research.bench.environments import Missing, environment_python, run_external
 from bagwise.research.bench.figures import Figure, Report
@@ -108,7 +109,7 @@ def _fit_figure(
     truth = np.concatenate([task["held_out_truth"] for task in tasks])
     predicted = np.concatenate([run["predicted"] for run in runs])
     details = {
-        "bag accuracy": metrics.bag_accuracy(truth, predicted),
-        "Hamming loss": metrics.hamming_loss(truth, predicted),
+        "bag accuracy": bag_accuracy(truth, predicted),
+        "Hamming loss": hamming_loss(truth, predicted),
     }
     return peer_figure(f"birds: {title}", OURS, seconds, floor_seconds, details)
