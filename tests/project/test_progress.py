@@ -212,16 +212,16 @@ def test_history_filters(make_project):
 def test_beliefs_are_those_of_the_model_about_what_is_open(project, say):
     answer_some(project, say, 20)
     name = project.classes[2]
-    of, most = beliefs(project, "ann", name, 0, 1000)
-    _, least = beliefs(project, "ann", name, 0, 1000, likeliest_first=False)
+    found = beliefs(project, "ann", name, 0, 1000)
+    most, least = found.bags, beliefs(project, "ann", name, 0, 1000, likeliest_first=False).bags
     answered = {event.bag for event in project.events if event.label_class == 2}
     assert {one.bag for one in most} == set(range(60)) - answered
-    assert of == len(most)
+    assert found.of == len(most)
     expected = project.learner.predict_proba(project.bags)[:, 2]
     assert [one.belief for one in most] == sorted((expected[one.bag] for one in most), reverse=True)
     assert [one.belief for one in least] == sorted(one.belief for one in most)
-    _, page = beliefs(project, "ann", name, 5, 3)
-    assert page == most[5:8]
+    assert beliefs(project, "ann", name, 5, 3).bags == most[5:8]
+    assert beliefs(project, "ann", name, 1000, 3).bags == []
 
 
 @pytest.mark.parametrize("what", EXPORTS)

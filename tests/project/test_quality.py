@@ -36,7 +36,9 @@ def test_the_same_answers_give_the_same_report_with_and_without_the_file(answere
 
 def test_what_was_estimated_before_is_looked_up(answered, monkeypatch):
     first = quality_of(answered)
-    monkeypatch.setattr("bagwise.project.reports.quality.quality.crossfit", lambda *_: pytest.fail("estimated again"))
+    monkeypatch.setattr(
+        "bagwise.project.reports.quality.evaluation.crossfit", lambda *_: pytest.fail("estimated again")
+    )
     assert quality_of(answered) == first
 
 
@@ -109,7 +111,7 @@ def test_an_estimate_that_knows_everything_is_not_made_again(project, say, monke
     monkeypatch.setattr(
         quality_process.subprocess, "Popen", lambda *given, **said: started.append(given) or begin(*given, **said)
     )
-    beside = quality_process.Estimating(project)
+    beside = quality_process.QualityProcess(project)
     first = beside.now()
     assert beside.now() == first
     assert len(started) == 1

@@ -90,7 +90,8 @@ class LabelTable:
 class PredictionTable:
     """P(class is in bag) and, for every pair, the instance of the bag that carries most of it.
 
-    Above its threshold a class is predicted; without thresholds, above a half.
+    Above its threshold a class is predicted; without thresholds, above a half. `model` names the model that they come
+    from, where that is known.
     """
 
     ids: Sequence[str]
@@ -98,6 +99,7 @@ class PredictionTable:
     probability: Array
     evidence: Array
     thresholds: Array | None = None
+    model: str = ""
 
     @property
     def predicted(self) -> Array:

@@ -73,6 +73,7 @@ def write_predictions(table: PredictionTable, path: Path) -> None:
                 "probabilities": dict(zip(table.classes, map(float, table.probability[b]), strict=True)),
                 "predicted": [name for name, said in zip(table.classes, table.predicted[b], strict=True) if said],
                 "evidence": dict(zip(table.classes, map(int, table.evidence[b]), strict=True)),
+                **({"model": table.model} if table.model else {}),
             }
             for b, bag in enumerate(table.ids)
         ),

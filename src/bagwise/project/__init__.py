@@ -18,7 +18,7 @@ from bagwise.project.reports.status import Status, status_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.storage.database import DatabaseError
 from bagwise.project.storage.integrity_check import check
-from bagwise.project.training.thresholds import decide
+from bagwise.project.training.model_file import ModelInfo, ProjectModel
 from bagwise.project.training.tuning import Tuned, tune
 
 __all__ = [
@@ -36,11 +36,13 @@ __all__ = [
     "Kept",
     "Learning",
     "Media",
+    "ModelInfo",
     "NoQuestion",
     "NotAllowed",
     "NotSignedIn",
     "Participation",
     "Project",
+    "ProjectModel",
     "Replaced",
     "Report",
     "Said",
@@ -52,7 +54,6 @@ __all__ = [
     "WholeBag",
     "answer_whole",
     "check",
-    "decide",
     "in_processes",
     "participants",
     "predict",

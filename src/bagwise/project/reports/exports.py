@@ -14,6 +14,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.project.project import Project
 
 EXPORTS = ("labels", "predictions", "answers", "model")
+FROM_THE_MODEL = ("predictions", "model")
 OF_ANSWERS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}
 OF_MODELS = {"npz": ".npz"}
 
@@ -32,13 +33,18 @@ def exporter(what: str, to: Path, form: str | None = None) -> Write:
     if what not in EXPORTS:
         raise BagwiseError(f"There is no export {what!r}: choose one of {', '.join(EXPORTS)}.")
     if what == "model":
-        return lambda project: project.trained().save(to)
+        return lambda project: _write_model(project, to)
     if what == "answers":
         return _answers_to(to)
     module = formats.writer(to, what, form)
     if what == "labels":
         return lambda project: module.write_labels(project.labels(), to)
     return lambda project: module.write_predictions(project.predictions(), to)
+
+
+def _write_model(project: Project, to: Path) -> None:
+    project.validate_known()
+    project.model().save(to)
 
 
 def _answers_to(to: Path) -> Write:

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from bagwise import evaluation
-from bagwise.data.labels import Labels
 from bagwise.evaluation import ClassQuality, Interval, Quality
 from bagwise.evaluation.forecast import Forecast, Point, forecast
 from bagwise.evaluation.stopping import Evidence, Verdict, decide
-from bagwise.kernels import Array
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import Event
 from bagwise.project.project import Project
-from bagwise.project.storage.queries import UNKNOWN
+from bagwise.project.training.thresholds import labels_and_audits
 
 FILE = "quality.json"
 VERSION = 1
@@ -177,19 +175,10 @@ def _fewer(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
     return {place: one for place, one in sorted(found.items()) if place in needed or place in others}
 
 
-def labels_and_audits(project: Project, events: Sequence[Event]) -> tuple[Labels, Array]:
-    """What was known after these events, and which of it was drawn at random."""
+def _estimate(project: Project, events: Sequence[Event]) -> Quality:
     counted = replay.Replay(project.contents, project.settings)
     counted.count(events)
-    values, _ = counted.known()
-    audit = np.zeros(values.shape, bool)
-    for pair, decision in counted.votes.decisions.items():
-        audit[pair] = decision.audit and not project.contents.is_given(pair)
-    return Labels.from_array(values, missing=UNKNOWN), audit
-
-
-def _estimate(project: Project, events: Sequence[Event]) -> Quality:
-    labels, audit = labels_and_audits(project, events)
+    labels, audit = labels_and_audits(counted)
     model = replay.model_of(project.settings.learning)
     if labels.n_known == 0:
         model.prepare(project.bags, labels.n_classes)

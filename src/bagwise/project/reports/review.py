@@ -6,8 +6,9 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.answers.events import ANSWER_OF, VALUE, Event, Pair
-from bagwise.project.project import Project
+from bagwise.project.project import Project, predict
 from bagwise.project.storage.queries import UNKNOWN
+from bagwise.project.training.model_file import ModelInfo
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,15 @@ class Believed:
     bag: int
     belief: float
     evidence: int
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """Some of `of` bags, and the model that the beliefs come from."""
+
+    of: int
+    bags: list[Believed]
+    model: ModelInfo
 
 
 def position_of(project: Project, class_name: str) -> int:
@@ -82,10 +92,10 @@ def imported(project: Project, class_name: str | None = None, answer: str | None
 
 def beliefs(
     project: Project, annotator: str, class_name: str, start: int, count: int, likeliest_first: bool = True
-) -> tuple[int, list[Believed]]:
-    """How many bags this person could still decide for a class, and some of them, sorted by belief."""
-    place = position_of(project, class_name)
-    column = project.model().predict_proba(project.bags)[:, place]
+) -> Beliefs:
+    """Return some of the bags that this person could still decide for a class, sorted by the model's belief."""
+    place, model = position_of(project, class_name), project.model()
+    column = model.classifier.predict_proba(project.bags)[:, place]
     known = np.ones(len(column), bool)
     known[project.contents.kept_bags] = ~np.isnan(project.labels().values[:, place])
     decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
@@ -96,5 +106,8 @@ def beliefs(
         if not known[bag] and bag not in decided and not project.votes.has_spoken((bag, place), annotator)
     ]
     page = open_ones[start : start + count]
-    evidence = project.evidence(page, place)
-    return len(open_ones), [Believed(bag, float(column[bag]), one) for bag, one in zip(page, evidence, strict=True)]
+    found = []
+    if page:
+        evidence = predict(model.classifier, project.bags.select(page), project.classes).evidence[:, place]
+        found = [Believed(bag, float(column[bag]), int(one)) for bag, one in zip(page, evidence, strict=True)]
+    return Beliefs(len(open_ones), found, model.info)

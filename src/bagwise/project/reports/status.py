@@ -12,6 +12,7 @@ from bagwise.project.answers.events import Event
 from bagwise.project.instances import partitions
 from bagwise.project.project import Project
 from bagwise.project.storage import queries
+from bagwise.project.training.model_file import ModelInfo
 
 NORMAL_95 = 1.96
 
@@ -64,10 +65,11 @@ class Status:
     seconds_per_answer: float | None
     bytes_on_disk: dict[str, int]
     removed: list[str]
+    model: ModelInfo
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Return plain values."""
+        return {**asdict(self), "model": self.model.as_json()}
 
 
 def status_of(project: Project) -> Status:
@@ -104,6 +106,7 @@ def status_of(project: Project) -> Status:
         times[len(times) // 2] if times else None,
         _bytes_on_disk(project),
         contents.ids[sorted(contents.removed)].tolist(),
+        project.model_info(),
     )
 
 

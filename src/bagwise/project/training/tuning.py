@@ -27,7 +27,7 @@ class Tuned:
 def tune(project: Project) -> Tuned:
     """Choose the prior, the background class and the instance map; they take effect when the project is next opened."""
     trials: list[Trial] = []
-    chosen = _settings_of(project.trained(trials), project.settings.learning)
+    chosen = _settings_of(project.fit_model(trials), project.settings.learning)
     before, after = asdict(project.settings.learning), asdict(chosen)
     changed = {name: (before[name], value) for name, value in after.items() if value != before[name]}
     if changed:

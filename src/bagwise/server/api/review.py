@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from bagwise.project import Event, Project
 from bagwise.project.reports.review import Wanted, beliefs, history, imported, position_of, positions_of
 from bagwise.server.api.questions import Bag, EventOut, bag_of, event_out
+from bagwise.server.api.status import ModelOut
 from bagwise.server.dependencies import KeyOfSeveral, Name, Person, Served
 
 MOST_SHOWN = 100
@@ -58,10 +59,11 @@ class BelievedOut(BaseModel):
 
 
 class BeliefsOut(BaseModel):
-    """Some of `of` bags."""
+    """Some of `of` bags, and the model that the beliefs come from."""
 
     of: int
     bags: list[BelievedOut]
+    model: ModelOut
 
 
 class BulkIn(BaseModel):
@@ -124,10 +126,9 @@ def predictions(
     count: Count = 20,
 ) -> BeliefsOut:
     """Bags without an answer for the class, the most or the least likely first."""
-    of, found = beliefs(project, person, class_name, start, count, order == "most")
-    return BeliefsOut(
-        of=of, bags=[BelievedOut(bag=bag_of(project, b.bag), belief=b.belief, evidence=b.evidence) for b in found]
-    )
+    found = beliefs(project, person, class_name, start, count, order == "most")
+    bags = [BelievedOut(bag=bag_of(project, b.bag), belief=b.belief, evidence=b.evidence) for b in found.bags]
+    return BeliefsOut(of=found.of, bags=bags, model=ModelOut.of(found.model))
 
 
 @router.post("/answers")
