@@ -12,7 +12,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable
 from bagwise.partitions import bags
 from bagwise.project import Project, quality_of, status_of
-from bagwise.project.reports.review import Wanted, beliefs, history, positions_of
+from bagwise.project.reports.review import AnswerFilter, beliefs, history, positions_of
 from tests import made
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
@@ -43,7 +43,7 @@ def test_a_removed_bag_is_in_nothing_but_the_record(project, say):
     assert (found.bags, found.answers, found.removed) == (59, 20 - about, [name])
     assert sum(one.open for one in found.classes) == 59 * 6 - (20 - about)
     assert quality_of(project).answers == 20 - about
-    assert all(event.bag != bag for event in history(project, Wanted()))
+    assert all(event.bag != bag for event in history(project, AnswerFilter()))
     shown = beliefs(project, "ann", project.classes[0], 0, 100)
     assert bag not in {one.bag for one in shown.bags}
     with pytest.raises(BagwiseError, match=f"no bag {name}"):
@@ -54,7 +54,7 @@ def test_a_removed_bag_is_in_nothing_but_the_record(project, say):
     with Project.open(project.folder) as again:
         assert np.array_equal(again.learner.model.weights_, weights)
         all_is_well(again)
-        turns = again.study(10_000).turns
+        turns = again.rank(10_000).turns
         assert len(turns) == 59 * 6 - (20 - about), "everything else may still be asked"
         assert all(turn.bag != bag for turn in turns)
         answer_some(again, say, 5)

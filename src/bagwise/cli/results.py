@@ -1,4 +1,4 @@
-"""Commands for what comes out of a project: labels, predictions, answers, models."""
+"""Commands for the results of a project: labels, predictions, answers, models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -122,7 +122,7 @@ def _show_thresholds(info: ModelInfo) -> None:
 
 
 def show_trials(trials: Sequence[Trial]) -> None:
-    """What was tried for each setting, and what was taken."""
+    """Print what was tried for each setting, and what was chosen."""
     if not trials:
         say("There are too few labels to choose settings by: they stay as they are.")
         return

@@ -1,4 +1,4 @@
-"""Labels, predictions, answers and the model as files: what `bagwise export` writes, from the page."""
+"""Downloads: labels, predictions, answers and the model as files, as `bagwise export` writes them."""
 
 import shutil
 import tempfile
@@ -43,7 +43,7 @@ def download(
     what: Literal["labels", "predictions", "answers", "model"],
     form: Annotated[str, Query(max_length=40)],
 ) -> FileResponse:
-    """A file of what is known or believed now."""
+    """Return a file of labels, predictions, answers or the model as they are now."""
     forms = forms_of(what)
     if form not in forms:
         raise BagwiseError(f"There are no {what} as {form}: choose one of {', '.join(forms)}.")

@@ -1,4 +1,4 @@
-"""How far the project is."""
+"""Status of the project, and the model that predictions come from."""
 
 from typing import Literal, Self
 
@@ -12,7 +12,7 @@ router = APIRouter(prefix="/api", tags=["progress"])
 
 
 class ClassOut(BaseModel):
-    """How far a class is."""
+    """The labels of a class: pairs known present and absent, unsure, and open."""
 
     name: str
     present: int
@@ -42,7 +42,7 @@ class ModelOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """How far the project is; `agreement`: how often an answer to an audit was what the model believed before."""
+    """Counts of the project; `agreement`: how often an answer to an audit was what the model believed before."""
 
     name: str
     annotator: str
@@ -59,7 +59,7 @@ class StatusOut(BaseModel):
 
 @router.get("/status")
 def status(project: Served, person: Person) -> StatusOut:
-    """How far the project is."""
+    """Return how many labels and answers there are, by class, and the model in use."""
     found = status_of(project)
     share = found.agreement
     return StatusOut(
