@@ -136,7 +136,7 @@ def test_the_page_says_which_model_predicts(page, answered):
     said = page.locator("#downloads .model").all_inner_texts()
     assert said == ["Model: trained, 30 answers, threshold 0.5."] * 2
     page.get_by_role("link", name="Predictions").click()
-    page.get_by_text("Model: trained, 30 answers").wait_for()
+    page.locator("#belief-model", has_text="Model: trained, 30 answers").wait_for()
     assert page.faults == []
 
 
