@@ -91,7 +91,7 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
         all_is_well(other)
         for name, expected in one.memory().items():
             assert np.array_equal(other.memory()[name], expected), name
-        assert np.array_equal(one.trained().weights_, other.trained().weights_)
+        assert np.array_equal(one.fit_model().weights_, other.fit_model().weights_)
         predicted, expected = other.predictions(), one.predictions()
         assert np.array_equal(predicted.probability, expected.probability)
         assert np.array_equal(predicted.evidence, expected.evidence)

@@ -98,7 +98,7 @@ def test_from_files_to_a_model_and_back(started):
         )  # fmt: skip
         assert code == 0, err
         predicted = pl.read_csv(started / "predicted.csv")
-        assert predicted.columns == ["bag", "class", "probability", "evidence", "predicted"]
+        assert predicted.columns == ["bag", "class", "probability", "evidence", "predicted", "model"]
         assert len(predicted) == 360
         assert pl.read_parquet(started / "of-instances.parquet").shape == (299, 8)
     code, out, _ = bagwise("predict", folder, "--from", started / "instances.csv")

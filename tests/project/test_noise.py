@@ -102,7 +102,7 @@ def test_the_sloppy_are_told_from_the_careful(digits, monkeypatch):
     assert bob.low <= 0.25 <= bob.high
     flips = project.learner.labels.flip
     assert set(np.unique(flips[flips > 0])) == {ann.rate, bob.rate}
-    np.testing.assert_array_equal(project.trained().weights_, project.learner.model.weights_)
+    np.testing.assert_array_equal(project.fit_model().weights_, project.learner.model.weights_)
 
 
 def test_without_noise_nothing_is_assumed(project, say):
@@ -144,7 +144,7 @@ def test_the_doubtful_are_listed(make_project, say):
     project = make_project()
     assert project.doubts() == []
     code, out, _ = bagwise("doubtful", project.folder)
-    assert (code, out.strip()) == (0, "There is no answer to doubt.")
+    assert (code, out.strip()) == (0, "There are no answers to doubt.")
     answer_some(project, say, 30)
     code, out, _ = bagwise("doubtful", project.folder, "--count", 3, "--json")
     found = json.loads(out)

@@ -16,9 +16,9 @@ from bagwise.formats import LabelTable
 from bagwise.project import AlreadyAnswered, Asking, Learning, Project, quality_of, status_of
 from bagwise.project.answers import replay
 from bagwise.project.reports.exports import EXPORTS, exporter, forms_of
-from bagwise.project.reports.progress import CLOSEST, MOST_POINTS, ProgressOf, estimated, places_up_to, rare_of
-from bagwise.project.reports.quality import kept_quality
-from bagwise.project.reports.review import Wanted, beliefs, history
+from bagwise.project.reports.progress import CLOSEST, MOST_POINTS, ProgressOf, curve_points, estimated, rare_of
+from bagwise.project.reports.quality import stored_quality
+from bagwise.project.reports.review import AnswerFilter, beliefs, history
 from bagwise.project.reports.truth import write_truth
 
 TARGET = 0.9
@@ -72,7 +72,7 @@ def test_what_was_estimated_on_the_way_stays_in_the_curve(project, say, monkeypa
         answer_some(project, say, 15)
         quality_of(project)
     assert [point.answers for point in quality_of(project).history] == [15, 30, 45]
-    assert kept_quality(project) == quality_of(project)
+    assert stored_quality(project) == quality_of(project)
     monkeypatch.setattr("bagwise.project.reports.quality.MOST_KEPT", 2)
     answer_some(project, say, 15)
     assert [point.answers for point in quality_of(project).history] == [15, 45, 50, 60]
@@ -92,12 +92,12 @@ def test_the_truth_has_the_measure_of_the_estimate(with_truth, synthetic, metric
 
 @pytest.mark.parametrize("events", [0, 1, 9, 10, 11, 599, 600, 601, 12_345, 1_000_000])
 def test_the_curve_has_few_points_and_ends_now(events):
-    places = places_up_to(events)
-    assert places[0] == 0
-    assert places[-1] == events
-    assert len(places) <= MOST_POINTS + 2
-    assert all(place % CLOSEST == 0 for place in places[:-1])
-    assert sorted(set(places)) == (places if events else [0])
+    points = curve_points(events)
+    assert points[0] == 0
+    assert points[-1] == events
+    assert len(points) <= MOST_POINTS + 2
+    assert all(place % CLOSEST == 0 for place in points[:-1])
+    assert sorted(set(points)) == (points if events else [0])
 
 
 def test_the_truth_is_that_of_a_replay_and_the_same_after_a_restart(with_truth, say, synthetic):
@@ -114,7 +114,7 @@ def test_the_truth_is_that_of_a_replay_and_the_same_after_a_restart(with_truth, 
 
 
 def test_the_truth_catches_up_in_parts_and_misses_no_point(with_truth, say, monkeypatch):
-    monkeypatch.setattr("bagwise.project.reports.truth.LEARNED_AT_ONCE", 7)
+    monkeypatch.setattr("bagwise.project.reports.truth.MOST_REPLAYED_AT_ONCE", 7)
     answer_some(with_truth, say, 15)
     progress = ProgressOf(with_truth)
     assert [point.truth is None for point in progress.now(TARGET).curve] == [False, True, True]
@@ -198,7 +198,7 @@ def test_history_filters(make_project):
     project.correct(2, "ann", "unsure")
 
     def numbers(**wanted):
-        return [event.number for event in history(project, Wanted(**wanted))]
+        return [event.number for event in history(project, AnswerFilter(**wanted))]
 
     assert numbers() == [5, 4, 3, 1]
     assert numbers(label_class=first) == [5, 3, 1]
@@ -212,16 +212,16 @@ def test_history_filters(make_project):
 def test_beliefs_are_those_of_the_model_about_what_is_open(project, say):
     answer_some(project, say, 20)
     name = project.classes[2]
-    of, most = beliefs(project, "ann", name, 0, 1000)
-    _, least = beliefs(project, "ann", name, 0, 1000, likeliest_first=False)
+    found = beliefs(project, "ann", name, 0, 1000)
+    most, least = found.bags, beliefs(project, "ann", name, 0, 1000, likeliest_first=False).bags
     answered = {event.bag for event in project.events if event.label_class == 2}
     assert {one.bag for one in most} == set(range(60)) - answered
-    assert of == len(most)
+    assert found.of == len(most)
     expected = project.learner.predict_proba(project.bags)[:, 2]
     assert [one.belief for one in most] == sorted((expected[one.bag] for one in most), reverse=True)
     assert [one.belief for one in least] == sorted(one.belief for one in most)
-    _, page = beliefs(project, "ann", name, 5, 3)
-    assert page == most[5:8]
+    assert beliefs(project, "ann", name, 5, 3).bags == most[5:8]
+    assert beliefs(project, "ann", name, 1000, 3).bags == []
 
 
 @pytest.mark.parametrize("what", EXPORTS)

@@ -36,7 +36,9 @@ def test_the_same_answers_give_the_same_report_with_and_without_the_file(answere
 
 def test_what_was_estimated_before_is_looked_up(answered, monkeypatch):
     first = quality_of(answered)
-    monkeypatch.setattr("bagwise.project.reports.quality.quality.crossfit", lambda *_: pytest.fail("estimated again"))
+    monkeypatch.setattr(
+        "bagwise.project.reports.quality.evaluation.crossfit", lambda *_: pytest.fail("estimated again")
+    )
     assert quality_of(answered) == first
 
 

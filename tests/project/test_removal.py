@@ -12,7 +12,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable
 from bagwise.partitions import store
 from bagwise.project import Project, quality_of, status_of
-from bagwise.project.reports.review import Wanted, beliefs, history, positions_of
+from bagwise.project.reports.review import AnswerFilter, beliefs, history, positions_of
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
 from tests.project.test_project import all_is_well, answer_some
@@ -43,9 +43,9 @@ def test_a_removed_bag_is_in_nothing_but_the_record(project, say):
     assert (found.bags, found.answers, found.removed) == (59, 20 - about, [name])
     assert sum(one.open for one in found.classes) == 59 * 6 - (20 - about)
     assert quality_of(project).answers == 20 - about
-    assert all(event.bag != bag for event in history(project, Wanted()))
-    _, shown = beliefs(project, "ann", project.classes[0], 0, 100)
-    assert bag not in {one.bag for one in shown}
+    assert all(event.bag != bag for event in history(project, AnswerFilter()))
+    shown = beliefs(project, "ann", project.classes[0], 0, 100)
+    assert bag not in {one.bag for one in shown.bags}
     with pytest.raises(BagwiseError, match=f"no bag {name}"):
         positions_of(project, [name])
     all_is_well(project)
@@ -67,13 +67,13 @@ def test_the_model_is_that_of_a_project_without_its_labels(project, tmp_path, sy
     project.remove([first_answered(project)[1]], "owner")
     labels = project.labels()
     with Project.create(tmp_path / "other", source_of(synthetic), labels, synthetic.classes) as other:
-        assert np.array_equal(other.trained().weights_, project.trained().weights_)
+        assert np.array_equal(other.fit_model().weights_, project.fit_model().weights_)
 
 
 def test_a_bag_that_is_brought_back_is_as_it_was(project, say):
     answer_some(project, say, 20)
     _, name = first_answered(project)
-    labels, weights = project.labels(), project.trained().weights_
+    labels, weights = project.labels(), project.fit_model().weights_
     project.remove([name], "owner")
     with pytest.raises(BagwiseError, match=f"{name} was removed before"):
         project.remove([name], "owner")
@@ -81,7 +81,7 @@ def test_a_bag_that_is_brought_back_is_as_it_was(project, say):
     project.undo("ann")
     project.bring_back([name], "owner")
     assert np.array_equal(project.labels().values, labels.values, equal_nan=True)
-    assert np.array_equal(project.trained().weights_, weights)
+    assert np.array_equal(project.fit_model().weights_, weights)
     assert status_of(project).removed == []
     with pytest.raises(BagwiseError, match=f"{name} was not removed"):
         project.bring_back([name], "owner")

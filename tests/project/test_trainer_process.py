@@ -36,7 +36,7 @@ def test_a_process_of_its_own_learns_the_same(beside, in_a_file, say):
     answer_some(beside, say, 10, "bob")
     beside.correct(3, "ann", "unsure")
     beside.undo("ann")
-    assert np.array_equal(beside.model().weights_, in_a_file.learner.model.weights_)
+    assert np.array_equal(beside.online_model().weights_, in_a_file.learner.model.weights_)
     asked = [*beside.ask("dan", 4), *in_a_file.ask("eve", 4)]
     assert len({(one.bag, one.label_class) for one in asked}) == 8
     all_is_well(beside)
@@ -104,7 +104,7 @@ def test_an_import_in_between_is_noticed(beside, in_a_file, synthetic, say):
     in_a_file.import_(source_of(synthetic.select([0, 1]), ["x", "y"]))
     answer_some(beside, say, 3)
     assert len(beside.bags) == 62
-    assert np.array_equal(beside.model().weights_, in_a_file.learner.model.weights_)
+    assert np.array_equal(beside.online_model().weights_, in_a_file.learner.model.weights_)
 
 
 def test_everybody_who_asks_at_once_gets_questions_of_their_own(project):

@@ -148,6 +148,6 @@ def test_a_trainer_that_ends_again_and_again_lets_nobody_wait_for_ever(folder, m
         assert client.post("/api/answers", json=answer).status_code == 200
         assert client.get("/api/questions/next").status_code == 200
         with pytest.raises(TrainerStopped):
-            served.model()
+            served.online_model()
         refused = client.get("/api/review/predictions", params={"class_name": served.classes[0]})
         assert refused.status_code == 503

@@ -126,6 +126,21 @@ def test_downloads_from_the_page(page, answered, tmp_path):
     assert page.faults == []
 
 
+def test_the_page_says_which_model_predicts(page, answered):
+    page.goto(f"{answered.address}/#predictions")
+    page.wait_for_selector("#beliefs li")
+    online = "Model: online, 30 answers, threshold 0.5."
+    assert page.locator("#belief-model").inner_text().startswith(online)
+    answered.project.train()
+    page.get_by_role("link", name="Downloads").click()
+    page.wait_for_selector("#downloads button")
+    said = page.locator("#downloads .model").all_inner_texts()
+    assert said == ["Model: trained, 30 answers, threshold 0.5."] * 2
+    page.get_by_role("link", name="Predictions").click()
+    page.locator("#belief-model", has_text="Model: trained, 30 answers").wait_for()
+    assert page.faults == []
+
+
 def test_a_download_that_cannot_be_made_says_why(page, running):
     page.goto(f"{running.address}/#downloads")
     page.get_by_role("button", name="Download model as npz").click()

@@ -10,12 +10,12 @@ import typer
 from rich.markup import escape
 
 from bagwise import formats
-from bagwise.cli._app import console, progress_bar
+from bagwise.cli._app import console, progress_bar, say
 from bagwise.core.errors import FileError
 from bagwise.evaluation.noise import Rate
 from bagwise.formats import LabelTable, Source
 from bagwise.ingest.media import Files, Places, Spans
-from bagwise.project import Event, Media, Project
+from bagwise.project import Event, Media, Project, ProjectModel
 
 INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder of recordings, pictures or documents."
 SourceFile = Annotated[Path, typer.Option("--from", help=INSTANCES)]
@@ -105,6 +105,16 @@ def open_taught(folder: Path, quiet: bool = False) -> Project:
     with progress_bar("Reading the answers", count, "answers", quiet=quiet or count == 0) as progress:
         project.load(progress)
     return project
+
+
+def load_model(project: Project) -> ProjectModel:
+    """Return the model that predictions come from, and say which; only the online model needs a replay."""
+    if project.model_info().kind == "online" and project.events:
+        with progress_bar("Reading the answers", len(project.events), "answers") as progress:
+            project.load(progress)
+    model = project.model()
+    say(escape(model.info.sentence))
+    return model
 
 
 def saved_in_words(project: Project, event: Event) -> str:

@@ -1,4 +1,4 @@
-"""How the quality of a project is shown in a terminal."""
+"""Shows the quality of a project in a terminal."""
 
 from rich.markup import escape
 from rich.table import Table
@@ -11,22 +11,22 @@ from bagwise.project import Report
 
 
 def show_quality(report: Report) -> None:
-    """A table with intervals, then the forecast and the verdict."""
+    """Print a table with intervals, then the forecast and the verdict."""
     if None in report.metrics.values():
         say("Estimated quality: too few answers to say anything yet.")
         return
     title = f"Estimated quality on new bags, 95 % intervals ({report.audits} audit answers)"
     table = Table("", "precision", "recall", "answers to target", title=title)
     for one in report.classes:
-        table.add_row(escape(one.name), _said(one.precision), _said(one.recall), _needed(one.forecast))
-    shown = ", ".join(f"{metrics.get(name).title} {_said(value)}" for name, value in report.metrics.items())
+        table.add_row(escape(one.name), _in_words(one.precision), _in_words(one.recall), _needed(one.forecast))
+    shown = ", ".join(f"{metrics.get(name).title} {_in_words(value)}" for name, value in report.metrics.items())
     table.caption = shown[0].upper() + shown[1:]
     console.print(table)
     say(f"Answers until {report.metric.replace('_', ' ')} {report.target:g}: {_needed(report.forecast)}.")
     say(f"[bold]{'Stop' if report.verdict.stop else 'Go on'}.[/] {escape(report.verdict.why)}")
 
 
-def _said(interval: Interval | None) -> str:
+def _in_words(interval: Interval | None) -> str:
     return "unknown" if interval is None else f"{interval.value:.2f} ({interval.low:.2f} to {interval.high:.2f})"
 
 

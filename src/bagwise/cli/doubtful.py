@@ -1,4 +1,4 @@
-"""The answers that are probably wrong."""
+"""The command that lists the answers that are probably wrong."""
 
 import json
 from dataclasses import asdict
@@ -20,15 +20,15 @@ def doubtful(
     as_json: AsJson = False,
 ) -> None:
     """List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`."""
-    with Project.open(folder) as project, console.status("Holding every answer against the others"):
+    with Project.open(folder) as project, console.status("Comparing every answer with the others"):
         found = project.doubts()[:count]
     if as_json:
         print(json.dumps([asdict(one) for one in found], indent=2))
         return
     if not found:
-        say("There is no answer to doubt.")
+        say("There are no answers to doubt.")
         return
-    table = Table("number", "bag", "class", "who", "said", "believed present", "probably wrong")
+    table = Table("number", "bag", "class", "person", "answer", "believed present", "probably wrong")
     for one in found:
         words = (one.bag, one.label_class, one.annotator, one.answer)
         table.add_row(str(one.number), *map(escape, words), f"{one.belief:.0%}", f"{one.wrong:.0%}")

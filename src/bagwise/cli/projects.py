@@ -177,6 +177,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     if people:
         console.print(_table_of(people, found.wrong_by_person))
     show_quality(estimated)
+    say(escape(found.model.sentence))
     if found.seconds_per_answer is not None:
         say(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
     if found.disagreements:

@@ -1,4 +1,4 @@
-"""Commands for what comes out of a project: labels, predictions, answers, models."""
+"""Commands for the results of a project: labels, predictions, answers, models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,14 +14,15 @@ from bagwise import formats
 from bagwise import project as projects
 from bagwise.cli._app import app, console, say
 from bagwise.cli._folders import read_or_segment
-from bagwise.cli._projects import BagColumn, Embed, Folder, SourceFile, open_taught
+from bagwise.cli._projects import BagColumn, Embed, Folder, SourceFile, load_model
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data import metrics
 from bagwise.data.bags import Bags
 from bagwise.formats import Source
 from bagwise.model import MIMLClassifier, Trial
-from bagwise.project import Project
-from bagwise.project.reports.exports import EXPORTS, exporter
+from bagwise.project import ModelInfo, Project
+from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter
+from bagwise.project.training.model_file import FILE as MODEL
 
 DECIDABLE = metrics.estimable()
 
@@ -37,7 +38,9 @@ def export(
 ) -> None:
     """Write labels, predictions, all answers or the model to a file."""
     write = exporter(what, to, form)
-    with open_taught(folder) if what == "predictions" else Project.open(folder) as project:
+    with Project.open(folder) as project:
+        if what in FROM_THE_MODEL:
+            load_model(project)
         write(project)
     say(f"{what}: {escape(str(to))}")
 
@@ -46,7 +49,7 @@ def export(
 def train(
     folder: Folder,
     to: Annotated[
-        Path | None, typer.Option("--to", help="File of the model (default: model.npz in the project).")
+        Path | None, typer.Option("--to", help=f"File for a copy of the model (beside {MODEL} in the project).")
     ] = None,
     choose: Annotated[
         bool, typer.Option("--choose", help="Choose prior, background and instance map by held-out labels.")
@@ -56,22 +59,20 @@ def train(
         typer.Option(metavar="METRIC", help=f"Learn thresholds for one of {', '.join(DECIDABLE)}."),
     ] = None,
 ) -> None:
-    """Fit a model from scratch to everything known and keep it."""
-    target = to if to is not None else folder / "model.npz"
+    """Fit a model from scratch to everything known and store it: predictions come from it until more is known."""
     trials: list[Trial] = []
     with Project.open(folder) as project:
         with console.status("Fitting"):
-            model = project.trained(trials if choose else None)
-            if decide is not None:
-                projects.decide(project, model, decide)
+            model = project.train(decide, trials if choose else None, to)
         known = int((~np.isnan(project.labels().values)).sum())
-        model.save(target)
     if choose:
         show_trials(trials)
     if decide is not None:
-        _show_thresholds(model)
-    per_label = model.log_likelihood_[-1] / known
-    say(f"{escape(str(target))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
+        _show_thresholds(model.info)
+    per_label = model.classifier.log_likelihood_[-1] / known
+    written = folder / MODEL if to is None else to
+    say(f"{escape(str(written))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
+    say(escape(model.info.sentence))
 
 
 @app.command()
@@ -116,15 +117,15 @@ def _bags_for(model: MIMLClassifier, read: Source) -> Bags:
     return read.with_features(model.feature_names_).to_bags()
 
 
-def _show_thresholds(model: MIMLClassifier) -> None:
+def _show_thresholds(info: ModelInfo) -> None:
     table = Table("class", "predicted above")
-    for name, threshold in zip(model.class_names_, model.thresholds_, strict=True):
+    for name, threshold in info.thresholds.items():
         table.add_row(escape(name), f"{threshold:.2f}")
     console.print(table)
 
 
 def show_trials(trials: Sequence[Trial]) -> None:
-    """What was tried for each setting, and what was taken."""
+    """Print what was tried for each setting, and what was chosen."""
     if not trials:
         say("There are too few labels to choose settings by: they stay as they are.")
         return
@@ -136,8 +137,9 @@ def show_trials(trials: Sequence[Trial]) -> None:
 
 def _model_of(place: Path) -> tuple[MIMLClassifier, list[str]]:
     if place.is_dir():
-        with open_taught(place) as project:
-            return project.trained(), project.classes
+        with Project.open(place) as project:
+            project.validate_known()
+            return load_model(project).classifier, project.classes
     model = MIMLClassifier.load(place)
     return model, model.class_names_ or [str(c) for c in range(1, model.n_classes_ + 1)]
 

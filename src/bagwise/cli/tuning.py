@@ -1,4 +1,4 @@
-"""The command that lets a project choose its own settings."""
+"""The command that tunes the settings of a project."""
 
 from rich.markup import escape
 
@@ -10,7 +10,7 @@ from bagwise.project import Project, tune
 
 @app.command("tune")
 def tune_settings(folder: Folder) -> None:
-    """Choose prior, background and instance map by held-out labels and keep them as the project's settings."""
+    """Choose prior, background and instance map by held-out labels and write them to the project's settings."""
     with Project.open(folder) as project, console.status("Trying settings on held-out labels"):
         tuned = tune(project)
     show_trials(tuned.trials)

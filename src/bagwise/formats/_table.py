@@ -189,9 +189,9 @@ def labels_as_frame(table: LabelTable) -> pl.DataFrame:
 
 
 def predictions_as_frame(table: PredictionTable) -> pl.DataFrame:
-    """Return a long table: bag, class, probability, evidence (the instance, counted from 0), predicted (1 or 0)."""
+    """Return a long table: bag, class, probability, evidence (from 0), predicted (1 or 0), and the model if known."""
     bags, classes = len(table.ids), len(table.classes)
-    return pl.DataFrame(
+    frame = pl.DataFrame(
         {
             "bag": np.repeat(np.array(table.ids, dtype=object), classes).tolist(),
             "class": list(table.classes) * bags,
@@ -200,3 +200,4 @@ def predictions_as_frame(table: PredictionTable) -> pl.DataFrame:
             "predicted": table.predicted.ravel().astype(np.int8),
         }
     )
+    return frame.with_columns(model=pl.lit(table.model)) if table.model else frame

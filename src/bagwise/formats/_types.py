@@ -126,6 +126,8 @@ class PredictionTable:
         The instance of the bag, counted from 0, that contributes most to each probability.
     thresholds : ndarray of shape (n_classes,), optional
         A class is predicted above its threshold (default: 0.5).
+    model : str
+        The name of the model that they come from; empty where it is not known.
     """
 
     ids: Sequence[str]
@@ -133,6 +135,7 @@ class PredictionTable:
     probability: Array
     evidence: Array
     thresholds: Array | None = None
+    model: str = ""
 
     @property
     def predicted(self) -> Array:

@@ -76,6 +76,7 @@ def write_predictions(table: PredictionTable, path: Path) -> None:
                     name for name, predicted in zip(table.classes, table.predicted[b], strict=True) if predicted
                 ],
                 "evidence": dict(zip(table.classes, map(int, table.evidence[b]), strict=True)),
+                **({"model": table.model} if table.model else {}),
             }
             for b, bag in enumerate(table.ids)
         ),

@@ -91,10 +91,11 @@ def write_labels(table: LabelTable, path: Path) -> None:
 def write_predictions(table: PredictionTable, path: Path) -> None:
     """Write one task for every bag, with its predicted classes."""
     tasks = []
+    version = f"bagwise ({table.model})" if table.model else "bagwise"
     for number, (bag, row) in enumerate(zip(table.ids, table.probability, strict=True), start=1):
         likely = [name for name, predicted in zip(table.classes, table.predicted[number - 1], strict=True) if predicted]
         score = float(min((max(p, 1 - p) for p in row), default=0.0))
-        prediction = {"model_version": "bagwise", "score": score, "result": [_result("present", likely)]}
+        prediction = {"model_version": version, "score": score, "result": [_result("present", likely)]}
         tasks.append(_task(number, bag, predictions=[prediction]))
     path.write_text(json.dumps(tasks, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 

@@ -188,6 +188,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.class_names_: list[str] = []
         self.feature_names_: list[str] = []
         self.recipe_: dict[str, Any] | None = None  # How the instances were made; the model does not look at it.
+        self.provenance_: dict[str, Any] | None = None  # What it learned from; written and read by projects.
         return self.set_state(State(np.zeros((n_classes + self.background, width))))
 
     def learn(self, objective: Objective) -> Self:
@@ -407,6 +408,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         content = persistence.read(path)
         model = cls(**content["parameters"])
         model.thresholds_ = np.full(content["fitted"]["n_classes_"], THRESHOLD)  # older files have none
+        model.provenance_ = None
         model.__dict__.update(content["fitted"])
         return model
 

@@ -19,7 +19,7 @@ from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.storage.database import DatabaseError
 from bagwise.project.storage.integrity_check import check
 from bagwise.project.storage.queries import Lease
-from bagwise.project.training.thresholds import decide
+from bagwise.project.training.model_file import ModelInfo, ProjectModel
 from bagwise.project.training.tuning import Tuned, tune
 
 __all__ = [
@@ -37,11 +37,13 @@ __all__ = [
     "Lease",
     "LeaseRequest",
     "Media",
+    "ModelInfo",
     "NoQuestion",
     "NotAllowed",
     "NotSignedIn",
     "Participation",
     "Project",
+    "ProjectModel",
     "Replaced",
     "Report",
     "Settings",
@@ -52,7 +54,6 @@ __all__ = [
     "Tuned",
     "answering_seconds",
     "check",
-    "decide",
     "in_processes",
     "participants",
     "predict",

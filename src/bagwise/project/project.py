@@ -18,16 +18,15 @@ from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Memory
 from bagwise.learning.questions import Pair
-from bagwise.model import MIMLClassifier, Trial, choose_settings
+from bagwise.model import MIMLClassifier, Trial
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
-from bagwise.project.answers.annotator_noise import Doubt, People, doubts, examine, labels_of
+from bagwise.project.answers.annotator_noise import Doubt, People, doubts, examine
 from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
 from bagwise.project.answers.current_labels import known_of
 from bagwise.project.answers.events import ANSWER_OF, Event, Votes
 from bagwise.project.imports import media as kept
-from bagwise.project.imports import segmentation
 from bagwise.project.imports.importing import Keep, Progress, alone, import_into, quiet
 from bagwise.project.imports.removal import set_removed
 from bagwise.project.instances import partitions
@@ -43,6 +42,17 @@ from bagwise.project.storage.creation import DATABASE, database_of, fill, upgrad
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.queries import Contents, Lease
 from bagwise.project.training.cluster_pool import require_partitions
+from bagwise.project.training.fitting import fit, named, validate_known
+from bagwise.project.training.model_file import (
+    ModelFile,
+    ModelInfo,
+    ProjectModel,
+    info_of,
+    online_info,
+    provenance_of,
+    with_provenance,
+)
+from bagwise.project.training.thresholds import learn_thresholds
 from bagwise.project.training.trainer import Trainer
 from bagwise.project.training.trainer_process import TrainerProcess
 
@@ -58,6 +68,7 @@ class Project:
         self._leases = Leases(self._state)
         self._answers = Answers(self._state)
         self._corrections = Corrections(self._state, self._answers, self._leases)
+        self.model_file = ModelFile(folder)
 
     # Making and opening
 
@@ -194,10 +205,39 @@ class Project:
         self.catch_up()
         return self._state.trainer.rank(count)
 
-    def model(self) -> MIMLClassifier:
-        """What the learner has learned from everything said so far."""
+    def online_model(self) -> MIMLClassifier:
+        """Return the learner's model after every event so far: the one that chooses the questions."""
         self.catch_up()
         return self._state.trainer.model()
+
+    def model_info(self) -> ModelInfo:
+        """Say which model predictions come from now; nothing is trained or replayed for it."""
+        with self._state.lock:
+            self.catch_up()
+            trained, stored = self.model_file.current(self._state.counted)
+            if trained is None:
+                return online_info(self._state.counted, stored)
+            return info_of(trained)
+
+    def model(self) -> ProjectModel:
+        """Return the model that predictions come from: the trained one where it is current, else the online one.
+
+        Returns
+        -------
+        ProjectModel
+            The classifier with its thresholds, the names of its classes and features, and `info`, which says which
+            model it is.
+        """
+        with self._state.lock:
+            self.catch_up()
+            trained, stored = self.model_file.current(self._state.counted)
+        if trained is not None:
+            return ProjectModel(trained, info_of(trained))
+        online = self.online_model()
+        with self._state.lock:
+            counted = self._state.counted
+            online = with_provenance(named(online, counted.contents, self.folder), counted, "online")
+        return ProjectModel(online, info_of(online, stored))
 
     def labels(self) -> LabelTable:
         """What is known of the bags that were not removed: imported, or decided by answers."""
@@ -230,31 +270,54 @@ class Project:
         found = strongest_instances(self._state.trainer.newest(), self.bags.select(bags))
         return [int(instance) for instance in found[:, label_class]]
 
+    def validate_known(self) -> None:
+        """Raise `BagwiseError` where no label is known, so that no model has learned anything."""
+        with self._state.lock:
+            self.catch_up()
+            validate_known(self._state.counted)
+
     def predictions(self) -> PredictionTable:
-        """What the model believes about every pair of the bags that were not removed."""
-        return predict(self.model(), self.bags, self.classes, self.contents.removed)
+        """Return what the model (see `model`) predicts for every pair of the bags that were not removed."""
+        return predict(self.model().classifier, self.bags, self.classes, self.contents.removed)
 
-    def trained(self, trials: list[Trial] | None = None) -> MIMLClassifier:
-        """A model fitted from scratch to everything known, which knows the names of its classes.
+    def fit_model(self, trials: list[Trial] | None = None) -> MIMLClassifier:
+        """Return a model fitted from scratch to everything known; it is not stored.
 
-        With a list for the `trials`, its settings are chosen by held-out labels, and what was tried is put there.
+        Parameters
+        ----------
+        trials : list of Trial, optional
+            With a list, its settings are chosen by held-out labels, and every trial is appended.
         """
-        learning = self.settings.learning
-        told = self._state.told()
-        people = replay.people_of(told.contents, told.votes, self.bags, learning)
-        known = labels_of(told.contents, told.votes, people)
-        if known.n_known == 0:
-            raise BagwiseError("Nothing is known yet: answer some questions or import labels first.")
-        model = replay.model_of(learning)
-        if trials is not None:
-            model, tried = choose_settings(model, self.bags, known)
-            trials += tried
-        model.fit(self.bags, known)
-        model.class_names_ = list(self.classes)
-        model.feature_names_ = list(self.contents.features)
-        recipe = segmentation.recipe_of(self.folder)
-        model.recipe_ = recipe.as_tree() if recipe is not None else None
-        return model
+        return fit(self._state.told(), self.folder, trials)
+
+    def train(
+        self, metric: str | None = None, trials: list[Trial] | None = None, to: str | Path | None = None
+    ) -> ProjectModel:
+        """Fit a model from scratch to everything known and store it: predictions come from it while it is current.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Learn thresholds that are best for this metric; without one every threshold is a half.
+        trials : list of Trial, optional
+            As for `fit_model`.
+        to : path, optional
+            A file to write a copy to.
+
+        Returns
+        -------
+        ProjectModel
+            The model as it was stored.
+        """
+        counted = self._state.told()
+        model = fit(counted, self.folder, trials)
+        if metric is not None:
+            learn_thresholds(counted, model, metric)
+        model = with_provenance(model, counted, "trained", metric)
+        if to is not None:
+            model.save(to)
+        self.model_file.write(model)
+        return ProjectModel(model, info_of(model))
 
     # Wrong answers
 
@@ -422,7 +485,20 @@ class Project:
 def predict(
     model: MIMLClassifier, bags: Bags, classes: Sequence[str], without: Collection[int] = ()
 ) -> PredictionTable:
-    """P(class in bag) with the instance that carries most of it, worked out for some bags at a time."""
+    """Return P(class in bag) with the instance that carries most of it, computed for some bags at a time.
+
+    Parameters
+    ----------
+    model : MIMLClassifier
+        Its thresholds decide what is predicted; its provenance is the name of the model in the table.
+    bags : Bags
+        What to predict.
+    classes : sequence of str
+        The names of the model's classes.
+    without : collection of int
+        Positions of bags to leave out.
+    """
+    made = provenance_of(model)
     probability, evidence, ids = [], [], list[str]()
     for positions in bags.portions():
         wanted = positions[~np.isin(positions, list(without))]
@@ -432,4 +508,11 @@ def predict(
         ids += [str(name) for name in some.ids]
         probability.append(model.predict_proba(some))
         evidence.append(strongest_instances(model, some))
-    return PredictionTable(ids, classes, np.concatenate(probability), np.concatenate(evidence), model.thresholds_)
+    return PredictionTable(
+        ids,
+        classes,
+        np.concatenate(probability),
+        np.concatenate(evidence),
+        model.thresholds_,
+        "" if made is None else made.name,
+    )

@@ -1,1 +1,1 @@
-"""What a project tells: status, quality, progress, review, exports."""
+"""Reports of a project: status, quality, progress, review, participation, exports."""

@@ -1,4 +1,4 @@
-"""What comes out of a project, as files: labels, predictions, answers, the model."""
+"""Exports of a project as files: labels, predictions, answers, the model."""
 
 import csv
 import json
@@ -14,6 +14,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.project.project import Project
 
 EXPORTS = ("labels", "predictions", "answers", "model")
+FROM_THE_MODEL = ("predictions", "model")
 OF_ANSWERS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}
 OF_MODELS = {"npz": ".npz"}
 
@@ -21,24 +22,50 @@ Write = Callable[[Project], None]
 
 
 def forms_of(what: str) -> dict[str, str]:
-    """The formats that something can be written in, with the suffix of each."""
+    """Return the formats that an export can be written in, with the suffix of each.
+
+    Parameters
+    ----------
+    what : str
+        One of `EXPORTS`.
+    """
     if what in ("labels", "predictions"):
         return {name: module.SUFFIXES[0] for name, module in formats.able_to(f"write_{what}").items()}
     return OF_ANSWERS if what == "answers" else OF_MODELS
 
 
 def exporter(what: str, to: Path, form: str | None = None) -> Write:
-    """How to write it; what cannot be written is refused before anything is opened."""
+    """Return a function that writes an export of a project; raise before a project is opened where that cannot work.
+
+    Parameters
+    ----------
+    what : str
+        One of `EXPORTS`; `predictions` and `model` come from the model that `Project.model` returns.
+    to : Path
+        The file to write; its suffix gives the format.
+    form : str, optional
+        The name of the format, where the suffix does not give it.
+
+    Raises
+    ------
+    BagwiseError
+        Where there is no such export or format.
+    """
     if what not in EXPORTS:
         raise BagwiseError(f"There is no export {what!r}: choose one of {', '.join(EXPORTS)}.")
     if what == "model":
-        return lambda project: project.trained().save(to)
+        return lambda project: _write_model(project, to)
     if what == "answers":
         return _answers_to(to)
     module = formats.writer(to, what, form)
     if what == "labels":
         return lambda project: module.write_labels(project.labels(), to)
     return lambda project: module.write_predictions(project.predictions(), to)
+
+
+def _write_model(project: Project, to: Path) -> None:
+    project.validate_known()
+    project.model().save(to)
 
 
 def _answers_to(to: Path) -> Write:

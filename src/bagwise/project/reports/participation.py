@@ -1,4 +1,4 @@
-"""How far each person is."""
+"""What each person has answered, how fast, and when they were last active."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -12,7 +12,21 @@ from bagwise.project.storage import queries
 
 @dataclass(frozen=True)
 class Participation:
-    """One person: what they said and stands, median seconds, when they last answered or signed in."""
+    """One person in a project.
+
+    Parameters
+    ----------
+    name, role : str
+        Who it is; `annotator` or `adjudicator`.
+    invitation : str or None
+        The state of the invitation; None where there is none.
+    said : dict of str to int
+        Answers in effect, by kind of answer.
+    seconds_per_answer : float or None
+        Median time per answer.
+    last_seen : str or None
+        When the person last answered or signed in (ISO 8601, UTC).
+    """
 
     name: str
     role: str
@@ -23,19 +37,19 @@ class Participation:
 
 
 def participants(project: Project) -> list[Participation]:
-    """Everybody who answered or was invited, by name."""
+    """Return everyone who answered or was invited, sorted by name."""
     project.catch_up()
     with project.database.reading() as connection:
         roles = queries.annotators(connection)
     people = Invitations(project.database)
     invited = {one.name: one.state for one in people.invitations()}
     signed_in = people.last_signed_in()
-    said: dict[str, list[Event]] = {name: [] for name in roles}
+    answers: dict[str, list[Event]] = {name: [] for name in roles}
     for event in project.votes.all_effective():
-        said.setdefault(event.annotator, []).append(event)
+        answers.setdefault(event.annotator, []).append(event)
     return [
         _participation(name, roles.get(name, "annotator"), invited.get(name), events, signed_in.get(name))
-        for name, events in sorted(said.items())
+        for name, events in sorted(answers.items())
     ]
 
 

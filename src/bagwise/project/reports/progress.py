@@ -1,4 +1,4 @@
-"""Does it learn? The curve of the estimated quality and, where the truth is known, of the true one beside it.
+"""Progress of a project: the curve of the estimated quality and, where the truth is known, of the true quality.
 
 Quality is what `[stopping]` measures, on a scale where more is better: bag accuracy, or the share of pairs about which
 the model is right.
@@ -24,7 +24,7 @@ RARE_AFTER = 10
 
 @dataclass(frozen=True)
 class Point:
-    """Quality after so many answers (those taken back counted as well), with its 95 % interval."""
+    """Quality after a number of events, with its 95 % interval, and the true quality where it is known."""
 
     answers: int
     estimate: float | None
@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Estimated:
-    """What is estimated, after which events, from how many audits, and what follows for the target."""
+    """Estimates by the number of events, the last one, its audit answers, the forecast and the stopping verdict."""
 
     at: dict[int, Interval]
     now: Interval | None
@@ -46,7 +46,7 @@ class Estimated:
 
 @dataclass(frozen=True)
 class Progress:
-    """All that the live panel shows; `rare`: classes hardly ever found present; `pending`: an estimate is under way."""
+    """What the live panel shows; `rare`: classes rarely present; `pending`: a newer estimate is being computed."""
 
     status: Status
     metric: str
@@ -58,7 +58,7 @@ class Progress:
 
 
 class ProgressOf:
-    """The progress of one open project, whoever asks for it."""
+    """The progress of one open project, shared by all requests."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -66,29 +66,37 @@ class ProgressOf:
         self._truth = TrueQuality(project) if (project.folder / TRUTH).exists() else None
 
     def now(self, target: float | None = None) -> Progress:
-        """Everything as it is at this moment; the target is the project's own unless another is wanted."""
+        """Return the progress so far.
+
+        Parameters
+        ----------
+        target : float, optional
+            The quality to forecast, in (0, 1); the project's own target by default.
+        """
         status, goal = status_of(self.project), self.project.settings.stopping
         level = goal.level if target is None else target
-        places = places_up_to(len(self.project.events))
-        truth = self._truth.at(places) if self._truth is not None else {}
+        points = curve_points(len(self.project.events))
+        truth = self._truth.at(points) if self._truth is not None else {}
         report, pending = self.estimating.newest()
         found = estimated(report, level)
-        curve = [_point(place, found.at.get(place), truth.get(place)) for place in sorted({*places, *found.at})]
+        curve = [
+            _point(n_events, found.at.get(n_events), truth.get(n_events)) for n_events in sorted({*points, *found.at})
+        ]
         return Progress(status, goal.metric, level, found, pending, curve, rare_of(status))
 
     def close(self) -> None:
-        """Stop estimating."""
+        """Stop the process that estimates."""
         self.estimating.close()
 
 
-def _point(place: int, estimate: Interval | None, truth: float | None) -> Point:
+def _point(n_events: int, estimate: Interval | None, truth: float | None) -> Point:
     if estimate is None:
-        return Point(place, None, None, None, truth)
-    return Point(place, estimate.value, estimate.low, estimate.high, truth)
+        return Point(n_events, None, None, None, truth)
+    return Point(n_events, estimate.value, estimate.low, estimate.high, truth)
 
 
 def estimated(report: Report | None, target: float) -> Estimated:
-    """What a report says of the past, of now, and of the way to the target."""
+    """Return the estimates of a report and the forecast for a target."""
     if report is None:
         return Estimated({}, None, 0, None, None)
     at = {point.answers: point.quality for point in report.history}
@@ -96,8 +104,12 @@ def estimated(report: Report | None, target: float) -> Estimated:
     return Estimated(at, now, report.audits, forecast(report.history, target), report.verdict)
 
 
-def places_up_to(events: int) -> list[int]:
-    """After which events the curve has a point: evenly, never more than fit, and now."""
+def curve_points(events: int) -> list[int]:
+    """Return the numbers of events at which the curve has a point: evenly spaced, at most `MOST_POINTS`, and the last.
+
+    >>> curve_points(25)
+    [0, 10, 20, 25]
+    """
     step = CLOSEST
     while events // step > MOST_POINTS:
         step *= 2
@@ -105,6 +117,6 @@ def places_up_to(events: int) -> list[int]:
 
 
 def rare_of(status: Status) -> list[str]:
-    """Classes of which enough is known to see that they are rare."""
+    """Return the classes with enough known labels to tell that they are rare."""
     known = [(one, one.present + one.absent) for one in status.classes]
     return [one.name for one, of in known if of >= RARE_AFTER and one.present <= RARE_SHARE * of]

@@ -1,7 +1,8 @@
 """The quality of a project's model, whether to stop, and how many answers are still needed.
 
-Everything is a function of the contents and the events, whatever process asks. The estimates along the way are kept in
-a file of the project's folder, by a name for the events they were made from; without the file they are made again.
+Everything is a function of the contents and the events, the same in every process. Earlier estimates are stored in a
+file of the project's folder under a fingerprint of what they were computed from; without the file they are computed
+again.
 """
 
 import contextlib
@@ -16,27 +17,25 @@ import numpy as np
 
 from bagwise import evaluation
 from bagwise.data import metrics
-from bagwise.data.labels import Labels
 from bagwise.evaluation import ClassQuality, Interval, Quality
 from bagwise.evaluation.forecast import Forecast, Point, forecast
 from bagwise.evaluation.stopping import Evidence, Verdict, decide
-from bagwise.kernels import Array
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import Event
 from bagwise.project.project import Project
-from bagwise.project.storage.queries import UNKNOWN
+from bagwise.project.training.thresholds import labels_and_audits
 
 FILE = "quality.json"
 VERSION = 2
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
 MOST_KEPT = 50
 CHEAP = 30_000_000
-"""Instances times features times classes up to which the past is estimated as well, where it was not before."""
+"""Up to this many instances times features times classes, missing estimates of the past are computed as well."""
 
 
 @dataclass(frozen=True)
 class ClassReport:
-    """One class: precision and recall now, and answers (about anything) until its recall is at the target."""
+    """One class: precision and recall now, and answers (about any class) until its recall reaches the target."""
 
     name: str
     precision: Interval | None
@@ -46,7 +45,25 @@ class ClassReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The quality now, the verdict of the stopping rules, the forecast, and how the quality came about."""
+    """The estimated quality of a project's model on new bags.
+
+    Parameters
+    ----------
+    answers, audits : int
+        Answers in effect, and those of them to audit questions.
+    metric, target
+        The metric of `[stopping]` and its target.
+    bag_accuracy, hamming_loss : Interval or None
+        Now; None while too little is known.
+    classes : list of ClassReport
+        Precision, recall and forecast of each class.
+    verdict : Verdict
+        Whether the stopping rules say to stop, and why.
+    forecast : Forecast or None
+        Answers until the target.
+    history : list of Point
+        Earlier estimates of the metric, on a scale where more is better.
+    """
 
     answers: int
     audits: int
@@ -59,23 +76,23 @@ class Report:
     history: list[Point]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; every estimated metric is a field of its own."""
+        """Return plain values; every estimated metric is a field of its own."""
         found = asdict(self)
         return {**found.pop("metrics"), **found}
 
 
 def quality_of(project: Project) -> Report:
-    """Estimate the quality after the last event, or look it up where that was done before."""
+    """Return the quality after the last event: stored where it was estimated before, else estimated now."""
     project.catch_up()
     events = list(project.events)
     return _report(project, _estimates(project, events), len(project.votes.all_effective()))
 
 
-def kept_quality(project: Project) -> Report | None:
-    """The newest report that was made before; nothing is estimated for it."""
+def stored_quality(project: Project) -> Report | None:
+    """Return the newest report that stored estimates give, None without any; nothing is estimated."""
     project.catch_up()
     events = list(project.events)
-    found = _still_true(project, events, _read(project))
+    found = _valid(project, events, _read(project))
     if not found:
         return None
     counted = replay.Replay(project.contents, project.settings)
@@ -84,20 +101,20 @@ def kept_quality(project: Project) -> Report | None:
 
 
 def is_estimated(project: Project) -> bool:
-    """Whether all that `quality_of` would estimate after the last event was estimated before."""
+    """Return whether every estimate that `quality_of` needs after the last event is stored."""
     project.catch_up()
     events = list(project.events)
-    return set(_wanted(project, events)) <= set(_still_true(project, events, _read(project)))
+    return set(_needed(project, events)) <= set(_valid(project, events, _read(project)))
 
 
 def _report(project: Project, found: dict[int, Quality], answers: int) -> Report:
-    """What follows from estimates by the number of events, of which the last is *now*."""
+    """Return the report for estimates by the number of events, of which the last is the present one."""
     goal, last = project.settings.stopping, max(found)
     spread = _spread(found, last)
-    points = _points({place: found[place] for place in spread}, goal.metric)
+    points = _points({count: found[count] for count in spread}, goal.metric)
     now = found[last]
     recalls = [
-        [Point(place, recall) for place in spread if (recall := found[place].classes[c].recall) is not None]
+        [Point(count, recall) for count in spread if (recall := found[count].classes[c].recall) is not None]
         for c in range(len(project.classes))
     ]
     return Report(
@@ -118,29 +135,33 @@ def _report(project: Project, found: dict[int, Quality], answers: int) -> Report
 
 def _points(found: dict[int, Quality], metric: str) -> tuple[Point, ...]:
     return tuple(
-        Point(place, value) for place, one in sorted(found.items()) if (value := _goodness(one, metric)) is not None
+        Point(count, value) for count, one in sorted(found.items()) if (value := _goodness(one, metric)) is not None
     )
 
 
 def _spread(found: Iterable[int], last: int) -> list[int]:
-    """Of the places where something was estimated, those closest to the grid, so that none counts many times."""
-    earlier = np.array([place for place in found if place < last], int)
+    """Return, of the numbers of events with an estimate, those closest to the grid: no stretch counts several times."""
+    earlier = np.array([count for count in found if count < last], int)
     if not len(earlier):
         return [last]
     return sorted({int(earlier[np.abs(earlier - at).argmin()]) for at in grid(last)[:-1]} | {last})
 
 
 def grid(events: int) -> list[int]:
-    """After how many events the quality is estimated: a growing distance apart, and now; the last few of these."""
-    places, place = [], float(FIRST_POINT)
-    while place < events:
-        places.append(int(place))
-        place *= GROWTH
-    return [*places[-MOST_POINTS + 1 :], events]
+    """Return the last few numbers of events at which the quality is estimated: geometrically spaced, and now.
+
+    >>> grid(120)
+    [50, 75, 112, 120]
+    """
+    counts, count = [], float(FIRST_POINT)
+    while count < events:
+        counts.append(int(count))
+        count *= GROWTH
+    return [*counts[-MOST_POINTS + 1 :], events]
 
 
 def _goodness(found: Quality, metric: str) -> Interval | None:
-    """The metric on a scale where more is better."""
+    """Return the metric on a scale where more is better."""
     estimated, goodness = found.metrics[metric], metrics.get(metric).goodness
     if estimated is None:
         return None
@@ -149,48 +170,39 @@ def _goodness(found: Quality, metric: str) -> Interval | None:
 
 
 def _estimates(project: Project, events: Sequence[Event]) -> dict[int, Quality]:
-    """By the number of events: of what was estimated before, of the grid where that is cheap, and now."""
-    known = _still_true(project, events, _read(project))
-    missing = {place: _estimate(project, events[:place]) for place in _wanted(project, events) if place not in known}
-    found = _fewer({**known, **missing}, set(grid(len(events))))
+    """Return estimates by the number of events: those stored, those on the grid where that is cheap, and now."""
+    known = _valid(project, events, _read(project))
+    missing = {count: _estimate(project, events[:count]) for count in _needed(project, events) if count not in known}
+    found = _thinned({**known, **missing}, set(grid(len(events))))
     if missing:
-        names = _names(project, events, found)
-        _write(project, {names[place]: (place, one) for place, one in found.items()})
+        fingerprints = _fingerprints(project, events, found)
+        _write(project, {fingerprints[count]: (count, one) for count, one in found.items()})
     return found
 
 
-def _wanted(project: Project, events: Sequence[Event]) -> list[int]:
+def _needed(project: Project, events: Sequence[Event]) -> list[int]:
     cheap = project.bags.n_instances * project.bags.n_features * len(project.classes) <= CHEAP
     return grid(len(events)) if cheap else [len(events)]
 
 
-def _still_true(project: Project, events: Sequence[Event], kept: dict[str, tuple[int, Quality]]) -> dict[int, Quality]:
-    """What was estimated from these very events."""
-    places = [place for place, _ in kept.values() if place <= len(events)]
-    return {place: kept[name][1] for place, name in _names(project, events, places).items() if name in kept}
+def _valid(project: Project, events: Sequence[Event], kept: dict[str, tuple[int, Quality]]) -> dict[int, Quality]:
+    """Return the stored estimates that were computed from a prefix of these events, by its length."""
+    counts = [count for count, _ in kept.values() if count <= len(events)]
+    return {count: kept[name][1] for count, name in _fingerprints(project, events, counts).items() if name in kept}
 
 
-def _fewer(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
-    """All of them, or, where they are too many to draw, those needed and every second of the others."""
+def _thinned(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
+    """Drop every second estimate that is not needed until at most `MOST_KEPT` of these are left."""
     others = sorted(set(found) - needed)
     while len(others) > MOST_KEPT:
         others = others[::2]
-    return {place: one for place, one in sorted(found.items()) if place in needed or place in others}
-
-
-def labels_and_audits(project: Project, events: Sequence[Event]) -> tuple[Labels, Array]:
-    """What was known after these events, and which of it was drawn at random."""
-    counted = replay.Replay(project.contents, project.settings)
-    counted.count(events)
-    values, _ = counted.known()
-    audit = np.zeros(values.shape, bool)
-    for pair, decision in counted.votes.decisions.items():
-        audit[pair] = decision.audit and not project.contents.is_given(pair)
-    return Labels.from_array(values, missing=UNKNOWN), audit
+    return {count: one for count, one in sorted(found.items()) if count in needed or count in others}
 
 
 def _estimate(project: Project, events: Sequence[Event]) -> Quality:
-    labels, audit = labels_and_audits(project, events)
+    counted = replay.Replay(project.contents, project.settings)
+    counted.count(events)
+    labels, audit = labels_and_audits(counted)
     model = replay.model_of(project.settings.learning)
     if labels.n_known == 0:
         model.prepare(project.bags, labels.n_classes)
@@ -205,8 +217,8 @@ def _estimate(project: Project, events: Sequence[Event]) -> Quality:
 # The file
 
 
-def _names(project: Project, events: Sequence[Event], places: Collection[int]) -> dict[int, str]:
-    """A name for everything that an estimate depends on."""
+def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[int]) -> dict[int, str]:
+    """Return, by the number of events, a fingerprint of everything that an estimate depends on."""
     settings = project.settings
     named = [
         VERSION,
@@ -215,22 +227,22 @@ def _names(project: Project, events: Sequence[Event], places: Collection[int]) -
         asdict(settings.learning),
         settings.asking.people,
     ]
-    wanted = set(places)
+    needed = set(counts)
     digest = hashlib.sha256(json.dumps([*named, settings.asking.share], sort_keys=True).encode())
     found = {0: digest.hexdigest()}
     for event in events:
         digest.update(repr(event).encode())
-        if event.number in wanted:
+        if event.number in needed:
             found[event.number] = digest.hexdigest()
-    return {place: found[place] for place in places}
+    return {count: found[count] for count in counts}
 
 
 def _read(project: Project) -> dict[str, tuple[int, Quality]]:
     try:
         kept = json.loads((project.folder / FILE).read_text(encoding="utf-8"))
-        return {name: (int(place), _quality(one)) for name, (place, one) in kept.items()}
+        return {name: (int(count), _quality(one)) for name, (count, one) in kept.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        # Whatever is wrong with it, it only saves time.
+        # The file only saves time: one that cannot be read is computed again.
         return {}
 
 
@@ -238,7 +250,7 @@ def _write(project: Project, found: dict[str, tuple[int, Quality]]) -> None:
     unfinished = project.folder / f".{FILE}.{os.getpid()}.part"
     try:
         unfinished.write_text(
-            json.dumps({name: (place, asdict(one)) for name, (place, one) in found.items()}), encoding="utf-8"
+            json.dumps({name: (count, asdict(one)) for name, (count, one) in found.items()}), encoding="utf-8"
         )
         unfinished.replace(project.folder / FILE)
     except OSError:

@@ -1,4 +1,4 @@
-"""Looking back: what was said, and what the model believes about what nobody said yet."""
+"""Review: the answers and imported labels in effect, and what the model believes about open pairs."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,22 @@ import numpy as np
 from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Pair
 from bagwise.project.answers.events import ANSWER_OF, VALUE, Event
-from bagwise.project.project import Project
+from bagwise.project.project import Project, predict
 from bagwise.project.storage.queries import UNKNOWN
+from bagwise.project.training.model_file import ModelInfo
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which answers to show; None stands for all."""
+class AnswerFilter:
+    """Which answers to show; None stands for all.
+
+    Parameters
+    ----------
+    label_class, answer, annotator : str, optional
+        Show only answers about this class, with this answer, of this person.
+    disagreement : bool
+        Show only answers to pairs about which people disagree.
+    """
 
     label_class: str | None = None
     answer: str | None = None
@@ -22,7 +31,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Believed:
+class Belief:
     """What the model believes about a bag that has no answer for the class yet."""
 
     bag: int
@@ -30,15 +39,24 @@ class Believed:
     evidence: int
 
 
+@dataclass(frozen=True)
+class Beliefs:
+    """Some of `of` bags, and the model that the beliefs come from."""
+
+    of: int
+    bags: list[Belief]
+    model: ModelInfo
+
+
 def position_of(project: Project, class_name: str) -> int:
-    """The place of a class, or a sentence."""
+    """Return the position of a class; raise `BagwiseError` where it does not exist."""
     if class_name not in project.classes:
         raise BagwiseError(f"There is no class {class_name} in the project.")
     return project.classes.index(class_name)
 
 
 def positions_of(project: Project, ids: list[str]) -> list[int]:
-    """The places of bags that were not removed, or a sentence."""
+    """Return the positions of bags that were not removed; raise `BagwiseError` where one does not exist."""
     wanted, contents = set(ids), project.contents
     places = {str(contents.ids[place]): place for place in contents.kept_bags.tolist() if contents.ids[place] in wanted}
     missing = next((name for name in ids if name not in places), None)
@@ -48,15 +66,15 @@ def positions_of(project: Project, ids: list[str]) -> list[int]:
 
 
 def bag_named(project: Project, name: str) -> int:
-    """The place of one bag, or a sentence."""
+    """Return the position of a bag; raise `BagwiseError` where it does not exist."""
     found = np.flatnonzero(project.contents.ids == name)
     if not len(found):
         raise BagwiseError(f"There is no bag {name} in the project.")
     return int(found[0])
 
 
-def history(project: Project, wanted: Wanted) -> list[Event]:
-    """The answers that stand, newest first."""
+def history(project: Project, wanted: AnswerFilter) -> list[Event]:
+    """Return the answers in effect that pass the filter, newest first."""
     project.catch_up()
     place = None if wanted.label_class is None else position_of(project, wanted.label_class)
     disputed = set(project.votes.disagreements()) if wanted.disagreement else set()
@@ -71,7 +89,7 @@ def history(project: Project, wanted: Wanted) -> list[Event]:
 
 
 def imported(project: Project, class_name: str | None = None, answer: str | None = None) -> list[tuple[Pair, str]]:
-    """The imported labels that stand, by bag."""
+    """Return the imported labels in effect as (pair, answer), by bag; those corrected since are answers."""
     project.catch_up()
     contents, corrected = project.contents, project.votes.corrected_imports()
     wanted = contents.given != UNKNOWN if answer is None else contents.given == VALUE[answer]
@@ -83,10 +101,22 @@ def imported(project: Project, class_name: str | None = None, answer: str | None
 
 def beliefs(
     project: Project, annotator: str, class_name: str, start: int, count: int, likeliest_first: bool = True
-) -> tuple[int, list[Believed]]:
-    """How many bags this person could still decide for a class, and some of them, sorted by belief."""
-    place = position_of(project, class_name)
-    column = project.model().predict_proba(project.bags)[:, place]
+) -> Beliefs:
+    """Return some of the bags that this person could still decide for a class, sorted by the model's belief.
+
+    Parameters
+    ----------
+    project : Project
+        Its model (`Project.model`) has the beliefs.
+    annotator, class_name : str
+        Bags that this person answered for the class, or that have a label for it, are left out.
+    start, count : int
+        Which of the bags to return.
+    likeliest_first : bool
+        The order.
+    """
+    place, model = position_of(project, class_name), project.model()
+    column = model.classifier.predict_proba(project.bags)[:, place]
     known = np.ones(len(column), bool)
     known[project.contents.kept_bags] = ~np.isnan(project.labels().values[:, place])
     decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
@@ -97,5 +127,8 @@ def beliefs(
         if not known[bag] and bag not in decided and not project.votes.has_spoken((bag, place), annotator)
     ]
     page = open_ones[start : start + count]
-    evidence = project.evidence(page, place)
-    return len(open_ones), [Believed(bag, float(column[bag]), one) for bag, one in zip(page, evidence, strict=True)]
+    found = []
+    if page:
+        evidence = predict(model.classifier, project.bags.select(page), project.classes).evidence[:, place]
+        found = [Belief(bag, float(column[bag]), int(one)) for bag, one in zip(page, evidence, strict=True)]
+    return Beliefs(len(open_ones), found, model.info)

@@ -1,4 +1,4 @@
-"""How far a project is, in numbers."""
+"""Status of a project: labels, answers, people, disk usage, and the model in use."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,13 +12,14 @@ from bagwise.project.answers.events import Event
 from bagwise.project.instances import partitions
 from bagwise.project.project import Project
 from bagwise.project.storage import queries
+from bagwise.project.training.model_file import ModelInfo
 
 NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many, with Wilson's 95 % interval."""
+    """A proportion `value` of `of` cases, with Wilson's 95 % interval."""
 
     of: int
     value: float
@@ -27,7 +28,11 @@ class Share:
 
     @classmethod
     def count(cls, hits: int, of: int) -> "Share | None":
-        """None where there is nothing to count."""
+        """Return the proportion of hits; None without cases.
+
+        >>> Share.count(9, 10).value
+        0.9
+        """
         if of == 0:
             return None
         z2, p = NORMAL_95**2, hits / of
@@ -38,7 +43,7 @@ class Share:
 
 @dataclass(frozen=True)
 class ClassStatus:
-    """One class: pairs known present and absent, imported or answered, and those still open."""
+    """One class: pairs known present and absent (imported or answered), unsure, and open."""
 
     name: str
     present: int
@@ -49,7 +54,33 @@ class ClassStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """`agreement`: how often an answer to an audit question, drawn at random, was what the model believed before."""
+    """Counts of a project.
+
+    Parameters
+    ----------
+    name, bags, instances, classes
+        The project, without removed bags.
+    answers : int
+        Answers in effect.
+    by_person : dict
+        Answers in effect of each person, by kind of answer.
+    wrong_by_person : dict of str to Rate
+        Estimated rates of wrong answers; empty unless `noise = "estimate"`.
+    filled : float
+        Share of all pairs with a known label.
+    disagreements : int
+        Pairs about which people disagree.
+    agreement : Share or None
+        How often an answer to an audit question, drawn at random, was what the model believed before.
+    seconds_per_answer : float or None
+        Median.
+    bytes_on_disk : dict of str to int
+        By file or folder.
+    removed : list of str
+        Ids of removed bags.
+    model : ModelInfo
+        Which model predictions come from.
+    """
 
     name: str
     bags: int
@@ -64,21 +95,22 @@ class Status:
     seconds_per_answer: float | None
     bytes_on_disk: dict[str, int]
     removed: list[str]
+    model: ModelInfo
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Return plain values."""
+        return {**asdict(self), "model": self.model.as_json()}
 
 
 def status_of(project: Project) -> Status:
-    """Count everything; the model is not needed for it, but where the rates of wrong answers are estimated."""
+    """Return the status of a project; nothing is replayed for it, unless rates of wrong answers are estimated."""
     labels = project.labels()
     unsure = labels.unsure if labels.unsure is not None else np.zeros(labels.values.shape, bool)
-    said = project.votes.all_effective()
+    answers = project.votes.all_effective()
     with project.database.reading() as connection:
         people = queries.annotators(connection)
-    by_person = {name: dict(Counter(event.answer for event in said if event.annotator == name)) for name in people}
-    times = sorted(event.seconds for event in said if event.seconds is not None)
+    by_person = {name: dict(Counter(event.answer for event in answers if event.annotator == name)) for name in people}
+    times = sorted(event.seconds for event in answers if event.seconds is not None)
     known = ~np.isnan(labels.values)
     contents = project.contents
     return Status(
@@ -95,32 +127,33 @@ def status_of(project: Project) -> Status:
             )
             for c, name in enumerate(project.classes)
         ],
-        len(said),
+        len(answers),
         by_person,
         project.people().rates,
         float(known.mean()),
         len(project.votes.disagreements()),
-        agreement(audits_of(said)),
+        agreement(audits_of(answers)),
         times[len(times) // 2] if times else None,
         _bytes_on_disk(project),
         contents.ids[sorted(contents.removed)].tolist(),
+        project.model_info(),
     )
 
 
-def audits_of(said: Sequence[Event]) -> list[Event]:
-    """Answers to questions drawn at random, where the model had a belief."""
-    return [one for one in said if one.audit and one.answer in ("present", "absent") and one.belief is not None]
+def audits_of(answers: Sequence[Event]) -> list[Event]:
+    """Return the answers to audit questions, drawn at random, for which the model had a belief."""
+    return [one for one in answers if one.audit and one.answer in ("present", "absent") and one.belief is not None]
 
 
 def agreement(audits: Sequence[Event]) -> Share | None:
-    """How often the answer was what the model believed before."""
+    """Return how often the answer was what the model believed before."""
     hits = sum((one.belief > 0.5) == (one.answer == "present") for one in audits if one.belief is not None)
     return Share.count(hits, len(audits))
 
 
 def _bytes_on_disk(project: Project) -> dict[str, int]:
-    here = {path.name: _size(path) for path in sorted(project.folder.iterdir()) if not path.name.startswith(".")}
-    return here | partitions.bytes_elsewhere(project.folder, project.settings.data)
+    sizes = {path.name: _size(path) for path in sorted(project.folder.iterdir()) if not path.name.startswith(".")}
+    return sizes | partitions.bytes_elsewhere(project.folder, project.settings.data)
 
 
 def _size(path: Any) -> int:

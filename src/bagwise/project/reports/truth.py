@@ -1,7 +1,7 @@
-"""Held-out bags with all their labels, in `truth.npz` of the project's folder, tell how good the model really is.
+"""The true quality of the online model, on held-out bags with all their labels in `truth.npz` of the project's folder.
 
-The file is in the npz format of `bagwise.formats`. Nobody is asked about its bags and nothing is learned from them.
-Demos and simulations have one, and so has whoever labelled some bags completely and keeps them apart.
+The file is in the npz format of `bagwise.formats`. Its bags are neither asked about nor learned from. Demos and
+simulations have one; a project gets one from bags that were labelled completely and held out.
 """
 
 import threading
@@ -19,39 +19,39 @@ from bagwise.project.answers import replay
 from bagwise.project.project import Project
 from bagwise.project.storage.creation import TRUTH
 
-LEARNED_AT_ONCE = 200
+MOST_REPLAYED_AT_ONCE = 200
 
 
 class TrueQuality:
-    """The model of any moment on the held-out bags. It learns all answers again, beside the one that asks.
+    """The quality of the online model after each event, on the held-out bags, by a replay of its own.
 
-    So no answer waits for it, the curve is the same after a restart, and what it lacks then it makes up for a few
-    hundred answers at a time.
+    So no answer waits for it, the curve is the same after a restart, and a request never replays more than a few
+    hundred answers.
     """
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self._lock = threading.Lock()
-        self._begin()
+        self._restart()
 
-    def _begin(self) -> None:
+    def _restart(self) -> None:
         self._contents = self.project.contents
         self._bags, self._labels = read_truth(self.project.folder / TRUTH, self._contents.classes)
         self._replay = replay.Replay(self._contents, self.project.settings, self.project.bags)
         self._replay.begin()
-        self._found = {0: self._measured()}
+        self._quality = {0: self._measured()}
 
-    def at(self, places: Sequence[int]) -> dict[int, float]:
-        """The true quality at those of the places that were reached so far."""
+    def at(self, counts: Sequence[int]) -> dict[int, float]:
+        """Return the true quality after those of the numbers of events that the replay has reached."""
         with self._lock:
             if self._contents is not self.project.contents:
-                self._begin()
-            done, wanted = self._replay.applied, set(places)
-            for event in self.project.events[done : min(done + LEARNED_AT_ONCE, places[-1])]:
+                self._restart()
+            done, needed = self._replay.applied, set(counts)
+            for event in self.project.events[done : min(done + MOST_REPLAYED_AT_ONCE, counts[-1])]:
                 self._replay.apply(event)
-                if event.number in wanted:
-                    self._found[event.number] = self._measured()
-            return {place: self._found[place] for place in places if place in self._found}
+                if event.number in needed:
+                    self._quality[event.number] = self._measured()
+            return {n_events: self._quality[n_events] for n_events in counts if n_events in self._quality}
 
     def _measured(self) -> float:
         assert self._replay.learner is not None
@@ -60,13 +60,19 @@ class TrueQuality:
 
 
 def goodness(truth: Array, probability: Array, metric: str) -> float:
-    """The same measure as is estimated, on a scale where more is better."""
+    """Return the metric that is estimated, on a scale where more is better."""
     measured = metrics.get(metric)
     return measured.goodness(measured(truth, probability))
 
 
 def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, Array]:
-    """Held-out bags and whether each of the classes is in them."""
+    """Return held-out bags and whether each of the classes is in them, (bags, classes).
+
+    Raises
+    ------
+    FileError
+        Where a label of one of the classes is missing.
+    """
     source = formats.read(path)
     table = source.labels
     if table is None or not set(classes) <= set(table.classes) or np.isnan(table.values).any():
@@ -76,7 +82,7 @@ def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, Array]:
 
 
 def write_truth(folder: Path, bags: Bags, labels: Array, classes: Sequence[str]) -> None:
-    """Hold these bags out of a project."""
+    """Write held-out bags with their labels, (bags, classes), to a project's folder."""
     with (folder / TRUTH).open("wb") as file:
         np.savez_compressed(
             file,

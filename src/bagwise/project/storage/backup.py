@@ -13,6 +13,7 @@ from bagwise.project.instances import storage
 from bagwise.project.settings import Settings
 from bagwise.project.storage.creation import DATABASE, TRUTH, TUNED
 from bagwise.project.storage.database import Database
+from bagwise.project.training import model_file
 
 
 def back_up(folder: Path, settings: Settings, database: Database, place: Path) -> Path:
@@ -24,7 +25,7 @@ def back_up(folder: Path, settings: Settings, database: Database, place: Path) -
         unfinished.mkdir(parents=True)
         database.copy_to(unfinished / DATABASE)
         data = storage.copy(folder, settings.data, unfinished)
-        for extra in (TRUTH, TUNED):
+        for extra in (TRUTH, TUNED, model_file.FILE):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(folder / extra, unfinished / extra)
         with contextlib.suppress(FileNotFoundError):

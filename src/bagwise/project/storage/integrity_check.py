@@ -33,6 +33,7 @@ def check(project: Project, progress: Progress = quiet) -> list[Found]:
         ("answers are numbered without a gap and name bags and classes that exist", lambda: _events(project)),
         ("every feature is a number, and the one that was imported", lambda: _features(project)),
         ("pictures, sounds and texts are files of this folder", lambda: media.wrong(project.folder)),
+        ("the trained model is one of this project", lambda: project.model_file.wrong(project.contents)),
         ("the model equals a fresh replay of all answers, bit for bit", lambda: _replay(project, progress)),
     ]
     found = []

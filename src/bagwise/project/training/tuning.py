@@ -1,7 +1,7 @@
-"""Settings that a project chooses for itself, from the labels known so far, when somebody says so.
+"""Tuning: the project's learning settings are chosen by the labels known so far.
 
-The choice (`bagwise.model.tuning`) is written to the project's settings, so that every replay of the answers goes by
-it, and noted in a file of the folder: what was changed, after how many events, and all that was tried.
+The choice (`bagwise.model.tuning`) is written to the project's settings, so that every replay of the answers uses it,
+and logged in a file of the folder: what was changed, after how many events, and every trial.
 """
 
 import json
@@ -18,20 +18,23 @@ from bagwise.project.storage.creation import TUNED
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was tried, and each setting that changed with its values before and after."""
+    """The trials, and each setting that changed with its values before and after."""
 
     trials: list[Trial]
     changed: dict[str, tuple[Any, Any]]
 
 
 def tune(project: Project) -> Tuned:
-    """Choose the prior, the background class and the instance map; they take effect when the project is next opened."""
+    """Choose prior, background class and instance map by held-out labels and write them to the project's settings.
+
+    They take effect when the project is next opened; a trained model is outdated then.
+    """
     trials: list[Trial] = []
-    chosen = _settings_of(project.trained(trials), project.settings.learning)
+    chosen = _settings_of(project.fit_model(trials), project.settings.learning)
     before, after = asdict(project.settings.learning), asdict(chosen)
     changed = {name: (before[name], value) for name, value in after.items() if value != before[name]}
     if changed:
-        _note(project, trials, changed)
+        _log(project, trials, changed)
         replace(Settings.read(project.folder), learning=chosen).write(project.folder)
     return Tuned(trials, changed)
 
@@ -43,12 +46,12 @@ def _settings_of(model: MIMLClassifier, learning: Learning) -> Learning:
     return replace(learning, prior=float(model.prior), background=bool(model.background), scaling=scaling)
 
 
-def _note(project: Project, trials: list[Trial], changed: dict[str, tuple[Any, Any]]) -> None:
-    noted = {
+def _log(project: Project, trials: list[Trial], changed: dict[str, tuple[Any, Any]]) -> None:
+    entry = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "after": len(project.events),
         "changed": changed,
         "tried": [asdict(trial) for trial in trials],
     }
     with (project.folder / TUNED).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(noted) + "\n")
+        file.write(json.dumps(entry) + "\n")

@@ -1,4 +1,4 @@
-"""The kernels compile when they are first used, once on a machine: better before the first answer than during it."""
+"""Compiles the kernels, which happens at their first use on a machine, before the first answer instead of during it."""
 
 from bagwise.data.labels import Labels
 from bagwise.project.answers import replay
@@ -9,7 +9,7 @@ ANSWERS = 3
 
 
 def warm(project: Project) -> None:
-    """Let a learner like the project's ask, learn and take back a little; nobody sees it."""
+    """Let a learner with the project's settings ask, learn and undo a few questions; the project does not change."""
     bags = project.bags.select(range(min(BAGS, len(project.bags))))
     unknown = Labels.unknown(len(bags), len(project.classes))
     learner = replay.learner_of(bags, project.classes, unknown, project.settings, None, from_nothing=True)

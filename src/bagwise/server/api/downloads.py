@@ -1,4 +1,4 @@
-"""Labels, predictions, answers and the model as files: what `bagwise export` writes, from the page."""
+"""Downloads: labels, predictions, answers and the model as files, as `bagwise export` writes them."""
 
 import shutil
 import tempfile
@@ -11,23 +11,29 @@ from pydantic import BaseModel
 from starlette.background import BackgroundTask
 
 from bagwise.core.errors import BagwiseError
-from bagwise.project.reports.exports import EXPORTS, exporter, forms_of
+from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter, forms_of
+from bagwise.server.api.status import ModelOut
 from bagwise.server.dependencies import Person, Served
 
 router = APIRouter(prefix="/api/downloads", tags=["downloads"])
 
 
 class DownloadOut(BaseModel):
-    """Something to download, and the formats it can be had in."""
+    """Something to download, its formats, and the model it comes from; null where it does not come from a model."""
 
     what: str
     forms: list[str]
+    model: ModelOut | None
 
 
 @router.get("")
-def downloads(_: Person) -> list[DownloadOut]:
-    """What can be downloaded."""
-    return [DownloadOut(what=what, forms=list(forms_of(what))) for what in EXPORTS]
+def downloads(project: Served, _: Person) -> list[DownloadOut]:
+    """List what can be downloaded."""
+    model = ModelOut.of(project.model_info())
+    return [
+        DownloadOut(what=what, forms=list(forms_of(what)), model=model if what in FROM_THE_MODEL else None)
+        for what in EXPORTS
+    ]
 
 
 @router.get("/{what}", response_class=FileResponse)
@@ -37,7 +43,7 @@ def download(
     what: Literal["labels", "predictions", "answers", "model"],
     form: Annotated[str, Query(max_length=40)],
 ) -> FileResponse:
-    """A file of what is known or believed now."""
+    """Return a file of labels, predictions, answers or the model as they are now."""
     forms = forms_of(what)
     if form not in forms:
         raise BagwiseError(f"There are no {what} as {form}: choose one of {', '.join(forms)}.")

@@ -1,4 +1,4 @@
-"""Does it learn? What the live panel shows."""
+"""Progress: what the live panel shows."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -26,15 +26,15 @@ class PointOut(BaseModel):
 
 
 class ClassProgress(ClassOut):
-    """How far a class is, and whether it is hardly ever present."""
+    """The labels of a class, and whether it is rarely present."""
 
     rare: bool
 
 
 class ProgressOut(BaseModel):
-    """All of the live panel. The quality is the project's `metric` on new bags, on a scale where more is better.
+    """The live panel. The quality is the project's `metric` on new bags, on a scale where more is better.
 
-    It is estimated beside the work: `pending` says that an estimate which knows more is on its way.
+    It is estimated in the background: `pending` says that a newer estimate is being computed.
     """
 
     name: str
@@ -61,13 +61,13 @@ def progress(
     person: Person,
     target: Annotated[float | None, Query(gt=0, lt=1)] = None,
 ) -> ProgressOut:
-    """Answers, quality with its interval, learning curve, what is known by class, and the way to a target."""
+    """Return answers, quality with its interval, learning curve, labels by class, and the forecast for a target."""
     return progress_out(of.now(target), person)
 
 
 def progress_out(found: Progress, person: str) -> ProgressOut:
-    """With the names that the page uses."""
-    status, said = found.status, found.estimated
+    """Convert the progress to the names of the API."""
+    status, estimate = found.status, found.estimated
     return ProgressOut(
         name=status.name,
         annotator=person,
@@ -78,11 +78,11 @@ def progress_out(found: Progress, person: str) -> ProgressOut:
         metric_title=metrics.get(found.metric).goodness_title,
         metric_description=metrics.get(found.metric).description,
         target=found.target,
-        quality=None if said.now is None else IntervalOut(**asdict(said.now)),
-        audits=said.audits,
+        quality=None if estimate.now is None else IntervalOut(**asdict(estimate.now)),
+        audits=estimate.audits,
         pending=found.pending,
         curve=[PointOut(**asdict(point)) for point in found.curve],
-        forecast=None if said.forecast is None else ForecastOut(**asdict(said.forecast)),
-        verdict=None if said.verdict is None else VerdictOut(**asdict(said.verdict)),
+        forecast=None if estimate.forecast is None else ForecastOut(**asdict(estimate.forecast)),
+        verdict=None if estimate.verdict is None else VerdictOut(**asdict(estimate.verdict)),
         classes=[ClassProgress(**vars(one), rare=one.name in found.rare) for one in status.classes],
     )

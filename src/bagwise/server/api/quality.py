@@ -1,4 +1,4 @@
-"""The estimated quality over the API: with intervals, the verdict of the stopping rules and the forecast."""
+"""Estimated quality: intervals, the verdict of the stopping rules and the forecast."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class ForecastOut(BaseModel):
 
 
 class ClassQualityOut(BaseModel):
-    """Null where nothing can be said: a class never predicted has no precision, one never found no recall."""
+    """Null where it is undefined: a class never predicted has no precision, one never found no recall."""
 
     name: str
     precision: IntervalOut | None
@@ -70,5 +70,5 @@ QualityOut = create_model("QualityOut", __base__=ReportOut, __doc__=ReportOut.__
 
 @router.get("/quality")
 def quality(of: Watched, _: Person) -> QualityOut:  # type: ignore[valid-type]
-    """Estimated quality, whether to stop, and how many answers are still needed."""
+    """Return the estimated quality, whether to stop, and how many answers are still needed."""
     return QualityOut.model_validate(of.estimating.now().as_json())

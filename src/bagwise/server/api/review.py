@@ -1,4 +1,4 @@
-"""Looking back: the history with its filters, and predictions to accept or reject many at a time."""
+"""Review: answers and imported labels with filters, and predictions to accept or reject many at a time."""
 
 from typing import Annotated, Literal
 
@@ -6,8 +6,9 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from bagwise.project import Event, Project
-from bagwise.project.reports.review import Wanted, beliefs, history, imported, position_of, positions_of
+from bagwise.project.reports.review import AnswerFilter, beliefs, history, imported, position_of, positions_of
 from bagwise.server.api.questions import Bag, EventOut, bag_of, event_out
+from bagwise.server.api.status import ModelOut
 from bagwise.server.dependencies import KeyOfSeveral, Name, Person, Served
 
 MOST_SHOWN = 100
@@ -18,7 +19,7 @@ Start = Annotated[int, Query(ge=0, lt=2**31)]
 Count = Annotated[int, Query(ge=1, le=MOST_SHOWN)]
 
 
-class SaidOut(EventOut):
+class ReviewedAnswerOut(EventOut):
     """An answer and the bag it is about."""
 
     audit: bool
@@ -30,11 +31,11 @@ class HistoryOut(BaseModel):
 
     of: int
     people: list[str]
-    answers: list[SaidOut]
+    answers: list[ReviewedAnswerOut]
 
 
 class ImportedOut(BaseModel):
-    """An imported label that stands, and the bag it is about."""
+    """An imported label in effect, and the bag it is about."""
 
     bag_id: str
     class_name: str
@@ -49,7 +50,7 @@ class ImportsOut(BaseModel):
     labels: list[ImportedOut]
 
 
-class BelievedOut(BaseModel):
+class BeliefOut(BaseModel):
     """A bag without an answer for the class, and what the model believes."""
 
     bag: Bag
@@ -58,10 +59,11 @@ class BelievedOut(BaseModel):
 
 
 class BeliefsOut(BaseModel):
-    """Some of `of` bags."""
+    """Some of `of` bags, and the model that the beliefs come from."""
 
     of: int
-    bags: list[BelievedOut]
+    bags: list[BeliefOut]
+    model: ModelOut
 
 
 class BulkIn(BaseModel):
@@ -84,11 +86,11 @@ def answers(
     start: Start = 0,
     count: Count = 20,
 ) -> HistoryOut:
-    """The answers that stand and fit all filters, newest first."""
-    found = history(project, Wanted(class_name, answer, annotator, disagreement))
+    """Return the answers in effect that pass all filters, newest first."""
+    found = history(project, AnswerFilter(class_name, answer, annotator, disagreement))
     shown = found[start : start + count]
     people = sorted({event.annotator for event in project.votes.all_effective()})
-    return HistoryOut(of=len(found), people=people, answers=[said_out(project, event) for event in shown])
+    return HistoryOut(of=len(found), people=people, answers=[reviewed_answer(project, event) for event in shown])
 
 
 @router.get("/imported")
@@ -100,16 +102,16 @@ def imported_labels(
     start: Start = 0,
     count: Count = 20,
 ) -> ImportsOut:
-    """The imported labels that stand and fit all filters, by bag; those corrected since are among the answers."""
+    """Return the imported labels in effect that pass all filters, by bag; those corrected since are answers."""
     found = imported(project, class_name, answer)
     labels = [
         ImportedOut(
             bag_id=str(project.contents.ids[bag]),
             class_name=project.classes[label_class],
-            answer=said,
+            answer=value,
             bag=bag_of(project, bag),
         )
-        for (bag, label_class), said in found[start : start + count]
+        for (bag, label_class), value in found[start : start + count]
     ]
     return ImportsOut(of=len(found), labels=labels)
 
@@ -123,21 +125,22 @@ def predictions(
     start: Start = 0,
     count: Count = 20,
 ) -> BeliefsOut:
-    """Bags without an answer for the class, the most or the least likely first."""
-    of, found = beliefs(project, person, class_name, start, count, order == "most")
-    return BeliefsOut(
-        of=of, bags=[BelievedOut(bag=bag_of(project, b.bag), belief=b.belief, evidence=b.evidence) for b in found]
-    )
+    """Return bags without an answer for the class, the most or the least likely first."""
+    found = beliefs(project, person, class_name, start, count, order == "most")
+    bags = [BeliefOut(bag=bag_of(project, b.bag), belief=b.belief, evidence=b.evidence) for b in found.bags]
+    return BeliefsOut(of=found.of, bags=bags, model=ModelOut.of(found.model))
 
 
 @router.post("/answers")
-def say(project: Served, person: Person, said: BulkIn) -> list[EventOut]:
+def answer_many(project: Served, person: Person, bulk: BulkIn) -> list[EventOut]:
     """Save one answer for each of the bags, all or none."""
-    place = position_of(project, said.class_name)
-    pairs = [(bag, place) for bag in positions_of(project, said.bags)]
-    return [event_out(project, event) for event in project.answer_listed(person, said.answer, pairs, said.key)]
+    place = position_of(project, bulk.class_name)
+    pairs = [(bag, place) for bag in positions_of(project, bulk.bags)]
+    return [event_out(project, event) for event in project.answer_listed(person, bulk.answer, pairs, bulk.key)]
 
 
-def said_out(project: Project, event: Event) -> SaidOut:
-    """An answer with what is shown of its bag."""
-    return SaidOut(**event_out(project, event).model_dump(), audit=event.audit, bag=bag_of(project, event.bag))
+def reviewed_answer(project: Project, event: Event) -> ReviewedAnswerOut:
+    """Convert an answer, with what is shown of its bag."""
+    return ReviewedAnswerOut(
+        **event_out(project, event).model_dump(), audit=event.audit, bag=bag_of(project, event.bag)
+    )

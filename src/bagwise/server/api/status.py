@@ -1,16 +1,18 @@
-"""How far the project is."""
+"""Status of the project, and the model that predictions come from."""
+
+from typing import Literal, Self
 
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from bagwise.project import status_of
+from bagwise.project import ModelInfo, status_of
 from bagwise.server.dependencies import Person, Served
 
 router = APIRouter(prefix="/api", tags=["progress"])
 
 
 class ClassOut(BaseModel):
-    """How far a class is."""
+    """The labels of a class: pairs known present and absent, unsure, and open."""
 
     name: str
     present: int
@@ -19,8 +21,28 @@ class ClassOut(BaseModel):
     open: int
 
 
+class ModelOut(BaseModel):
+    """Which model predictions come from, as one `sentence` and by field.
+
+    `kind` is `trained` while the model that `bagwise train` stored is current, else `online`; `stored` is the state of
+    the stored model. `thresholds`: the probability above which each class is predicted; `metric`: what they are for.
+    """
+
+    kind: Literal["trained", "online"]
+    answers: int
+    thresholds: dict[str, float]
+    metric: str | None
+    stored: Literal["current", "outdated", "unusable", "none"]
+    sentence: str
+
+    @classmethod
+    def of(cls, info: ModelInfo) -> Self:
+        """Convert the description of a model."""
+        return cls(**info.as_json())
+
+
 class StatusOut(BaseModel):
-    """How far the project is; `agreement`: how often an answer to an audit was what the model believed before."""
+    """Counts of the project; `agreement`: how often an answer to an audit was what the model believed before."""
 
     name: str
     annotator: str
@@ -32,11 +54,12 @@ class StatusOut(BaseModel):
     audits: int
     seconds_per_answer: float | None
     classes: list[ClassOut]
+    model: ModelOut
 
 
 @router.get("/status")
 def status(project: Served, person: Person) -> StatusOut:
-    """How far the project is."""
+    """Return how many labels and answers there are, by class, and the model in use."""
     found = status_of(project)
     share = found.agreement
     return StatusOut(
@@ -50,4 +73,5 @@ def status(project: Served, person: Person) -> StatusOut:
         audits=0 if share is None else share.of,
         seconds_per_answer=found.seconds_per_answer,
         classes=[ClassOut(**vars(one)) for one in found.classes],
+        model=ModelOut.of(found.model),
     )

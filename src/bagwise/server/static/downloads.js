@@ -7,11 +7,10 @@ const ABOUT = {
   labels: "What is known: imported, or decided by answers. Unknown stays unknown.",
   predictions: "What the model believes about every bag and class.",
   answers: "Everything ever said: who, when, what, how long it took, corrections and all.",
-  model: "Fitted from scratch to everything known; bagwise predict and the library read it.",
+  model: "The model that the predictions come from; bagwise predict and the library read it.",
 };
 
 export async function showDownloads() {
-  if (find("downloads").children.length) return;
   try {
     find("downloads").replaceChildren(...(await get("/api/downloads")).map(item));
   } catch (error) {
@@ -19,13 +18,14 @@ export async function showDownloads() {
   }
 }
 
-function item({ what, forms }) {
+function item({ what, forms, model }) {
   const buttons = forms.map((form) => make("button", {
     type: "button",
     "aria-label": `Download ${what} as ${form}`,
     onclick: () => download(what, form),
   }, form.replaceAll("_", " ")));
-  return make("li", {}, make("h2", {}, what), make("p", { class: "note" }, ABOUT[what]), make("div", { class: "forms" }, ...buttons));
+  return make("li", {}, make("h2", {}, what), make("p", { class: "note" }, ABOUT[what]),
+    ...(model ? [make("p", { class: "note model" }, model.sentence)] : []), make("div", { class: "forms" }, ...buttons));
 }
 
 async function download(what, form) {

@@ -40,6 +40,7 @@ export async function showPredictions(first = start) {
   if (mine !== asked) return;
   if (start && start >= found.of) return void showPredictions(Math.max(0, start - COUNT));
   find("beliefs").replaceChildren(...found.bags.map((one) => item(one, name)));
+  find("belief-model").textContent = found.model.sentence;
   find("belief-all").checked = false;
   count();
   pager(find("belief-pager"), start, COUNT, found.of, showPredictions);
