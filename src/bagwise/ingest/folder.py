@@ -1,13 +1,13 @@
 """A folder of raw files becomes bags: cut once, kept on disk while it goes on, continued where it was interrupted."""
 
 import contextlib
-import fcntl
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import Source
@@ -131,11 +131,11 @@ def unfinished(place: Path, recipe: Recipe, folder: Path) -> Iterator[tuple[Cach
     What is in the way is forgotten at the end; an exception keeps it for the next time.
     """
     place.mkdir(parents=True, exist_ok=True)
-    with (place / LOCK).open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BagwiseError(f"Another bagwise is cutting {folder} for the same project: wait for it.") from None
+    try:
+        lock = FileLock(place / LOCK).acquire(timeout=0)
+    except Timeout as error:
+        raise BagwiseError(f"Another bagwise is cutting {folder} for the same project: wait for it.") from error
+    with lock:
         before = Recipe.read(place)
         if before is None or not before.like(recipe) or _segmented_folder(place) != str(folder.resolve()):
             _clear(place)

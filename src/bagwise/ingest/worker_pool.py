@@ -1,7 +1,6 @@
 """Files cut by several processes. A process that a file brings down is replaced, and the file is named."""
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import time
@@ -9,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 
+from bagwise.core.processes import worker_context
 from bagwise.ingest.recipe import Recipe
 from bagwise.ingest.worker import Done, work
 
@@ -58,11 +58,9 @@ class _Process:
         self._start()
 
     def _start(self) -> None:
-        # Forked from a server that has all modules and no threads: a new one costs next to nothing.
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["__main__", work.__module__])
+        context = worker_context([work.__module__])
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(theirs, self._recipe), daemon=True)
+        self._process = context.Process(target=work, args=(theirs, self._recipe), daemon=True)  # type: ignore[attr-defined]
         self._process.start()
         theirs.close()
 

@@ -5,7 +5,6 @@ There are annotators and adjudicators; the owner of a project is the account tha
 
 import getpass
 import os
-import pwd
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -23,7 +22,14 @@ class NotAllowed(BagwiseError):
 
 
 def owner_of(folder: Path) -> str:
-    """The name of the account that owns the folder; its number where it has no name."""
+    """Return the name of the account that owns the folder; its number where it has no name.
+
+    Where accounts have no numbers (Windows), the owner is the account that runs this process.
+    """
+    try:
+        import pwd
+    except ImportError:
+        return getpass.getuser()
     number = folder.stat().st_uid
     try:
         # In their own folder people go by the name that commands take them for.

@@ -1,12 +1,12 @@
 """Bags, labels and classes come into a project: all of them or none, one import at a time."""
 
 import contextlib
-import fcntl
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
@@ -32,13 +32,12 @@ def quiet(_: int) -> None:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Nobody else imports into the project or upgrades it meanwhile."""
+    """Hold the lock of the project: no other process imports into it or upgrades it meanwhile."""
     try:
-        opened = (folder / LOCK).open("a")
+        lock = FileLock(folder / LOCK).acquire()
     except OSError as error:
-        raise BagwiseError(f"{folder} cannot be written: {error.strerror}. The project is as it was.") from None
-    with opened as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        raise BagwiseError(f"{folder} cannot be written: {error.strerror}. The project is unchanged.") from error
+    with lock:
         yield
 
 

@@ -4,7 +4,6 @@ A process has its one piece and ends: whoever began it may be killed, and nothin
 """
 
 import contextlib
-import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Protocol, TypeVar
 
 from bagwise.core.errors import BagwiseError
+from bagwise.core.processes import worker_context
 from bagwise.kernels.arithmetic.blocks import thread_count
 
 Piece = TypeVar("Piece")
@@ -33,9 +33,7 @@ def in_processes(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> It
     if count == 1:
         yield from ((number, work(piece)) for number, piece in enumerate(pieces))
         return
-    # A fork of a process with threads may hang; a server that has imported all of it already forks in no time.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", work.__module__])
+    context = worker_context([work.__module__])
     waiting, running = list(enumerate(pieces))[::-1], list[_Running]()
     try:
         while waiting or running:
@@ -88,10 +86,10 @@ class _Running:
     def result(self) -> Any:
         try:
             done = self.pipe.recv()
-        except EOFError:
+        except EOFError as error:
             self.process.join()
             what = f"A process that did a part of the work ended unexpectedly (status {self.process.exitcode})"
-            raise BagwiseError(f"{what}: there may be too little memory. Try again.") from None
+            raise BagwiseError(f"{what}: there may be too little memory. Try again.") from error
         self.process.join()
         if isinstance(done, Exception):
             raise done
