@@ -13,7 +13,7 @@ import asyncio, multiprocessing.reduction, os, subprocess, sys
 # Modules of the standard library that are made for POSIX stay as they are; everybody else does without.
 for name in ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"):
     sys.modules[name] = None
-for name in ("fork", "geteuid", "getuid", "killpg", "nice", "posix_fallocate", "sched_getaffinity", "sched_setaffinity"):
+for name in "fork geteuid getuid killpg nice posix_fallocate sched_getaffinity sched_setaffinity".split():
     if hasattr(os, name):
         delattr(os, name)
 multiprocessing.reduction.HAVE_SEND_HANDLE = False

@@ -79,10 +79,10 @@ def read_classes(file: Path | None) -> list[str]:
         return []
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise FileError(file, "is not UTF-8 text: save it as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(file, "is not UTF-8 text: save it as UTF-8.") from error
     except OSError as error:
-        raise FileError(file, f"cannot be read: {error.strerror}.") from None
+        raise FileError(file, f"cannot be read: {error.strerror}.") from error
     names: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         name = line.strip()

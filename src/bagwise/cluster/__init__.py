@@ -2,10 +2,10 @@
 
 try:
     import ray  # noqa: F401
-except ImportError:
+except ImportError as error:
     from bagwise.core.errors import BagwiseError
 
-    raise BagwiseError("A cluster needs Ray: pip install 'bagwise[cluster]'.") from None
+    raise BagwiseError("A cluster needs Ray: pip install 'bagwise[cluster]'.") from error
 
 from bagwise.cluster.connection import connect
 from bagwise.cluster.ray_pool import RayPool

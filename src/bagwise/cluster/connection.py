@@ -31,15 +31,15 @@ def connect(address: str) -> None:
             log_to_driver=False,
             logging_level=logging.WARNING,
         )
-    except ConnectionError:
-        raise _nothing_there(address) from None
+    except ConnectionError as error:
+        raise _nothing_there(address) from error
     except (ValueError, RuntimeError) as error:
         if ":" not in address:
-            raise BagwiseError(f"The Ray cluster {address} cannot be joined: {error}") from None
+            raise BagwiseError(f"The Ray cluster {address} cannot be joined: {error}") from error
         raise BagwiseError(
             f"Something is at {address}, but it lets nobody in: {error} If it is a Ray cluster with a token, set "
             "RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token (see docs/cluster.md)."
-        ) from None
+        ) from error
 
 
 def _validate_same_cluster(address: str) -> None:
@@ -54,8 +54,8 @@ def _validate_replies(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         socket.create_connection((host, int(port)), CONNECTING_SECONDS).close()
-    except (OSError, ValueError, OverflowError):
-        raise _nothing_there(address) from None
+    except (OSError, ValueError, OverflowError) as error:
+        raise _nothing_there(address) from error
 
 
 def _nothing_there(address: str) -> BagwiseError:

@@ -174,7 +174,7 @@ class ShardMessages:
             found = ray.get(reply)
         except ActorDiedError as error:
             why = str(error).strip().splitlines()[-1]
-            raise BagwiseError(f"{self.names[shard]} has ended and does not come back: {why}") from None
+            raise BagwiseError(f"{self.names[shard]} has ended and does not come back: {why}") from error
         except (RayActorError, ObjectLostError):
             log.warning("%s died and is begun anew.", self.names[shard])
             return None

@@ -36,6 +36,8 @@ class RayTasks:
         try:
             return ray.get(done)
         except RayTaskError as error:
-            raise error.cause if isinstance(error.cause, BagwiseError) else error from None
+            if isinstance(error.cause, BagwiseError):
+                raise error.cause from error
+            raise
         except RayError as error:
-            raise BagwiseError(f"The cluster could not do a part of the work: {error} Try again.") from None
+            raise BagwiseError(f"The cluster could not do a part of the work: {error} Try again.") from error

@@ -160,8 +160,8 @@ class Bags:
 def _as_bag(name: Any, given: npt.ArrayLike) -> Array:
     try:
         array = np.asarray(given)
-    except ValueError:
-        raise BagwiseError(f"Bag {name!r} has instances of different width: each needs every feature.") from None
+    except ValueError as error:
+        raise BagwiseError(f"Bag {name!r} has instances of different width: each needs every feature.") from error
     if array.dtype.kind not in "fiub":
         raise BagwiseError(f"Bag {name!r} holds values of type {array.dtype}: they must be numbers.")
     return array

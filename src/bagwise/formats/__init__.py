@@ -59,10 +59,10 @@ def recognise(path: Path, verb: str) -> ModuleType:
         raise FileError(path, "is a folder: give one file.")
     try:
         size = path.stat().st_size
-    except FileNotFoundError:
-        raise FileError(path, "there is no such file.") from None
+    except FileNotFoundError as error:
+        raise FileError(path, "there is no such file.") from error
     except OSError as error:
-        raise FileError(path, f"cannot be read: {error.strerror}.") from None
+        raise FileError(path, f"cannot be read: {error.strerror}.") from error
     if size == 0:
         raise FileError(path, "is empty.")
     found = [module for module in able_to(verb).values() if module.recognises(path)]

@@ -32,8 +32,8 @@ def variables(path: Path) -> set[str]:
     """The names of what is in it."""
     try:
         return {name for name, _, _ in whosmat(path)}
-    except Exception:
-        raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from None
+    except Exception as error:
+        raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from error
 
 
 def load(path: Path) -> dict[str, Array]:
@@ -70,8 +70,8 @@ def _validate_unpacked_size(path: Path) -> None:
                         packed = inflater.unconsumed_tail
                         if unpacked > limit:
                             raise FileError(path, "would unpack to far more than arrays do: it is not read.")
-                except zlib.error:
-                    raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from None
+                except zlib.error as error:
+                    raise FileError(path, "is damaged or not complete: it cannot be read as a Matlab file.") from error
 
 
 def cell(path: Path, content: dict[str, Array], name: str, transpose: bool) -> list[Array]:

@@ -35,8 +35,8 @@ def values_of_columns(path: Path) -> Counter[str]:
             for column in group[COLUMNS]:
                 about = column[META_DATA]
                 found[about[PATH][0].decode()] += about[VALUES]
-    except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError, struct.error):
-        raise Damaged from None
+    except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError, struct.error) as error:
+        raise Damaged from error
     return found
 
 

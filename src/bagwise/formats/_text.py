@@ -37,7 +37,7 @@ class TextTable:
         try:
             header = first.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            raise FileError(path, "is not UTF-8 text: save it as UTF-8.", 1, error.start + 1) from None
+            raise FileError(path, "is not UTF-8 text: save it as UTF-8.", 1, error.start + 1) from error
         if "\0" in header:
             raise FileError(path, "has a zero byte: this is not a text table.", 1)
         if header.count('"') % 2:
@@ -94,10 +94,10 @@ class TextTable:
                         what = f"has {len(cells)} columns where the header has {len(self.columns)}."
                         raise FileError(self.path, what, line)
                     yield line, cells
-            except UnicodeDecodeError:
-                raise FileError(self.path, "is not UTF-8 text: save it as UTF-8.", self._undecodable()) from None
+            except UnicodeDecodeError as error:
+                raise FileError(self.path, "is not UTF-8 text: save it as UTF-8.", self._undecodable()) from error
             except csv.Error as error:
-                raise FileError(self.path, f"cannot be read as a table ({error}).", line + 1) from None
+                raise FileError(self.path, f"cannot be read as a table ({error}).", line + 1) from error
 
     def line_of(self, row: int) -> int:
         """The line of a data row, counted from 0; they differ where cells hold line breaks."""
@@ -127,7 +127,7 @@ def _split(path: Path, header: str) -> tuple[str, list[str]]:
         try:
             columns = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
         except csv.Error as error:
-            raise FileError(path, f"cannot be read as a table ({error}).", 1) from None
+            raise FileError(path, f"cannot be read as a table ({error}).", 1) from error
         if len(columns) > 1 and not any(name.count('"') % 2 for name in columns):
             return delimiter, columns
     return ",", [header.strip().strip('"')]

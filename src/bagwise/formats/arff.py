@@ -73,7 +73,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 line = raw.decode("utf-8-sig").strip()
             except UnicodeDecodeError as error:
-                raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from None
+                raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from error
             if line and not line.startswith("%"):
                 yield number, line
 
@@ -146,9 +146,9 @@ def _bag(path: Path, number: int, text: str, width: int) -> Array:
             raise FileError(path, f"an instance has {len(row)} numbers for {width} features.", number)
     try:
         numbers = np.array(rows, dtype=float)
-    except ValueError:
+    except ValueError as error:
         wrong = next(cell for row in rows for cell in row if not _is_number(cell))
-        raise FileError(path, f"{wrong.strip()!r} is not a number.", number) from None
+        raise FileError(path, f"{wrong.strip()!r} is not a number.", number) from error
     if not np.isfinite(numbers).all():
         raise FileError(path, "a feature is missing or infinite: fill or drop it first.", number)
     return numbers

@@ -44,8 +44,10 @@ def _rows(path: Path) -> Iterator[tuple[float, float, list[str]]]:
                 if len(cells) != 3:
                     raise FileError(path, "a line must be start, end and the embedding, with tabs between.", number)
                 yield float(cells[0]), float(cells[1]), cells[2].split(",")
+    except FileError:
+        raise
     except ValueError as error:
-        raise error if isinstance(error, FileError) else FileError(path, f"is damaged ({error}).") from None
+        raise FileError(path, f"is damaged ({error}).") from error
 
 
 def _spans(path: Path) -> Array:
@@ -62,5 +64,5 @@ def _embeddings(path: Path, width: int) -> Array:
             raise FileError(path, f"the embedding has {len(row)} numbers where the first has {width}.", number)
     try:
         return np.array(rows, np.float32)
-    except ValueError:
-        raise FileError(path, "an embedding holds something that is not a number.") from None
+    except ValueError as error:
+        raise FileError(path, "an embedding holds something that is not a number.") from error

@@ -56,7 +56,7 @@ def _windows(path: Path) -> list[tuple[int, bytes, int, str, str | None]]:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
             rows = database.execute(WINDOWS).fetchall()
     except sqlite3.Error as error:
-        raise FileError(path, f"is no database of perch-hoplite 1.x ({error}).") from None
+        raise FileError(path, f"is no database of perch-hoplite 1.x ({error}).") from error
     if not rows:
         raise FileError(path, "there are no windows in it.")
     return rows
@@ -72,12 +72,12 @@ def _span(folder: Path, raw: bytes) -> tuple[float, float]:
 def _index(folder: Path) -> Any:
     try:
         from usearch.index import Index
-    except ImportError:
-        raise BagwiseError("usearch is missing: install it with `pip install 'bagwise[hoplite]'`.") from None
+    except ImportError as error:
+        raise BagwiseError("usearch is missing: install it with `pip install 'bagwise[hoplite]'`.") from error
     try:
         found = Index.restore(folder / INDEX, view=True)
     except Exception as error:
-        raise FileError(folder / INDEX, f"cannot be read ({error}).") from None
+        raise FileError(folder / INDEX, f"cannot be read ({error}).") from error
     if found is None:
         raise FileError(folder / INDEX, "is no index that usearch can read.")
     return found

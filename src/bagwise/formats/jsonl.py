@@ -92,13 +92,13 @@ def _objects(path: Path, bag_key: str) -> Iterator[tuple[int, dict[str, Any]]]:
             try:
                 one = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_without_repeats)
             except UnicodeDecodeError as error:
-                raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from None
+                raise FileError(path, "is not UTF-8 text: save it as UTF-8.", number, error.start + 1) from error
             except json.JSONDecodeError as error:
-                raise FileError(path, f"is not JSON ({error.msg}).", number, error.colno) from None
-            except RecursionError:
-                raise FileError(path, "is nested too deeply.", number) from None
+                raise FileError(path, f"is not JSON ({error.msg}).", number, error.colno) from error
+            except RecursionError as error:
+                raise FileError(path, "is nested too deeply.", number) from error
             except ValueError as error:
-                raise FileError(path, f"is not JSON that can be used ({error}).", number) from None
+                raise FileError(path, f"is not JSON that can be used ({error}).", number) from error
             if not isinstance(one, dict) or not _is_name(one.get(bag_key)):
                 raise FileError(path, f'is no object with the bag\'s id as "{bag_key}".', number)
             yield number, one
@@ -130,8 +130,8 @@ def _instances(path: Path, number: int, given: Any) -> Array:
         raise FileError(path, '"instances" must hold numbers only.', number)
     try:
         numbers = np.array(given, dtype=float)
-    except OverflowError:
-        raise FileError(path, "a number is too large.", number) from None
+    except OverflowError as error:
+        raise FileError(path, "a number is too large.", number) from error
     if not np.isfinite(numbers).all():
         raise FileError(path, "a feature is missing or infinite: fill or drop it first.", number)
     return numbers

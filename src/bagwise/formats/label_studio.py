@@ -52,14 +52,14 @@ def _listed(path: Path, number: int, value: Any) -> list[Any]:
 def _tasks(path: Path) -> list[Any]:
     try:
         tasks = json.loads(path.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError:
-        raise FileError(path, "is not UTF-8 text: save it as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(path, "is not UTF-8 text: save it as UTF-8.") from error
     except json.JSONDecodeError as error:
-        raise FileError(path, f"is not JSON ({error.msg}).", error.lineno, error.colno) from None
-    except RecursionError:
-        raise FileError(path, "is nested too deeply.") from None
+        raise FileError(path, f"is not JSON ({error.msg}).", error.lineno, error.colno) from error
+    except RecursionError as error:
+        raise FileError(path, "is nested too deeply.") from error
     except ValueError as error:
-        raise FileError(path, f"is not JSON that can be used ({error}).") from None
+        raise FileError(path, f"is not JSON that can be used ({error}).") from error
     if not isinstance(tasks, list):
         raise FileError(path, "is no list of tasks.")
     return tasks

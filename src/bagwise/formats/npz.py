@@ -76,8 +76,10 @@ def _arrays(path: Path) -> dict[str, Array]:
         raise
     except ValueError as error:
         if "pickle" in str(error).lower():
-            raise FileError(path, "holds Python objects (pickle), which are never loaded: save plain arrays.") from None
-        raise FileError(path, "is damaged: its arrays cannot be read.") from None
+            raise FileError(
+                path, "holds Python objects (pickle), which are never loaded: save plain arrays."
+            ) from error
+        raise FileError(path, "is damaged: its arrays cannot be read.") from error
     except (
         zipfile.BadZipFile,
         OSError,
@@ -87,10 +89,10 @@ def _arrays(path: Path) -> dict[str, Array]:
         MemoryError,
         RuntimeError,
         SyntaxError,
-    ):
-        raise FileError(path, "is damaged or not complete: it cannot be read as .npz.") from None
+    ) as error:
+        raise FileError(path, "is damaged or not complete: it cannot be read as .npz.") from error
     except Exception as error:  # zlib.error and whatever a mutated header provokes
-        raise FileError(path, f"is damaged: it cannot be read as .npz ({type(error).__name__}).") from None
+        raise FileError(path, f"is damaged: it cannot be read as .npz ({type(error).__name__}).") from error
 
 
 def _one_of(path: Path, arrays: dict[str, Array], *names: str) -> Array:
@@ -149,8 +151,8 @@ def _text(path: Path, name: Any) -> str:
     if isinstance(name, bytes):
         try:
             return name.decode()
-        except UnicodeDecodeError:
-            raise FileError(path, f"the name {name!r} is not UTF-8 text.") from None
+        except UnicodeDecodeError as error:
+            raise FileError(path, f"the name {name!r} is not UTF-8 text.") from error
     return str(name)
 
 

@@ -93,8 +93,8 @@ def _whole_or_refused(path: Path) -> Iterator[None]:
     # A damaged footer makes Polars panic: that is no Exception, so it must be named.
     try:
         yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from error
 
 
 def _validate_unpacked_size(path: Path, values: int) -> None:
@@ -108,8 +108,8 @@ def _values_of(path: Path, column: str) -> int:
     """How many there are in all lists of a column."""
     try:
         return footer.values_of_columns(path)[column]
-    except footer.Damaged:
-        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from None
+    except footer.Damaged as error:
+        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from error
 
 
 def _row_count(path: Path) -> int:

@@ -107,8 +107,8 @@ class Recipe:
             return cls.from_tree({**said, "state": _state(folder / STATE)})
         except FileNotFoundError:
             return None
-        except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile):
-            raise FileError(folder / RECIPE, "is damaged: restore it from a backup.") from None
+        except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile) as error:
+            raise FileError(folder / RECIPE, "is damaged: restore it from a backup.") from error
 
 
 def _typed(segmenter: Segmenter) -> Segmenter:

@@ -34,6 +34,6 @@ def needs(module: str, extra: str) -> Any:
     """A library that only this way of cutting uses, or the sentence that says how to get it."""
     try:
         return import_module(module)
-    except ImportError:
+    except ImportError as error:
         what = f"{module.partition('.')[0]} is missing: install it with `pip install 'bagwise[{extra}]'`."
-        raise BagwiseError(what) from None
+        raise BagwiseError(what) from error

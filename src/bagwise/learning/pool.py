@@ -206,7 +206,7 @@ def top_k_on(device: str) -> TopK:
     try:
         from bagwise.kernels.gpu import device_called
         from bagwise.learning.top_k_gpu import GpuTopK
-    except ImportError:
-        raise BagwiseError(f"device={device!r} needs torch: pip install 'bagwise[gpu]'.") from None
+    except ImportError as error:
+        raise BagwiseError(f"device={device!r} needs torch: pip install 'bagwise[gpu]'.") from error
     found = device_called(device)
     return TopK() if found == "cpu" else GpuTopK(found)

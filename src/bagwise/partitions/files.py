@@ -88,7 +88,7 @@ def write_whole(path: Path, write: Callable[[Any], object]) -> None:
             os.fsync(file.fileno())
         unfinished.replace(path)
     except OSError as error:
-        raise BagwiseError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -160,8 +160,8 @@ def whole_or_refused(path: Path) -> Iterator[None]:
         yield
     except BagwiseError:
         raise
-    except FileNotFoundError:
-        raise FileError(path, f"is missing: {RESTORE}") from None
+    except FileNotFoundError as error:
+        raise FileError(path, f"is missing: {RESTORE}") from error
     # A damaged footer makes Polars panic: that is no Exception, so it must be named.
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, EOFError):
-        raise FileError(path, f"is damaged or not complete: {RESTORE}") from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, EOFError) as error:
+        raise FileError(path, f"is damaged or not complete: {RESTORE}") from error

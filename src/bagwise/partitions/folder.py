@@ -42,10 +42,10 @@ class Partitions:
         path = place / FILE
         try:
             said = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError):
-            raise FileError(path, f"is missing: there are no instances in parts here, or {files.RESTORE}") from None
-        except (OSError, ValueError):
-            raise FileError(path, f"cannot be read as JSON: {files.RESTORE}") from None
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileError(path, f"is missing: there are no instances in parts here, or {files.RESTORE}") from error
+        except (OSError, ValueError) as error:
+            raise FileError(path, f"cannot be read as JSON: {files.RESTORE}") from error
         return cls(place, *_understood(path, said))
 
     @classmethod

@@ -97,7 +97,7 @@ class Project:
                 place.rmdir()
             unfinished.replace(place)
         except OSError as error:
-            raise BagwiseError(f"{place} cannot be made: {error.strerror or error}.") from None
+            raise BagwiseError(f"{place} cannot be made: {error.strerror or error}.") from error
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
         return cls.open(place)

@@ -163,10 +163,10 @@ class Settings:
         path = folder / FILE
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise BagwiseError(f"{folder} is no Bagwise project: make one with `bagwise init`.") from None
+        except FileNotFoundError as error:
+            raise BagwiseError(f"{folder} is no Bagwise project: make one with `bagwise init`.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise FileError(path, f"is not TOML ({error}).") from None
+            raise FileError(path, f"is not TOML ({error}).") from error
         kinds = {"data": Data, "learning": Learning, "asking": Asking, "display": Display, "stopping": Goal}
         for key in content:
             if key not in kinds and key not in ("name", "database"):
@@ -188,7 +188,7 @@ def _section(path: Path, name: str, kind: type, given: dict[str, Any]) -> Any:
     try:
         return kind(**given)
     except TypeError as error:
-        raise FileError(path, f"[{name}] is not complete ({error}).") from None
+        raise FileError(path, f"[{name}] is not complete ({error}).") from error
 
 
 def _toml(value: Any) -> str:

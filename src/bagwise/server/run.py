@@ -36,7 +36,7 @@ def validate_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise BagwiseError(f"Port {port} cannot be used ({error.strerror}): choose another with --port.") from None
+            raise BagwiseError(f"Port {port} cannot be used ({error.strerror}): choose another with --port.") from error
 
 
 def configuration(

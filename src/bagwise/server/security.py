@@ -40,11 +40,11 @@ class Site:
         for proxy in self.proxies:
             try:
                 ipaddress.ip_network(proxy)
-            except ValueError:
+            except ValueError as error:
                 raise BagwiseError(
                     f"{proxy} is not the address of a proxy: write a number such as 127.0.0.1, or a network such as "
                     "10.0.0.0/8."
-                ) from None
+                ) from error
 
     @property
     def is_loopback(self) -> bool:

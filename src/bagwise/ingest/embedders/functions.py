@@ -40,7 +40,7 @@ def fingerprint(embed: str) -> str:
     try:
         return f"{onnx.SUFFIX}:{Seen.of(Path(embed)).digest}"
     except OSError as error:
-        raise FileError(Path(embed), f"cannot be read: {error.strerror}.") from None
+        raise FileError(Path(embed), f"cannot be read: {error.strerror}.") from error
 
 
 def segmenter(embed: str, way: ModuleType) -> Segmenter:
@@ -63,7 +63,7 @@ def _function(embed: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise BagwiseError(f"--embed {embed}: {error}.") from None
+        raise BagwiseError(f"--embed {embed}: {error}.") from error
 
 
 def _output_of(embed: str, path: Path) -> Any:
@@ -72,10 +72,10 @@ def _output_of(embed: str, path: Path) -> Any:
         words = [word.replace(FILE, str(path)).replace(OUT, str(out)) for word in shlex.split(embed)]
         try:
             ran = subprocess.run(words, capture_output=True, timeout=PATIENCE, check=False)  # noqa: S603 (the person's own)
-        except subprocess.TimeoutExpired:
-            raise FileError(path, f"{words[0]} took more than {PATIENCE} seconds.") from None
+        except subprocess.TimeoutExpired as error:
+            raise FileError(path, f"{words[0]} took more than {PATIENCE} seconds.") from error
         except OSError as error:
-            raise FileError(path, f"{words[0]} cannot be run: {error.strerror}.") from None
+            raise FileError(path, f"{words[0]} cannot be run: {error.strerror}.") from error
         if ran.returncode:
             said = ran.stderr.decode(errors="replace").strip().splitlines()
             raise FileError(path, f"{words[0]} ended with status {ran.returncode}: {said[-1] if said else ''}")
@@ -86,8 +86,8 @@ def _loaded(path: Path, raw: bytes) -> Any:
     try:
         found = np.load(io.BytesIO(raw), allow_pickle=False)
         return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
-    except Exception:
-        raise FileError(path, "the command wrote no .npy or .npz for it.") from None
+    except Exception as error:
+        raise FileError(path, "the command wrote no .npy or .npz for it.") from error
 
 
 def _cut_of(path: Path, given: Any) -> Segments:

@@ -59,7 +59,7 @@ def _session(model: Path) -> Any:
     try:
         return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise FileError(model, f"is no ONNX model that can be run: {str(error).splitlines()[0]}") from None
+        raise FileError(model, f"is no ONNX model that can be run: {str(error).splitlines()[0]}") from error
 
 
 def _pieces(model: Path, session: Any, shape: list[Any], way: ModuleType) -> Pieces:

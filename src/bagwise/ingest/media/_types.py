@@ -22,7 +22,7 @@ class Type:
             with path.open("rb") as file:
                 start = file.read(ENOUGH)
         except OSError as error:
-            raise FileError(path, f"cannot be read: {error.strerror}.") from None
+            raise FileError(path, f"cannot be read: {error.strerror}.") from error
         if not start:
             raise FileError(path, "is empty.")
         if not re.match(self.begins, start, re.DOTALL):

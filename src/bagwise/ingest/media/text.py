@@ -25,5 +25,5 @@ def refuse(path: Path) -> None:
     """What is not UTF-8 would be shown wrong, and its passages in other places."""
     try:
         path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        raise FileError(path, "is not UTF-8 text: save it as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(path, "is not UTF-8 text: save it as UTF-8.") from error

@@ -68,8 +68,8 @@ def _opened(path: Path) -> Iterator[Any]:
                 what = f"has {width} x {height} pixels, more than {MOST_PIXELS // 10**6} million: make it smaller."
                 raise FileError(path, what)
             yield file
-    except images.UnidentifiedImageError:
-        raise FileError(path, "is no picture that can be read: it is damaged or something else.") from None
+    except images.UnidentifiedImageError as error:
+        raise FileError(path, "is no picture that can be read: it is damaged or something else.") from error
 
 
 def _turns(file: Any) -> bool:

@@ -38,8 +38,8 @@ def open_document(path: Path) -> Document:
     encoding = _encoding(raw)
     try:
         text = raw.decode(encoding)
-    except UnicodeDecodeError:
-        raise FileError(path, f"begins as {encoding} text but is damaged.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(path, f"begins as {encoding} text but is damaged.") from error
     strange = len(NOT_TEXT.findall(text[:SAMPLE]))
     if "\0" in text or strange > MOST_STRANGE * min(len(text), SAMPLE):
         raise FileError(path, "holds NUL bytes or control characters: it is no text.")

@@ -40,8 +40,8 @@ def fit(paths: Sequence[Path], spans: Spans) -> State:
     counter = CountVectorizer(token_pattern=WORD, max_features=MOST_WORDS, min_df=2 if len(passages) > 20 else 1)
     try:
         counts = counter.fit_transform(passages)
-    except ValueError:
-        raise BagwiseError("There are no words in these documents.") from None
+    except ValueError as error:
+        raise BagwiseError("There are no words in these documents.") from error
     with_word = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = 1 + np.log((1 + len(passages)) / (1 + with_word))
     weights = _weighted(counts, idf)

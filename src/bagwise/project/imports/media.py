@@ -75,7 +75,7 @@ def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progr
             _put_outlines(folder / FOLDER, brought.cut, ids)
             segmentation.keep(folder, brought.cut)
     except OSError as error:
-        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from error
 
 
 def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
@@ -98,7 +98,7 @@ def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
         if before not in (None, suffix):
             (folder / FOLDER / f"{bag}{before}").unlink()
     except OSError as error:
-        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from error
 
 
 def discard(folder: Path, bags: int, rows: int) -> None:

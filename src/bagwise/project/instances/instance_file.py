@@ -67,7 +67,7 @@ def append(folder: Path, rows: int, source: Source, dtype: str, progress: Callab
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise BagwiseError(f"{path} cannot be written: {error.strerror or error}. The project is as it was.") from None
+        raise BagwiseError(f"{path} cannot be written: {error.strerror or error}. The project is as it was.") from error
     return sizes, checksum(folder, rows, len(source.codes), width, dtype)
 
 

@@ -66,8 +66,8 @@ class FromRows:
         shape = (int(self.offsets[-1]), self.features)
         try:
             rows = np.memmap(self.file, self.dtype, "r", where, shape)
-        except (OSError, ValueError):
-            raise FileError(self.file, f"cannot be read on {platform.node()}, or is not complete.") from None
+        except (OSError, ValueError) as error:
+            raise FileError(self.file, f"cannot be read on {platform.node()}, or is not complete.") from error
         yield Bags.trusted(rows, self.offsets, self.ids)
 
 

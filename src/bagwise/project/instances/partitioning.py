@@ -101,7 +101,7 @@ def _put(unfinished: Path, place: Path) -> None:
         unfinished.replace(place)
         partitions.on_the_disk(place, place.parent)
     except OSError as error:
-        raise BagwiseError(f"{place} cannot be made: {error.strerror or error}.") from None
+        raise BagwiseError(f"{place} cannot be made: {error.strerror or error}.") from error
 
 
 def _use(folder: Path, settings: Settings, place: Path) -> None:

@@ -82,7 +82,7 @@ def add(there: Partitions, place: Path, made: Sequence[Made]) -> Partitions:
                 (place / name).replace(there.folder / name)
         on_the_disk(there.folder)
     except OSError as error:
-        raise BagwiseError(f"{there.folder} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"{there.folder} cannot be written: {error.strerror or error}.") from error
     return there.with_parts([one.part for one in made]).save()
 
 
@@ -101,7 +101,7 @@ def unfinished(folder: Path, name: str = "unfinished") -> Iterator[Path]:
                 shutil.rmtree(old, ignore_errors=True)
         place.mkdir(parents=True)
     except OSError as error:
-        raise BagwiseError(f"{folder} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"{folder} cannot be written: {error.strerror or error}.") from error
     try:
         yield place
     finally:

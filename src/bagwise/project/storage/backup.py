@@ -33,7 +33,7 @@ def back_up(folder: Path, settings: Settings, database: Database, place: Path) -
         replace(settings, database="", data=data).write(unfinished)
         unfinished.replace(place)
     except OSError as error:
-        raise BagwiseError(f"The backup {place} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"The backup {place} cannot be written: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return place

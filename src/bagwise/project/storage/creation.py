@@ -80,7 +80,7 @@ def _upgrade(folder: Path, database: Database) -> None:
         (folder / BACKUPS).mkdir(exist_ok=True)
     except OSError as error:
         what = f"{folder / BACKUPS} cannot be made: {error.strerror}. An older project needs a backup first."
-        raise BagwiseError(what) from None
+        raise BagwiseError(what) from error
     name = f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.db"
     copy = folder / BACKUPS / name
     try:

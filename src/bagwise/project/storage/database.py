@@ -65,10 +65,10 @@ class Database:
             parsed = parsed.set(drivername="postgresql+psycopg")
         try:
             self.engine: Engine = create_engine(parsed, pool_pre_ping=not self.is_sqlite, **self._options())
-        except (NoSuchModuleError, ImportError):
+        except (NoSuchModuleError, ImportError) as error:
             raise BagwiseError(
                 "PostgreSQL needs a driver: install it with `pip install 'bagwise[postgres]'`."
-            ) from None
+            ) from error
         if self._file is not None:
             event.listen(self.engine, "do_connect", self._file.connect)
             event.listen(self.engine, "connect", _read_sqlite if self.is_read_only else _configure_sqlite)
@@ -180,9 +180,9 @@ class Database:
         with self._connected() as connection:
             try:
                 return MigrationContext.configure(connection).get_current_revision()
-            except (KeyError, UnicodeDecodeError):
+            except (KeyError, UnicodeDecodeError) as error:
                 # What a file with bytes in the wrong places provokes inside the libraries.
-                raise DatabaseError(f"The database {self.where} is damaged: restore the newest copy.") from None
+                raise DatabaseError(f"The database {self.where} is damaged: restore the newest copy.") from error
 
     def is_newer(self) -> bool:
         """Whether it was written by a Bagwise that knows more."""
@@ -249,12 +249,13 @@ def _parsed(url: str | URL) -> URL:
         parsed = make_url(url)
         known = parsed.get_backend_name()
     except (ArgumentError, ValueError):
-        raise BagwiseError(f"This is no database address: {ADDRESS}.") from None
+        # The cause may quote a part of the password.
+        raise BagwiseError(f"This is not a database address: {ADDRESS}.") from None
     if known not in ("sqlite", "postgresql"):
         raise BagwiseError(f"Databases are SQLite or PostgreSQL, not {known}.")
     if "@" in (parsed.host or ""):
         # A part of the password was taken for the host's name, which every error message would show.
-        raise BagwiseError(f"This is no database address: {ADDRESS}.")
+        raise BagwiseError(f"This is not a database address: {ADDRESS}.")
     return parsed
 
 
