@@ -170,7 +170,7 @@ def test_disagreements_and_an_adjudicator(files):
             2,
             "twice.txt, line 2: the class a",
         ),
-        (["status", "{0}"], 1, "is no Bagwise project"),
+        (["status", "{0}"], 1, "is not a Bagwise project"),
         (["export", "{0}/p", "--to", "{0}/x.docx"], 1, "no format for labels has this suffix. Say which with --format"),
         (["export", "{0}/p", "--to", "{0}/x.csv", "--what", "nothing"], 1, "no export 'nothing'"),
         (

@@ -144,17 +144,19 @@ def test_missing_parts_say_so(in_a_file):
     (in_a_file.folder / "bagwise.db").unlink()
     with pytest.raises(BagwiseError, match=r"no bagwise\.db"):
         Project.open(in_a_file.folder)
-    with pytest.raises(BagwiseError, match="no Bagwise project"):
+    with pytest.raises(BagwiseError, match="is not a Bagwise project"):
         Project.open(in_a_file.folder / "nowhere")
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("audit = 2.0", "must lie between 0 and 1"),
+        ("audit = 2.0", r"toml: \[learning\] audit = 2.0 must be less than or equal to 1"),
         ('criterion = "best"', "no criterion 'best'"),
-        ("audits = 0.1", "no setting learning.audits"),
-        ('seed = "one"', "must be a int"),
+        ("audits = 0.1", r"toml: \[learning\] audits is not a setting: known are criterion, "),
+        ('seed = "one"', r"toml: \[learning\] seed = 'one' must be a valid integer"),
+        ("background = 1", r"toml: \[learning\] background = 1 must be a valid boolean"),
+        ('scaling = "none at all"', "scaling = 'none at all' must be one of standardise, centre"),
         ("seed = ", "is not TOML"),
     ],
 )
