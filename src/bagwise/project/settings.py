@@ -7,7 +7,6 @@ import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -294,10 +293,11 @@ SECTIONS: dict[str, type[Any]] = {
 }
 
 
-@cache
-def _validator(kind: type[Any]) -> Callable[..., object]:
-    """A copy of a dataclass whose constructor checks types and ranges, and refuses further keys."""
-    return validated_dataclass(kind, config=ConfigDict(extra="forbid", strict=True), frozen=True)
+# Copies of the dataclasses whose constructors check types and ranges, and refuse further keys.
+VALIDATORS: dict[type[Any], Callable[..., object]] = {
+    kind: validated_dataclass(kind, config=ConfigDict(extra="forbid", strict=True), frozen=True)
+    for kind in (_Heading, *SECTIONS.values())
+}
 
 
 def _validated(name: str, kind: type[Any], values: object) -> Any:
@@ -305,7 +305,7 @@ def _validated(name: str, kind: type[Any], values: object) -> Any:
     if not isinstance(values, dict):
         raise BagwiseError(f"{name} must be a section, [{name}].")
     try:
-        _validator(kind)(**values)
+        VALIDATORS[kind](**values)
     except ValidationError as error:
         raise BagwiseError(_described(name, kind, error)) from error
     return kind(**values)

@@ -5,6 +5,7 @@ when nobody is there to hear it.
 """
 
 import contextlib
+import logging
 import os
 import pickle
 import queue
@@ -14,10 +15,13 @@ import threading
 from pathlib import Path
 from typing import BinaryIO
 
+from bagwise.core.logs import LogLevel, configure_logging
 from bagwise.project.project import Project
 from bagwise.project.training.warm_up import warm
 
 NICE = 5
+
+logger = logging.getLogger(__name__)
 
 
 def rank(project: Project, heard: "queue.SimpleQueue[int | None]", out: BinaryIO) -> None:
@@ -30,6 +34,7 @@ def rank(project: Project, heard: "queue.SimpleQueue[int | None]", out: BinaryIO
                 done = ranking.applied >= len(project.events)
                 _say(out, (ranking, done))
             except Exception as error:
+                logger.warning("training failed", exc_info=error)
                 _say(out, (error, True))
                 break
 
@@ -49,8 +54,9 @@ def _listen(source: BinaryIO, heard: "queue.SimpleQueue[int | None]") -> None:
     os._exit(1)
 
 
-def main(folder: str, cluster: str = "") -> None:
+def main(folder: str, cluster: str = "", log_level: str = LogLevel.WARNING) -> None:
     """Talk over stdin and stdout; whatever else is printed goes where errors go."""
+    configure_logging(LogLevel(log_level))
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # Ctrl-C is for the server, which then says that it is over.

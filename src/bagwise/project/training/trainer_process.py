@@ -5,6 +5,7 @@ would learn. Here only what it publishes arrives: nothing that answers or asks s
 """
 
 import contextlib
+import logging
 import pickle
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bagwise.core.logs import current_level
 from bagwise.data.bags import Bags
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers import replay
@@ -24,6 +26,8 @@ from bagwise.project.training.trainer import Trainer
 
 CLOSING_SECONDS = 10.0
 REST_AFTER_A_CRASH = 2.0
+
+logger = logging.getLogger(__name__)
 
 
 class TrainerProcess(Trainer):
@@ -76,8 +80,10 @@ class TrainerProcess(Trainer):
     def _begin(self) -> None:
         process = self._process
         if process is None:
-            command = [sys.executable, "-m", "bagwise.project.training.trainer_main", str(self._folder), self._cluster]
+            program = [sys.executable, "-m", "bagwise.project.training.trainer_main"]
+            command = [*program, str(self._folder), self._cluster, current_level()]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+            logger.info("training process %d started", process.pid)
             self._process = process
             threading.Thread(target=self._listen, args=(process,), daemon=True).start()
         self._send(process, self.rankings.wanted)
@@ -116,6 +122,7 @@ class TrainerProcess(Trainer):
         time.sleep(REST_AFTER_A_CRASH)
         if self._process is process:
             self._process = None
+            logger.warning("training process %d ended with status %s, restarting", process.pid, process.returncode)
             # Whoever asks goes on with what was published, and begins another.
             self.rankings.fail(TrainerStopped())
 

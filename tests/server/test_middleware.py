@@ -15,7 +15,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.project import DatabaseError, Invitations, Project
 from bagwise.project.answers.answers import Saying
 from bagwise.server import Site, application
-from bagwise.server.security import HEADERS, LARGEST_BODY
+from bagwise.server.middleware import HEADERS, LARGEST_BODY
 
 HERE = "http://127.0.0.1:8765"
 JSON = {"Content-Type": "application/json"}
