@@ -243,7 +243,7 @@ def test_damage_in_what_was_kept_costs_only_what_is_damaged(tmp_path, damage, rn
 
 def test_what_is_wrong_is_said_before_any_work(here):
     write(here / "texts", "a.txt")
-    assert "No class is known" in fails("init", "p", "--from", "texts")
+    assert "The project has no class" in fails("init", "p", "--from", "texts")
     assert "no medium 'film'" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "film")
     assert "nothing in it" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--medium", "image")
     assert "cuts picture" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "grid")
@@ -268,7 +268,7 @@ def test_programs_are_never_taken_from_a_file(here, cut_now):
     bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
     write(here / "texts", "b.txt")
     assert "say again with --embed" in fails("import", "p", "--from", "texts")
-    assert "cut alike" in fails("import", "p", "--from", "texts", *DANGEROUS)
+    assert "segmented by" in fails("import", "p", "--from", "texts", *DANGEROUS)
     assert cut_now == ["a.txt"]
     assert "embeddings" not in (here / "p" / "cutting" / "recipe.json").read_text().replace(
         "tests.ingest.embeddings", ""
@@ -283,7 +283,7 @@ def test_a_renamed_file_is_no_new_bag(here, cut_now):
     (here / "texts" / "copy of a.txt").write_bytes((here / "texts" / "a.txt").read_bytes())
     cut_now.clear()
     said = bagwise("import", "p", "--from", "texts", *LETTERS)
-    assert "The file of b.txt is called dawn.txt now; the bag keeps its name." in said
+    assert "The file of b.txt was renamed to dawn.txt; the bag keeps its name." in said
     assert cut_now == ["copy of a.txt"]
     with Project.open("p") as project:
         assert project.contents.ids.tolist() == ["a.txt", "b.txt", "c.txt", "copy of a.txt"]

@@ -144,7 +144,7 @@ def test_the_doubtful_are_listed(make_project, say):
     project = make_project()
     assert project.doubts() == []
     code, out, _ = bagwise("doubtful", project.folder)
-    assert (code, out.strip()) == (0, "There is no answer to doubt.")
+    assert (code, out.strip()) == (0, "No answer is doubtful.")
     answer_some(project, say, 30)
     code, out, _ = bagwise("doubtful", project.folder, "--count", 3, "--json")
     found = json.loads(out)

@@ -69,7 +69,7 @@ def test_a_project_in_a_read_only_folder_can_be_read(in_a_file, synthetic, say, 
         assert "Traceback" not in said
     assert "answers cannot be saved" in answer[1]
     assert of_older[0] == 1
-    assert "has to be upgraded, but cannot be written: copy it" in of_older[1]
+    assert "must be upgraded, but is read-only: copy it" in of_older[1]
     with Project.open(tmp_path / "copy") as copy:
         assert len(copy.events) == 6
         answer_some(copy, say, 1)

@@ -424,7 +424,7 @@ def test_lost_events_are_noticed(in_a_file, say):
         connection.execute("DELETE FROM events WHERE number >= 4")
     connection.close()
     with Project.open(in_a_file.folder) as project:
-        assert [one.wrong for one in check(project) if one.wrong] == ["5 were saved, 3 are there"]
+        assert [one.wrong for one in check(project) if one.wrong] == ["5 were saved, 3 exist"]
 
 
 @pytest.mark.parametrize("name", ["what?now", "50%", "a#b", "with space", "ünï"])

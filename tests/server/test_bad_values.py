@@ -143,8 +143,8 @@ def test_a_trainer_that_ends_again_and_again_lets_nobody_wait_for_ever(folder, m
     ):
         (question,) = client.get("/api/questions/next").json()
         monkeypatch.setattr(sys, "executable", "/bin/false")
-        served._record.teaching._process.kill()
-        served._record.teaching._process.wait()
+        served._state.trainer._process.kill()
+        served._state.trainer._process.wait()
         answer = {"key": question["key"], "answer": "absent"}
         assert client.post("/api/answers", json=answer).status_code == 200
         assert client.get("/api/questions/next").status_code == 200

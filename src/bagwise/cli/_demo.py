@@ -1,4 +1,4 @@
-"""The project of the demo: strips of handwritten digits, some of them held out to see how well it really learns."""
+"""The project of the demo: strips of handwritten digits, some held out to measure how well the model learns."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ HELD_OUT = 80
 
 
 def make_demo(folder: Path) -> None:
-    """Make it, unless it is there already."""
+    """Create the project, unless it exists."""
     if (folder / "bagwise.toml").exists():
         return
     digits = datasets.load("digits")

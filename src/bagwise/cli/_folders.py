@@ -1,4 +1,4 @@
-"""Folders of raw files at the command line: cut with a bar, what was skipped said in the end."""
+"""Folders of raw files at the command line: segmented with a progress bar, skipped files listed at the end."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from bagwise.model import MIMLClassifier
 from bagwise.project import Asking, Display, Learning, Media, Project
 from bagwise.project.imports import segmentation as kept
 
-MOST_SAID = 10
+MOST_LISTED = 10
 CALLED = {"picture": "picture", "sound": "recording", "text": "document"}
 
 
 @dataclass(frozen=True)
 class Raw:
-    """A folder and how somebody wants it cut."""
+    """A folder of raw files and the options for its segmentation."""
 
     folder: Path
     medium: str | None = None
@@ -32,26 +32,26 @@ class Raw:
     embed: str = ""
 
     def listing(self, medium: str | None = None) -> Listing:
-        """Its files."""
+        """Return its files."""
         wanted = ingest.medium_named(self.medium) if self.medium is not None else medium
         return ingest.list_files(self.folder, wanted)
 
 
 def is_raw(source: Path | None) -> bool:
-    """Whether it is a folder of files to be cut, and not one that holds embeddings."""
+    """Return whether it is a folder of raw files, not one that holds embeddings."""
     return source is not None and source.is_dir() and formats.folder_format(source) is None
 
 
 def validate_no_table_options(*given: object) -> None:
-    """A folder of raw files brings its own media and places."""
+    """Raise an error where options of a table are given for a folder of raw files."""
     if any(one is not None for one in given):
-        raise BagwiseError("--bag, --media and --places go with a table of instances; a folder brings its own.")
+        raise BagwiseError("--bag, --media and --places are for a table of instances; a folder has its own.")
 
 
 def validate_no_folder_options(medium: str | None, way: str | None, embed: str) -> None:
-    """A table of instances is cut already."""
+    """Raise an error where options of a folder of raw files are given for a table."""
     if medium is not None or way is not None or embed:
-        raise BagwiseError("--medium, --cut and --embed go with a folder of raw files; a table is cut already.")
+        raise BagwiseError("--medium, --cut and --embed are for a folder of raw files; a table is segmented already.")
 
 
 @contextmanager
@@ -64,9 +64,9 @@ def made_from_folder(
     asking: Asking,
     database: str,
 ) -> Iterator[Project]:
-    """A project of a folder's files; where it is there already, what is new is added to it."""
+    """Create a project from a folder of raw files; where the project exists, add the new files to it."""
     if kept.recipe_of(folder) is not None:
-        say(f"{escape(str(folder))} is there already: adding what is new.")
+        say(f"{escape(str(folder))} exists already: adding the new files.")
         with Project.open(folder) as project:
             add_from_folder(project, raw, labels, classes)
             yield project
@@ -87,14 +87,14 @@ def made_from_folder(
 
 
 def add_from_folder(project: Project, raw: Raw, labels: LabelTable | None, classes: Sequence[str]) -> None:
-    """What is in the folder and not in the project yet, cut as the rest was."""
+    """Add the files of a folder that the project does not have yet, segmented as the others were."""
     recipe = kept.recipe_of(project.folder)
     if recipe is None:
         raise BagwiseError(f"{project.folder} was made from a table: give --from a table of instances as well.")
     listing = raw.listing(recipe.medium)
     way = recipe.way if raw.way is None else raw.way
     if (listing.medium, way) != (recipe.medium, recipe.way):
-        raise BagwiseError(f"{project.folder} has {recipe.medium} cut by {recipe.way}: all must be cut alike.")
+        raise BagwiseError(f"{project.folder} has {recipe.medium} segmented by {recipe.way}: use the same.")
     before = Before(
         frozenset(project.contents.ids.tolist()), kept.seen_files(project.folder), project.settings.data.features
     )
@@ -112,7 +112,7 @@ def add_from_folder(project: Project, raw: Raw, labels: LabelTable | None, class
 
 @contextmanager
 def read_instances_or_cut(source: Path, bag: str | None, model: MIMLClassifier, embed: str) -> Iterator[Source]:
-    """Instances of a table, or of raw files cut as those were that the model learned from."""
+    """Yield the instances of a table, or of raw files segmented as those that the model learned from."""
     if not is_raw(source):
         validate_no_folder_options(None, None, embed)
         yield read_instances(source, bag)
@@ -130,31 +130,33 @@ def read_instances_or_cut(source: Path, bag: str | None, model: MIMLClassifier, 
 
 
 def _validate_before_work(folder: Path, labels: LabelTable | None, classes: Sequence[str]) -> None:
-    """Nobody should wait for an hour to hear that a class is missing."""
+    """Raise an error for what would fail only after the segmentation, which may take an hour."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BagwiseError(f"{folder} is there already: choose another folder.")
+        raise BagwiseError(f"{folder} exists already: choose another folder.")
     if labels is None and not classes:
-        raise BagwiseError("No class is known: give --classes FILE with one name per line, or --labels.")
+        raise BagwiseError("The project has no class: give --classes FILE with one name per line, or --labels.")
 
 
 def _cut(listing: Listing, recipe: Recipe, cache: ingest.Cache, before: Before) -> SegmentedFolder:
-    with progress_bar(f"Cutting {escape(listing.folder.name)}", len(listing.files), "files") as progress:
+    with progress_bar(f"Segmenting {escape(listing.folder.name)}", len(listing.files), "files") as progress:
         cut = ingest.segment_folder(listing, recipe, cache, before, progress)
-    _say_skipped(cut.skipped)
-    for bag, name in list(cut.renamed.items())[:MOST_SAID]:
-        say(f"The file of {printable(bag)} is called {printable(name)} now; the bag keeps its name.")
-    if len(cut.renamed) > MOST_SAID:
+    _list_skipped(cut.skipped)
+    for bag, name in list(cut.renamed.items())[:MOST_LISTED]:
+        say(f"The file of {printable(bag)} was renamed to {printable(name)}; the bag keeps its name.")
+    if len(cut.renamed) > MOST_LISTED:
         say(f"{len(cut.renamed)} files were renamed.")
     if listing.others:
-        say(f"{listing.others} other files, which are no {listing.medium}, were left alone.")
+        say(f"{listing.others} other files, which are not {listing.medium}, were ignored.")
     return cut
 
 
-def _say_skipped(skipped: Mapping[str, str]) -> None:
+def _list_skipped(skipped: Mapping[str, str]) -> None:
     if not skipped:
         return
     errors.print(f"{len(skipped)} files were skipped:", highlight=False)
-    for name, why in list(skipped.items())[:MOST_SAID]:
+    for name, why in list(skipped.items())[:MOST_LISTED]:
         errors.print(f"  {printable(name)}: {printable(why)}", soft_wrap=True, highlight=False)
-    if len(skipped) > MOST_SAID:
-        errors.print(f"  and {len(skipped) - MOST_SAID} more, in cutting/skipped.csv of the project.", highlight=False)
+    if len(skipped) > MOST_LISTED:
+        errors.print(
+            f"  and {len(skipped) - MOST_LISTED} more, in cutting/skipped.csv of the project.", highlight=False
+        )

@@ -1,4 +1,4 @@
-"""How the quality of a project is shown in a terminal."""
+"""The quality of a project as a table in the terminal."""
 
 from rich.markup import escape
 from rich.table import Table
@@ -10,21 +10,21 @@ from bagwise.project import Report
 
 
 def show_quality(report: Report) -> None:
-    """A table with intervals, then the forecast and the verdict."""
+    """Print a table with intervals, then the forecast and the verdict."""
     if report.bag_accuracy is None:
         say("Estimated quality: too few answers to say anything yet.")
         return
     title = f"Estimated quality on new bags, 95 % intervals ({report.audits} audit answers)"
     table = Table("", "precision", "recall", "answers to target", title=title)
     for one in report.classes:
-        table.add_row(escape(one.name), _said(one.precision), _said(one.recall), _needed(one.forecast))
-    table.caption = f"Bag accuracy {_said(report.bag_accuracy)}, Hamming loss {_said(report.hamming_loss)}"
+        table.add_row(escape(one.name), _interval(one.precision), _interval(one.recall), _needed(one.forecast))
+    table.caption = f"Bag accuracy {_interval(report.bag_accuracy)}, Hamming loss {_interval(report.hamming_loss)}"
     console.print(table)
     say(f"Answers until {report.metric.replace('_', ' ')} {report.target:g}: {_needed(report.forecast)}.")
     say(f"[bold]{'Stop' if report.verdict.stop else 'Go on'}.[/] {escape(report.verdict.why)}")
 
 
-def _said(interval: Interval | None) -> str:
+def _interval(interval: Interval | None) -> str:
     return "unknown" if interval is None else f"{interval.value:.2f} ({interval.low:.2f} to {interval.high:.2f})"
 
 

@@ -65,7 +65,7 @@ def compare(
         choose("suite", suite, SUITES)(out or Path("results") / suite, quick)
         return
     if dataset is None:
-        raise BagwiseError("Say what to compare on: a data set, a file, a project, or --suite efficiency.")
+        raise BagwiseError("Give what to compare on: a data set, a file, a project, or --suite efficiency.")
     folder = out or Path("results") / f"compare-{Path(dataset).stem}"
     title = dataset
     if (Path(dataset) / "bagwise.toml").exists():
@@ -105,7 +105,7 @@ def _efficiency(folder: Path, quick: bool) -> None:
     names = efficiency.available_datasets()
     left_out = [name for name in efficiency.SETS if name not in names]
     if left_out:
-        console.print(f"Not here (see `bagwise datasets`), so left out: {', '.join(left_out)}.")
+        console.print(f"Not available (see `bagwise datasets`), so left out: {', '.join(left_out)}.")
     ceilings = run(efficiency.ceilings(names, size), folder, "ceilings.parquet")
     rows = run(efficiency.plan(names, size), folder)
     console.print(f"Report: {efficiency_report.write(rows, ceilings, folder, size)}")

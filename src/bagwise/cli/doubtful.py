@@ -1,4 +1,4 @@
-"""The answers that are probably wrong."""
+"""`bagwise doubtful`: the answers that are probably wrong."""
 
 import json
 from dataclasses import asdict
@@ -20,13 +20,13 @@ def doubtful(
     as_json: AsJson = False,
 ) -> None:
     """List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`."""
-    with Project.open(folder) as project, console.status("Holding every answer against the others"):
+    with Project.open(folder) as project, console.status("Comparing every answer with the others"):
         found = project.doubts()[:count]
     if as_json:
         print(json.dumps([asdict(one) for one in found], indent=2))
         return
     if not found:
-        say("There is no answer to doubt.")
+        say("No answer is doubtful.")
         return
     table = Table("number", "bag", "class", "who", "said", "believed present", "probably wrong")
     for one in found:

@@ -94,7 +94,7 @@ def reproduce(
     for name in chosen:
         datasets.load(name)
     if not names and "hja" not in chosen:
-        console.print("hja.npz is not there (see `bagwise datasets`): birds is run in its place.")
+        console.print("hja.npz does not exist (see `bagwise datasets`): birds is run in its place.")
     size = reproduction.QUICK if quick else reproduction.FULL
     rows: dict[reproduction.Variant, dict[str, pl.DataFrame]] = {}
     for variant in variants:

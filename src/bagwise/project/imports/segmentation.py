@@ -1,8 +1,8 @@
-"""How the raw files of a project were cut, in the folder `cutting`: so that files added later are cut the same way.
+"""How the raw files of a project were segmented, in the folder `cutting`: files added later are segmented the same way.
 
-recipe.json, state.npz      the way of cutting and what was fitted for it
-files.jsonl                 what every file was when it was cut
-skipped.csv                 what the last run could not use, and why
+recipe.json, state.npz      the segmenter and what was fitted for it
+files.jsonl                 size and fingerprint of every file when it was segmented
+skipped.csv                 the files that the last run could not use, and why
 """
 
 import contextlib
@@ -20,25 +20,25 @@ FOLDER, FILES, SKIPPED = "cutting", "files.jsonl", "skipped.csv"
 
 
 def recipe_of(folder: Path) -> Recipe | None:
-    """How this project's files were cut; None where it was made from a table."""
+    """Return how the files of this project were segmented; None where it was made from a table."""
     return Recipe.read(folder / FOLDER)
 
 
 def seen_files(folder: Path) -> dict[str, Seen]:
-    """What every file was, by the id of its bag."""
+    """Return size and fingerprint of every file, by the id of its bag."""
     found = {}
     with contextlib.suppress(FileNotFoundError):
         for line in (folder / FOLDER / FILES).read_text(encoding="utf-8").splitlines():
             # The last line may have been interrupted; its bag is then not checked for changes.
             with contextlib.suppress(ValueError, TypeError, KeyError):
-                said = json.loads(line)
-                name = str(said.pop("id"))
-                found[name] = Seen(**said)
+                fields = json.loads(line)
+                name = str(fields.pop("id"))
+                found[name] = Seen(**fields)
     return found
 
 
 def keep(folder: Path, cut: SegmentedFolder) -> None:
-    """What the next cutting must know."""
+    """Store what the next segmentation has to know."""
     place = folder / FOLDER
     cut.recipe.write(place)
     with (place / FILES).open("a", encoding="utf-8") as file:
@@ -48,7 +48,7 @@ def keep(folder: Path, cut: SegmentedFolder) -> None:
 
 
 def list_skipped(folder: Path, skipped: Mapping[str, str]) -> None:
-    """What could not be used this time."""
+    """Write the list of files that could not be used."""
     with (folder / FOLDER / SKIPPED).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["file", "reason"])
@@ -56,11 +56,11 @@ def list_skipped(folder: Path, skipped: Mapping[str, str]) -> None:
 
 
 def unfinished(folder: Path) -> Path:
-    """Where a cutting into this project keeps what it has so far."""
+    """Return the folder in which an unfinished segmentation keeps its results."""
     return folder / FOLDER / "unfinished"
 
 
 def copy(folder: Path, target: Path) -> None:
-    """To another project, without what is unfinished."""
+    """Copy to another project, without an unfinished segmentation."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copytree(folder / FOLDER, target / FOLDER, ignore=shutil.ignore_patterns("unfinished"))

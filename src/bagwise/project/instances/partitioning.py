@@ -18,7 +18,7 @@ from bagwise.core import checksums
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 from bagwise.partitions import Partitions
-from bagwise.project.imports.importing import Progress, alone
+from bagwise.project.imports.importing import Progress, exclusive
 from bagwise.project.instances import instance_file, partitions
 from bagwise.project.instances.partition_writer import FromRows, Job, Made, edges, make_partitions
 from bagwise.project.instances.worker_pool import Each
@@ -32,7 +32,7 @@ def partition(
     folder: Path, database: Database, count: int, to: str | Path | None, each: Each, progress: Progress
 ) -> None:
     """From one file in the project's folder to `count` parts in the folder `to`, and the project uses these."""
-    with alone(folder):
+    with exclusive(folder):
         settings = Settings.read(folder)
         _validate_not_partitioned(folder, settings)
         with database.reading() as connection:

@@ -1,4 +1,4 @@
-"""A backup: a complete copy of a project, made while it is in use, that is a project of its own."""
+"""Backups: a complete copy of a project, made while it is in use, which can be opened as a project itself."""
 
 import contextlib
 import shutil
@@ -16,9 +16,27 @@ from bagwise.project.storage.database import Database
 
 
 def back_up(folder: Path, settings: Settings, database: Database, place: Path) -> Path:
-    """Copy all of it to a folder that is not there yet; if anything goes wrong, it still is not."""
+    """Copy a project to a folder that does not exist yet; on failure it still does not.
+
+    Parameters
+    ----------
+    folder, settings, database
+        The project.
+    place : Path
+        The folder to create.
+
+    Returns
+    -------
+    Path
+        `place`.
+
+    Raises
+    ------
+    BagwiseError
+        Where the folder exists or cannot be written.
+    """
     if place.exists():
-        raise BagwiseError(f"{place} is there already: a backup never overwrites anything.")
+        raise BagwiseError(f"{place} exists already: a backup never overwrites anything.")
     unfinished = place.resolve().with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         unfinished.mkdir(parents=True)
