@@ -113,7 +113,7 @@ def test_the_same_on_a_cluster(files):
     folder = files / "p"
     on_it = ("--cluster", "auto", "--partition", 3)
     assert "in 3 partitions" in said("import", folder, *on_it, "--to", files / "shared")
-    assert "6 parts now" in said("import", folder, *on_it, "--from", files / "more")
+    assert "6 partitions now" in said("import", folder, *on_it, "--from", files / "more")
     assert "All is well" in said("check", folder)
     (files / "more" / "bad.csv").write_text("bag,f0\nx,1\n")
     assert "bad.csv: the feature f1 is missing" in refused("import", folder, *on_it, "--from", files / "more")

@@ -168,7 +168,7 @@ def test_disagreements_and_an_adjudicator(files):
         (
             ["init", "{0}/q", "--from", "{0}/instances.csv", "--classes", "{0}/twice.txt"],
             2,
-            "twice.txt, line 2: the class a",
+            "twice.txt, line 2: class a",
         ),
         (["status", "{0}"], 1, "is not a Bagwise project"),
         (["export", "{0}/p", "--to", "{0}/x.docx"], 1, "no format for labels has this suffix. Say which with --format"),

@@ -54,7 +54,7 @@ def test_the_decision_of_an_adjudicator_stands(folder):
     for who in ("ann", "mallory", OWNER):
         code, _, err = correct(folder, 2, "present", who=who)
         assert code == 1
-        assert "an answer of eve, an adjudicator" in err
+        assert "is by eve, an adjudicator" in err
     assert bagwise("annotator", folder, "zoe", "--adjudicator")[0] == 0
     assert correct(folder, 2, "present", who="zoe")[0] == 0
 

@@ -54,7 +54,7 @@ def test_a_removed_bag_is_in_nothing_but_the_record(project, say):
     with Project.open(project.folder) as again:
         assert np.array_equal(again.learner.model.weights_, weights)
         all_is_well(again)
-        turns = again.study(10_000).turns
+        turns = again.rank(10_000).turns
         assert len(turns) == 59 * 6 - (20 - about), "everything else may still be asked"
         assert all(turn.bag != bag for turn in turns)
         answer_some(again, say, 5)

@@ -156,7 +156,7 @@ def test_an_import_that_the_database_refuses_leaves_nothing_behind(in_a_file, sy
             before = sizes_in(project.folder)
             more = source_of(synthetic.select(range(5)), [f"more {number}" for number in range(5)])
             files = Media(Files.in_folder(tmp_path / "pictures"))
-            with pytest.raises(BagwiseError, match="in use by another process"):
+            with pytest.raises(BagwiseError, match="locked by another process"):
                 project.import_(more, progress=meanwhile, media=files)
             other.execute("ROLLBACK")
             assert sizes_in(project.folder) == before
@@ -243,7 +243,7 @@ def test_a_second_project_leaves_the_first_one_of_a_database_alone(postgres_serv
 
     def meanwhile(_):
         if not refused:
-            with pytest.raises(BagwiseError, match="is not empty: a project needs one of its own") as error:
+            with pytest.raises(BagwiseError, match="is not empty: a project needs its own") as error:
                 Project.create(tmp_path / "second", source_of(synthetic), classes=["a"], database=address)
             refused.append(error)
 

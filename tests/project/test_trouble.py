@@ -115,7 +115,7 @@ def test_a_locked_database_says_so(in_a_file, monkeypatch):
         (asked,) = project.ask("ann")
         other = sqlite3.connect(project.folder / "bagwise.db", isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(BagwiseError, match="in use by another process"):
+        with pytest.raises(BagwiseError, match="locked by another process"):
             project.answer(asked.key, "ann", "present")
         other.execute("ROLLBACK")
         other.close()

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass as validated_dataclass
@@ -294,8 +294,8 @@ SECTIONS: dict[str, type[Any]] = {
 
 
 # Copies of the dataclasses whose constructors check types and ranges, and refuse further keys.
-VALIDATORS: dict[type[Any], Callable[..., object]] = {
-    kind: validated_dataclass(kind, config=ConfigDict(extra="forbid", strict=True), frozen=True)
+VALIDATORS: dict[Any, Callable[..., object]] = {
+    kind: validated_dataclass(cast(type[Any], kind), config=ConfigDict(extra="forbid", strict=True), frozen=True)
     for kind in (_Heading, *SECTIONS.values())
 }
 
