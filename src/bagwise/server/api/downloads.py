@@ -1,4 +1,4 @@
-"""Labels, predictions, answers and the model as files: what `bagwise export` writes, from the page."""
+"""Downloads: labels, predictions, answers and the model as files, as `bagwise export` writes them."""
 
 import shutil
 import tempfile
@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api/downloads", tags=["downloads"])
 
 
 class DownloadOut(BaseModel):
-    """Something to download, and the formats it can be had in."""
+    """Something to download, and its formats."""
 
     what: str
     forms: list[str]
@@ -37,10 +37,10 @@ def download(
     what: Literal["labels", "predictions", "answers", "model"],
     form: Annotated[str, Query(max_length=40)],
 ) -> FileResponse:
-    """A file of what is known or believed now."""
+    """Download the current labels, predictions, answers or model."""
     forms = forms_of(what)
     if form not in forms:
-        raise BagwiseError(f"There are no {what} as {form}: choose one of {', '.join(forms)}.")
+        raise BagwiseError(f"{form!r} is not a format of {what}: choose one of {', '.join(forms)}.")
     folder = Path(tempfile.mkdtemp(prefix="bagwise-"))
     to = folder / f"{what}{forms[form]}"
     try:

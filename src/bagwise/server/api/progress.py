@@ -1,4 +1,4 @@
-"""Does it learn? What the live panel shows."""
+"""The progress of the project: what the panel beside the questions shows."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -63,7 +63,7 @@ def progress(
 
 
 def progress_out(found: Progress, person: str) -> ProgressOut:
-    """With the names that the page uses."""
+    """Return the progress as JSON fields."""
     status, said = found.status, found.estimated
     return ProgressOut(
         name=status.name,

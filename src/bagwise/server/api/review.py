@@ -1,4 +1,4 @@
-"""Looking back: the history with its filters, and predictions to accept or reject many at a time."""
+"""Review: the history of answers with its filters, and predictions to accept or reject many at a time."""
 
 from typing import Annotated, Literal
 

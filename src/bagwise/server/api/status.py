@@ -1,4 +1,4 @@
-"""How far the project is."""
+"""The status of the project: answers, labels by class, agreement."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel
