@@ -250,10 +250,10 @@ def test_what_is_wrong_is_said_before_any_work(here):
     assert "no way of cutting" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--cut", "axe")
     assert "--media" in fails("init", "p", "--from", "texts", "--classes", "classes.txt", "--media", "texts")
     (here / "t.csv").write_text("bag,x\na,1\n")
-    assert "cut already" in fails("init", "p", "--from", "t.csv", "--classes", "classes.txt", "--cut", "grid")
+    assert "segmented already" in fails("init", "p", "--from", "t.csv", "--classes", "classes.txt", "--cut", "grid")
     (here / "p").mkdir()
     (here / "p" / "mine").touch()
-    assert "there already" in fails("init", "p", "--from", "texts", "--classes", "classes.txt")
+    assert "exists already" in fails("init", "p", "--from", "texts", "--classes", "classes.txt")
     assert not (here / ".p.cutting").exists()
 
 
@@ -268,7 +268,7 @@ def test_programs_are_never_taken_from_a_file(here, cut_now):
     bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *LETTERS)
     write(here / "texts", "b.txt")
     assert "say again with --embed" in fails("import", "p", "--from", "texts")
-    assert "segmented by" in fails("import", "p", "--from", "texts", *DANGEROUS)
+    assert "cut alike" in fails("import", "p", "--from", "texts", *DANGEROUS)
     assert cut_now == ["a.txt"]
     assert "embeddings" not in (here / "p" / "cutting" / "recipe.json").read_text().replace(
         "tests.ingest.embeddings", ""
