@@ -3,6 +3,7 @@
 What it offers is imported when it is first used: `import bagwise` costs neither scikit-learn nor the compiled kernels.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,9 @@ __all__ = [
     "datasets",
     "metrics",
 ]
+
+# Nothing is shown unless a program configures logging.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _MODULE_OF = {
     "ActiveLearner": "learning.learner",

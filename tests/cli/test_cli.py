@@ -118,6 +118,17 @@ def test_debug_shows_the_traceback(tmp_path, place):
     assert "Traceback" in result.stderr
 
 
+@pytest.mark.parametrize("debug", [True, False])
+def test_the_cause_of_an_error_is_shown_with_debug_only(tmp_path, debug):
+    (tmp_path / "bagwise.toml").write_text("name = ")
+    command = [sys.executable, "-m", "bagwise", *(["--debug"] if debug else []), "status", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert f"{tmp_path / 'bagwise.toml'}: is not TOML" in result.stderr.replace("\n", "")
+    assert ("TOMLDecodeError" in result.stderr) == debug
+    assert ("direct cause" in result.stderr) == debug
+
+
 def test_every_command_explains_itself():
     for command in [[], ["simulate"], ["compare"], ["datasets"], ["demo"]]:
         result = runner.invoke(app, [*command, "--help"])

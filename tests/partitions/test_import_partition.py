@@ -46,9 +46,9 @@ def refused(*arguments):
 def test_from_a_plain_project_to_partitions_and_more_of_them(files, synthetic):
     folder = files / "p"
     said("answer", folder, keys="ynyq")
-    assert f"The instances are in 3 parts in {folder / 'instances'}." in said("import", folder, "--partition", 3)
+    assert f"The instances are in 3 partitions in {folder / 'instances'}." in said("import", folder, "--partition", 3)
     out = said("import", folder, "--from", files / "more", "--partition", 2)
-    assert "The instances are in 5 parts now." in out
+    assert "The instances are in 5 partitions now." in out
     assert "60 bags, 299 instances, 10 features, 6 classes" in out
     assert "Nothing new in" in said("import", folder, "--from", files / "more", "--partition", 2)
     assert "All is well: 3 answers replayed" in said("check", folder)
@@ -75,8 +75,8 @@ def test_what_does_not_go_together_is_refused(files):
     folder = files / "p"
     assert "give --partition N as well" in refused("import", folder, "--to", files / "x", "--from", files / "more")
     assert "give --partition N as well" in refused("import", folder, "--cluster", "auto")
-    assert "is no table" in refused("import", folder, "--partition", 2, "--from", files)
-    assert "go with a folder of raw" in refused("import", folder, "--partition", 2, "--from", files, "--embed", "a:b")
+    assert "is not a table" in refused("import", folder, "--partition", 2, "--from", files)
+    assert "are for a folder of raw" in refused("import", folder, "--partition", 2, "--from", files, "--embed", "a:b")
     said("import", folder, "--partition", 2)
     assert "is partitioned already" in refused("import", folder, "--partition", 2)
     again = ("import", folder, "--partition", 2, "--from", files / "more", "--to", files / "x")
@@ -112,8 +112,8 @@ def ray_cluster():
 def test_the_same_on_a_cluster(files):
     folder = files / "p"
     on_it = ("--cluster", "auto", "--partition", 3)
-    assert "in 3 parts" in said("import", folder, *on_it, "--to", files / "shared")
-    assert "6 parts now" in said("import", folder, *on_it, "--from", files / "more")
+    assert "in 3 partitions" in said("import", folder, *on_it, "--to", files / "shared")
+    assert "6 partitions now" in said("import", folder, *on_it, "--from", files / "more")
     assert "All is well" in said("check", folder)
     (files / "more" / "bad.csv").write_text("bag,f0\nx,1\n")
     assert "bad.csv: the feature f1 is missing" in refused("import", folder, *on_it, "--from", files / "more")

@@ -321,7 +321,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
         refused(r"d\.csv: the feature f9 is missing")
         (tables / "d.csv").unlink()
         (tables / "call.wav").write_bytes(b"RIFF")
-        refused(r"tables holds call\.wav, which is no table: parts are made of tables")
+        refused(r"tables holds call\.wav, which is not a table: partitions are made of tables")
         refused("no such file", tables / "nothing.csv")
         (tables / "call.wav").unlink()
         seen = Tables.look_at(project, tables, None, in_processes)

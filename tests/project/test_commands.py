@@ -157,20 +157,20 @@ def test_disagreements_and_an_adjudicator(files):
     [
         (["init", "{0}/q"], 2, "Missing option '--from'"),
         (["init", "{0}/q", "--from", "{0}/nowhere.csv"], 2, "nowhere.csv: there is no such file"),
-        (["init", "{0}/q", "--from", "{0}/instances.csv"], 1, "No class is known"),
+        (["init", "{0}/q", "--from", "{0}/instances.csv"], 1, "The project has no class"),
         (["init", "{0}/q", "--from", "{0}/labels.csv"], 2, "table of labels, not of instances"),
         (["init", "{0}/p", "--from", "{0}/instances.csv"], 1, "there already"),
         (
             ["init", "{0}/q", "--from", "{0}/instances.csv", "--labels", "{0}/odd.csv"],
             2,
-            "odd.csv, line 3: there is no bag nobody",
+            "odd.csv, line 3: bag nobody does not exist",
         ),
         (
             ["init", "{0}/q", "--from", "{0}/instances.csv", "--classes", "{0}/twice.txt"],
             2,
-            "twice.txt, line 2: the class a",
+            "twice.txt, line 2: class a",
         ),
-        (["status", "{0}"], 1, "is no Bagwise project"),
+        (["status", "{0}"], 1, "is not a Bagwise project"),
         (["export", "{0}/p", "--to", "{0}/x.docx"], 1, "no format for labels has this suffix. Say which with --format"),
         (["export", "{0}/p", "--to", "{0}/x.csv", "--what", "nothing"], 1, "no export 'nothing'"),
         (
@@ -179,7 +179,11 @@ def test_disagreements_and_an_adjudicator(files):
             "narrow.csv: its instances have 1 features, the model 10",
         ),
         (["predict", "{0}/labels.csv", "--from", "{0}/instances.csv"], 2, "labels.csv: is not a Bagwise model"),
-        (["import", "{0}/p", "--labels", "{0}/unknown.csv"], 2, "unknown.csv: there is no class dodo in the project"),
+        (
+            ["import", "{0}/p", "--labels", "{0}/unknown.csv"],
+            2,
+            "unknown.csv: class dodo does not exist",
+        ),
     ],
 )
 def test_errors_are_one_sentence(started, arguments, code, words):

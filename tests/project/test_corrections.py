@@ -41,10 +41,10 @@ def label(folder, bag, name):
 def test_a_stranger_cannot_correct_and_the_owner_can(folder):
     code, _, err = correct(folder, 1, "absent", who="mallory")
     assert code == 1
-    assert "number 1 is an answer of ann" in err
+    assert "answer 1 is by ann" in err
     code, out, err = correct(folder, 1, "absent", who=OWNER)
     assert code == 0, err
-    assert "saved as number 2; it replaces present, as ann said (number 1)" in out
+    assert "saved as number 2; it replaces present, as ann answered (number 1)" in out
     assert correct(folder, 2, "present", who="ann")[0] == 1, "what the owner said is not hers to replace"
 
 
@@ -54,7 +54,7 @@ def test_the_decision_of_an_adjudicator_stands(folder):
     for who in ("ann", "mallory", OWNER):
         code, _, err = correct(folder, 2, "present", who=who)
         assert code == 1
-        assert "an answer of eve, an adjudicator" in err
+        assert "is by eve, an adjudicator" in err
     assert bagwise("annotator", folder, "zoe", "--adjudicator")[0] == 0
     assert correct(folder, 2, "present", who="zoe")[0] == 0
 

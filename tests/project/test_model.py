@@ -16,9 +16,9 @@ from bagwise.project import Project, check
 from bagwise.project.answers import replay
 from bagwise.project.training.model_file import FILE
 from bagwise.server import application
-from tests.support import restrictions
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
+from tests.support import restrictions
 
 ENOUGH_FOR_THRESHOLDS = 80
 

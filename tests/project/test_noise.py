@@ -184,5 +184,5 @@ def test_a_rate_is_a_number_or_a_word(tmp_path):
     Settings("p", Data(3, "float64")).write(tmp_path)
     file = tmp_path / "bagwise.toml"
     file.write_text(file.read_text().replace("noise = 0.0", "noise = true"))
-    with pytest.raises(BagwiseError, match=r"noise = True must be a float \| str"):
+    with pytest.raises(BagwiseError, match="noise = True must be the share of wrong answers"):
         Settings.read(tmp_path)

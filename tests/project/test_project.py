@@ -249,7 +249,7 @@ def test_an_import_that_contradicts_or_repeats_changes_nothing(project, say, syn
     opposite = 0.0 if event.answer == "present" else 1.0
     table = LabelTable([f"bag {event.bag}"], [project.classes[event.label_class]], np.array([[opposite]]))
     before = (project.folder / "instances.bin").stat().st_size
-    with pytest.raises(BagwiseError, match="contradicts what is known"):
+    with pytest.raises(BagwiseError, match="contradicts a known label"):
         project.import_(None, table)
     with pytest.raises(BagwiseError, match="bag 0 is in the project already"):
         project.import_(source_of(synthetic))

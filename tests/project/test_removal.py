@@ -132,7 +132,7 @@ def test_other_processes_notice_a_removal(project, say):
 
 
 def test_what_makes_no_removal_says_so(project, synthetic):
-    with pytest.raises(BagwiseError, match="There is no bag nowhere"):
+    with pytest.raises(BagwiseError, match="Bag nowhere does not exist"):
         project.remove(["bag 1", "nowhere"], "owner")
     assert status_of(project).removed == []
     with pytest.raises(BagwiseError, match="needs at least one"):

@@ -69,7 +69,7 @@ def test_a_project_in_a_read_only_folder_can_be_read(in_a_file, synthetic, say, 
         assert "Traceback" not in said
     assert "answers cannot be saved" in answer[1]
     assert of_older[0] == 1
-    assert "has to be upgraded, but cannot be written: copy it" in of_older[1]
+    assert "must be upgraded, but is read-only: copy it" in of_older[1]
     with Project.open(tmp_path / "copy") as copy:
         assert len(copy.events) == 6
         answer_some(copy, say, 1)
@@ -156,7 +156,7 @@ def test_an_import_that_the_database_refuses_leaves_nothing_behind(in_a_file, sy
             before = sizes_in(project.folder)
             more = source_of(synthetic.select(range(5)), [f"more {number}" for number in range(5)])
             files = Media(Files.in_folder(tmp_path / "pictures"))
-            with pytest.raises(BagwiseError, match="in use by another process"):
+            with pytest.raises(BagwiseError, match="locked by another process"):
                 project.import_(more, progress=meanwhile, media=files)
             other.execute("ROLLBACK")
             assert sizes_in(project.folder) == before
@@ -243,7 +243,7 @@ def test_a_second_project_leaves_the_first_one_of_a_database_alone(postgres_serv
 
     def meanwhile(_):
         if not refused:
-            with pytest.raises(BagwiseError, match="is not empty: a project needs one of its own") as error:
+            with pytest.raises(BagwiseError, match="is not empty: a project needs its own") as error:
                 Project.create(tmp_path / "second", source_of(synthetic), classes=["a"], database=address)
             refused.append(error)
 

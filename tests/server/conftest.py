@@ -14,7 +14,7 @@ from bagwise import datasets
 from bagwise.cli._demo import make_demo
 from bagwise.project import Project
 from bagwise.server import Site, application, configuration
-from bagwise.server.connections import BoundedProtocol
+from bagwise.server.http_protocol import BoundedProtocol
 from tests.support import example_media
 
 

@@ -107,5 +107,5 @@ def test_a_folder_that_is_not_there_is_said_before_a_port_that_is_taken(tmp_path
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(BagwiseError, match="no Bagwise project"):
+        with pytest.raises(BagwiseError, match="is not a Bagwise project"):
             serve(tmp_path / "nowhere", port=taken.getsockname()[1])

@@ -59,7 +59,7 @@ def test_no_serious_fault_at_the_sign_in(page, running, scheme):
     assert faults(page) == []
     page.get_by_label("Token").fill("wrong")
     page.keyboard.press("Enter")
-    page.get_by_text("This token is not known here").wait_for()
+    page.get_by_text("This token is unknown").wait_for()
     assert faults(page) == [], "a wrong token"
 
 

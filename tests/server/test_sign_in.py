@@ -92,7 +92,7 @@ def test_expired_revoked_and_forged_tokens(client, people, project, monkeypatch)
     monkeypatch.setattr(queries, "clock", lambda connection: clock(connection) + 3 * 24 * 3600)
     assert client.get("/api/me", headers=bearer(token)).status_code == 401
     assert client.get("/api/me").status_code == 401, "a session ends with its invitation"
-    assert client.post("/api/sign-in", json={"token": token}).json()["detail"].startswith("This token has run out")
+    assert client.post("/api/sign-in", json={"token": token}).json()["detail"].startswith("This token has expired")
     monkeypatch.undo()
     fresh = people.invite("bea")
     assert client.get("/api/me", headers=bearer(token)).status_code == 401, "a new invitation ends the old one"
@@ -157,7 +157,7 @@ def test_one_wrong_token_again_and_again_is_only_that_token(client, people):
         assert client.get("/api/me", headers=bearer("old")).status_code == 429
     told = client.post("/api/sign-in", json={"token": "typed wrong"})
     assert told.status_code == 401
-    assert "not known here" in told.json()["detail"]
+    assert "unknown or revoked" in told.json()["detail"]
 
 
 def guesses(running, count, **headers):
@@ -280,7 +280,7 @@ def test_the_command(make_project):
         ("bea", "revoked"),
         ("cem", "valid"),
     ]
-    with pytest.raises(BagwiseError, match="Say whom"):
+    with pytest.raises(BagwiseError, match="Give the name"):
         run()
 
 
@@ -309,7 +309,7 @@ def test_a_token_is_pasted(page, running, width):
     page.get_by_role("dialog", name="Sign in").wait_for()
     page.get_by_label("Token").fill("wrong")
     page.keyboard.press("Enter")
-    page.get_by_text("This token is not known here").wait_for()
+    page.get_by_text("This token is unknown").wait_for()
     page.keyboard.press("Escape")
     assert page.locator("#sign-in").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

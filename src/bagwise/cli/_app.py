@@ -1,4 +1,4 @@
-"""What all commands share: the application, two consoles, and one look for progress."""
+"""What all commands share: the Typer application, two consoles, and the progress bar."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,16 +15,16 @@ from bagwise.core import extras
 
 
 class Deferred(TyperCommand):
-    """A command of the table: its module is imported when it is run, or when its own help is asked for."""
+    """A command of the table: its module is imported when the command or its help is run."""
 
     def __init__(self, name: str, entry: Entry) -> None:
-        there = not entry.extra or extras.is_installed(entry.extra)
+        installed = not entry.extra or extras.is_installed(entry.extra)
         needed = escape(f"Needs `pip install 'bagwise[{entry.extra}]'`.")
-        super().__init__(name, help=entry.summary if there else needed)
+        super().__init__(name, help=entry.summary if installed else needed)
         self.entry = entry
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """The context of the command itself, which is what runs from here on."""
+        """Return the context of the command itself, which replaces this one."""
         if self.entry.extra:
             extras.require(self.entry.extra, PURPOSES[self.entry.extra])
         import_module(f"bagwise.cli.{self.entry.module}")
@@ -58,16 +58,16 @@ errors = Console(stderr=True, emoji=False)
 
 
 def say(sentence: str, end: str = "\n") -> None:
-    """One line, however long: the terminal may wrap it, a path in it stays whole."""
+    """Print one line, however long: the terminal may wrap it, a path in it stays whole."""
     console.print(sentence, soft_wrap=True, highlight=False, end=end)
 
 
 def printable(sentence: str) -> str:
-    """With control characters spelled out, so that a name in a file cannot steer the terminal."""
+    """Escape control characters and markup, so that a name in a file cannot control the terminal."""
     return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in sentence))
 
 
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, with its causes.")]
 
 
 @app.callback()
@@ -79,7 +79,7 @@ def _options(debug: Debug = False) -> None:
 def progress_bar(
     description: str, total: int, unit: str, done: int = 0, quiet: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """A bar with the time left on stderr; yields what advances it."""
+    """Show a progress bar with the remaining time on stderr; yield the function that advances it."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

@@ -1,4 +1,4 @@
-"""The option of the commands that can work on a cluster."""
+"""The option of the commands that can run on a cluster."""
 
 from typing import Annotated
 
@@ -10,14 +10,14 @@ Cluster = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Work on a Ray cluster: auto (the one of this machine), HOST:PORT, ray://HOST:10001; local starts one.",
+        help="Run on a Ray cluster: auto (the one of this machine), HOST:PORT, ray://HOST:10001; local starts one.",
     ),
 ]
 
 
 def join(address: str) -> None:
-    """Be on the cluster, or say why not."""
+    """Connect to the cluster, or raise an error."""
     from bagwise.cluster import connect
 
-    with console.status(f"Joining the cluster {address}"):
+    with console.status(f"Connecting to the cluster {address}"):
         connect(address)

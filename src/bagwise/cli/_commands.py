@@ -1,13 +1,13 @@
 """Every command by name: the module that defines it, the summary that `bagwise --help` shows, the extra it needs.
 
-The top-level help is made of this table alone, so that it comes at once; a test holds the table against the docstrings.
+The top-level help is made of this table alone, so that it is fast; a test compares the table with the docstrings.
 """
 
 from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """Where a command is, and what is said of it without looking there."""
+    """The module of a command, its summary, and the extra that it needs."""
 
     module: str
     summary: str

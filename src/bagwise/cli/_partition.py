@@ -1,4 +1,4 @@
-"""`bagwise import --partition`: instances become parts, with a bar; on this machine or on a cluster."""
+"""`bagwise import --partition`: write instances to partitions, with a progress bar; locally or on a cluster."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,21 +14,22 @@ from bagwise.partitions import partitions_of
 from bagwise.project import Each, Media, Project, Tables, in_processes
 
 Count = Annotated[
-    int | None, typer.Option("--partition", min=1, help="Put the instances into so many parts (see docs/cluster.md).")
+    int | None,
+    typer.Option("--partition", min=1, help="Write the instances to so many partitions (docs/cluster.md)."),
 ]
 To = Annotated[
-    Path | None, typer.Option("--to", help="Folder for the parts, on shared storage (default: instances in DIR).")
+    Path | None, typer.Option("--to", help="Folder for the partitions, on shared storage (default: instances in DIR).")
 ]
 
 
 def validate_partition(to: Path | None, cluster: str) -> None:
-    """Both say how parts are made."""
+    """Raise an error where --to or --cluster is given without --partition."""
     if to is not None or cluster:
-        raise BagwiseError("--to and --cluster say where parts are made: give --partition N as well.")
+        raise BagwiseError("--to and --cluster are for partitions: give --partition N as well.")
 
 
 def workers(cluster: str) -> Each:
-    """Processes of this machine, or the tasks of a cluster."""
+    """Return what runs the work: processes of this machine, or the tasks of a cluster."""
     if not cluster:
         return in_processes
     from bagwise.cluster.tasks import RayTasks
@@ -37,7 +38,7 @@ def workers(cluster: str) -> Each:
 
 
 def partition(project: Project, count: int, to: Path | None, each: Each) -> None:
-    """What the project has becomes parts."""
+    """Write the instances of the project to partitions."""
     with progress_bar("Partitioning", project.bags.n_instances, "instances") as progress:
         place = project.partition(count, to, each, progress)
     say(f"The instances are in {_how_many(project)} in {escape(str(place))}.")
@@ -54,7 +55,7 @@ def import_tables(
     classes: Sequence[str],
     media: Media | None,
 ) -> None:
-    """What is new in a file or a folder becomes parts; what the project has becomes parts of the same size before."""
+    """Import new bags as partitions; a project that is not partitioned is partitioned first, into the same size."""
     with console.status(f"Reading {escape(source.name)}"):
         tables = Tables.look_at(project, source, bag, each)
     if not tables.instances:
@@ -65,7 +66,7 @@ def import_tables(
         usual = tables.instances / count
         partition(project, max(1, round(project.bags.n_instances / usual)), to, each)
     elif to is not None:
-        raise BagwiseError(f"The parts of {project.folder} lie in {before.folder}: import without --to.")
+        raise BagwiseError(f"The partitions of {project.folder} are in {before.folder}: import without --to.")
     with progress_bar(f"Importing {escape(source.name)}", tables.instances, "instances") as progress:
         tables.import_into(project, count, labels, classes, progress, media)
     say(f"The instances are in {_how_many(project)} now.")
@@ -75,4 +76,4 @@ def _how_many(project: Project) -> str:
     partitions = partitions_of(project.bags)
     assert partitions is not None
     count = len(partitions)
-    return f"{count} part{'s' if count > 1 else ''}"
+    return f"{count} partition{'s' if count > 1 else ''}"

@@ -1,4 +1,4 @@
-"""What the project commands share: their options, and how files and projects are opened."""
+"""What the commands of projects share: options, reading of files, opening of projects, wording of events."""
 
 import getpass
 from collections.abc import Callable
@@ -21,24 +21,26 @@ INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder 
 SourceFile = Annotated[Path, typer.Option("--from", help=INSTANCES)]
 Folder = Annotated[Path, typer.Argument(help="The folder of the project.")]
 From = Annotated[Path | None, typer.Option("--from", help=INSTANCES)]
-LabelsFile = Annotated[Path | None, typer.Option("--labels", help="Labels that are known, by the bags' ids.")]
+LabelsFile = Annotated[Path | None, typer.Option("--labels", help="Known labels, by the ids of the bags.")]
 ClassesFile = Annotated[Path | None, typer.Option("--classes", help="Names of classes, one in a line.")]
 BagColumn = Annotated[str | None, typer.Option("--bag", help="The column with the bag's id (default: bag).")]
 MediaFolder = Annotated[
     Path | None,
-    typer.Option("--media", help="Folder with a picture, sound or text for each bag, called as the bag is."),
+    typer.Option("--media", help="Folder with a picture, sound or text for each bag, named as the bag is."),
 ]
 PlacesFile = Annotated[
-    Path | None, typer.Option("--places", help="CSV or Parquet: where in its bag's file each instance lies.")
+    Path | None, typer.Option("--places", help="CSV or Parquet: the place of each instance in the file of its bag.")
 ]
 MediumName = Annotated[
     str | None, typer.Option("--medium", help="Of a folder's files: sound, picture or text (default: most of them).")
 ]
-Way = Annotated[str | None, typer.Option("--cut", help="How files are cut (see docs/projects.md; default: by medium).")]
+Way = Annotated[
+    str | None, typer.Option("--cut", help="How to segment files (see docs/projects.md; default: by medium).")
+]
 Embed = Annotated[
     str, typer.Option(help="Your own features: 'COMMAND {file}', MODULE:FUNCTION or MODEL.onnx (see docs/projects.md).")
 ]
-Name = Annotated[str | None, typer.Option("--as", help="Who says so (default: the user's name).")]
+Name = Annotated[str | None, typer.Option("--as", help="Who answers (default: the user's name).")]
 At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 
@@ -79,27 +81,27 @@ def read_classes(file: Path | None) -> list[str]:
         return []
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise FileError(file, "is not UTF-8 text: save it as UTF-8.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(file, "is not UTF-8 text: save it as UTF-8.") from error
     except OSError as error:
-        raise FileError(file, f"cannot be read: {error.strerror}.") from None
+        raise FileError(file, f"cannot be read: {error.strerror}.") from error
     names: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         name = line.strip()
         if name in names:
-            raise FileError(file, f"the class {name} is there twice.", number)
+            raise FileError(file, f"class {name} is given twice.", number)
         if name:
             names[name] = number
     return list(names)
 
 
 def rate_in_words(rate: Rate) -> str:
-    """A share with its interval."""
+    """Return a share with its interval."""
     return f"{rate.rate:.0%} ({rate.low:.0%} to {rate.high:.0%})"
 
 
 def open_taught(folder: Path, quiet: bool = False) -> Project:
-    """Open the project and bring its model up to date, showing how far that is."""
+    """Open a project and train its model on all answers, with a progress bar."""
     project = Project.open(folder)
     count = len(project.events)
     with progress_bar("Reading the answers", count, "answers", quiet=quiet or count == 0) as progress:
@@ -118,22 +120,22 @@ def load_model(project: Project) -> ProjectModel:
 
 
 def saved_in_words(project: Project, event: Event) -> str:
-    """What was saved, and what it replaced."""
-    told = f"{_pair_in_words(project, event)}: {event.answer}, saved as number {event.number}"
+    """Return what was saved and what it replaced, in words."""
+    saved = f"{_pair_in_words(project, event)}: {event.answer}, saved as number {event.number}"
     replaced = project.replaced(event)
     if replaced is None:
-        return told
-    of = "was imported" if replaced.annotator is None else f"{replaced.annotator} said (number {replaced.number})"
-    return f"{told}; it replaces {replaced.answer}, as {of}"
+        return saved
+    of = "was imported" if replaced.annotator is None else f"{replaced.annotator} answered (number {replaced.number})"
+    return f"{saved}; it replaces {replaced.answer}, as {of}"
 
 
 def undone_in_words(project: Project, event: Event) -> str:
-    """What an undo took back, and what it left."""
+    """Return what an undo took back and what counts now, in words."""
     replaced, counts_as = project.replaced(event), project.counts_as(event.pair)
-    told = f"{_pair_in_words(project, event)} taken back (number {replaced.number if replaced else None})"
+    saved = f"{_pair_in_words(project, event)} taken back (number {replaced.number if replaced else None})"
     if event.kind == "restoration":
-        return f"{told}, {event.answer} again"
-    return f"{told}, {'open again' if counts_as is None else f'which counts as {counts_as}'}"
+        return f"{saved}, {event.answer} again"
+    return f"{saved}, {'open again' if counts_as is None else f'which counts as {counts_as}'}"
 
 
 def _pair_in_words(project: Project, event: Event) -> str:

@@ -21,6 +21,7 @@ from bagwise.cli._keys import keys
 from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught, saved_in_words, undone_in_words
 from bagwise.cli._whole_bag import checked, classes_with_keys, show_whole
 from bagwise.core.errors import BagwiseError
+from bagwise.core.logs import LogLevel, configure_logging
 from bagwise.project import AlreadyAnswered, Event, Invitations, Lease, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
 
@@ -97,8 +98,10 @@ def serve(
     ] = None,
     cluster: Cluster = "",
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    log_level: Annotated[LogLevel, typer.Option(help="The least severe messages shown on stderr.")] = LogLevel.WARNING,
 ) -> None:
     """Answer questions on a page in the browser."""
+    configure_logging(log_level)
     site = server.Site(host, at, tuple(trust_proxy or ()))
     with Project.open(folder, apart=True, cluster=cluster) as project:
         server.validate_port(host, port)
@@ -123,6 +126,7 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
 
 def demo_page(folder: Path, port: int, browser: bool) -> None:
     """The digits as a project, made at the first time, and its page."""
+    configure_logging()
     server.validate_port("127.0.0.1", port)
     make_demo(folder)
     with Project.open(folder, apart=True) as project:

@@ -1,4 +1,4 @@
-"""Commands for who may answer."""
+"""`bagwise invite`: who may sign in and answer."""
 
 import json
 from datetime import UTC, datetime
@@ -18,17 +18,17 @@ from bagwise.project.access.invitations import DEFAULT_DAYS, MOST_DAYS
 @app.command()
 def invite(
     folder: Folder,
-    name: Annotated[str | None, typer.Argument(help="Whom.")] = None,
-    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="How long it is good for.")] = DEFAULT_DAYS,
-    adjudicator: Annotated[bool, typer.Option(help="Their word decides where others disagree.")] = False,
+    name: Annotated[str | None, typer.Argument(help="The person to invite.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="How long the invitation is valid.")] = DEFAULT_DAYS,
+    adjudicator: Annotated[bool, typer.Option(help="Their answers decide where others disagree.")] = False,
     at: At = "http://127.0.0.1:8765",
-    listed: Annotated[bool, typer.Option("--list", help="Say who was invited.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List all invitations.")] = False,
     revoke: Annotated[str | None, typer.Option(metavar="NAME", help="End the invitation of this person.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Invite a person to answer: prints, once, the link and the token they sign in with."""
     if sum((name is not None, listed, revoke is not None)) != 1:
-        raise BagwiseError("Say whom to invite, or --list, or --revoke NAME.")
+        raise BagwiseError("Give the name of a person to invite, or --list, or --revoke NAME.")
     with Project.open(folder) as project:
         people = Invitations(project.database)
         if name is not None:

@@ -1,4 +1,4 @@
-"""Commands that make and keep a project. They are thin: read options, call the library, show what came back."""
+"""Commands that create and maintain a project. They are thin: read options, call the library, show the result."""
 
 import json
 import time
@@ -84,7 +84,7 @@ def init(
         raw = RawFolder(source, medium, cut, embed)
         validate_no_table_options(bag, media, places)
         with create_from_folder(folder, raw, known, names, learning, asking, database) as project:
-            _say_what_is_there(project)
+            _show_size(project)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
     validate_no_folder_options(medium, cut, embed)
@@ -93,11 +93,11 @@ def init(
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
         project = Project.create(folder, read, known, names, learning, asking, database, progress, media=shown)
     with project:
-        _say_what_is_there(project)
+        _show_size(project)
         say(f"Answer questions with: bagwise {'answer' if shown is None else 'serve'} {escape(str(folder))}")
 
 
-def _say_what_is_there(project: Project) -> None:
+def _show_size(project: Project) -> None:
     known = int((project.contents.given >= 0).sum())
     say(
         f"{escape(str(project.folder))}: {len(project.contents.kept_bags)} bags, {project.bags.n_instances} instances, "
@@ -125,7 +125,7 @@ def import_(
 ) -> None:
     """Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it.
 
-    With --partition, the instances that come, or those that are there, are put into parts.
+    With --partition, the new instances, or without --from those of the project, are written to partitions.
     """
     more = any(given is not None for given in (labels, classes, media, places))
     if partition is None:
@@ -143,19 +143,19 @@ def import_(
                 shown = read_media(media, places)
                 parts.import_tables(project, source, bag, partition, to, each, known, names, shown)
             if source is not None or not more:
-                _say_what_is_there(project)
+                _show_size(project)
                 return
         if source is not None and is_raw(source):
             validate_no_table_options(bag, media, places)
             add_from_folder(project, RawFolder(source, embed=embed), known, names)
-            _say_what_is_there(project)
+            _show_size(project)
             return
         validate_no_folder_options(None, None, embed)
         read = read_instances(source, bag) if source is not None else None
         shown = read_media(media, places, read)
         with import_bar("Importing", read, shown) as progress:
             project.import_(read, known, names, progress, shown)
-        _say_what_is_there(project)
+        _show_size(project)
 
 
 @app.command()
@@ -202,9 +202,7 @@ def _table_of(people: list[projects.Participation], rates: dict[str, Rate]) -> T
 def remove(
     folder: Folder,
     bags: Annotated[list[str], typer.Argument(metavar="BAG...", help="The ids of the bags.")],
-    undo: Annotated[
-        bool, typer.Option("--undo", help="Bring removed bags back, with all that was said of them.")
-    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore removed bags, with all their answers.")] = False,
     name: Name = None,
 ) -> None:
     """Remove bags: they are not asked about, learned from or exported any more; their answers stay in the record."""
@@ -253,6 +251,6 @@ def check(folder: Folder) -> None:
     for one in found:
         say(f"[red]✗[/] {one.what}: {escape(one.wrong)}" if one.wrong else f"[green]✓[/] {one.what}")
     if any(one.wrong for one in found):
-        errors.print("The project is not in order: restore a backup, or send this to somebody who can help.")
+        errors.print("The project is damaged: restore a backup, or report this output.")
         raise typer.Exit(1)
     say(f"All is well: {answers} answers replayed.")

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from bagwise.core.errors import BagwiseError
 
 MODULES = {
-    "app": ("sqlalchemy", "alembic", "fastapi", "uvicorn", "polars"),
+    "app": ("sqlalchemy", "alembic", "fastapi", "pydantic", "uvicorn", "polars"),
     "figures": ("altair", "vl_convert", "polars"),
     "tables": ("polars",),
 }

@@ -150,10 +150,10 @@ class WorkerPool(Generic[Task, Result]):
         number = cast("int", worker.task)
         try:
             kind, content = worker.pipe.recv()
-        except (EOFError, OSError):
+        except (EOFError, OSError) as error:
             failure = self._failure(worker, tasks[number])
             if self._on_failure is None:
-                raise failure from None
+                raise failure from error
             worker.stop()
             self._workers[self._workers.index(worker)] = _Worker(self._arguments)
             return number, self._on_failure(tasks[number], failure)

@@ -100,8 +100,8 @@ class Labels:
         """
         try:
             given = np.asarray(array)
-        except ValueError:
-            raise BagwiseError("The rows of the labels differ in length: give one column per class.") from None
+        except ValueError as error:
+            raise BagwiseError("The rows of the labels differ in length: give one column per class.") from error
         if isinstance(array, np.ma.MaskedArray):
             given = np.where(np.ma.getmaskarray(array), missing, np.ma.getdata(array).astype(float))
         if given.ndim != 2:

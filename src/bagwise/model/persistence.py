@@ -35,10 +35,10 @@ def read(path: str | Path) -> dict[str, Any]:
         with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         description = json.loads(str(arrays.pop("description")))
-    except FileNotFoundError:
-        raise FileError(Path(path), "does not exist: there is no model to read.") from None
-    except (BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError):
-        raise FileError(Path(path), "is not a Bagwise model.") from None
+    except FileNotFoundError as error:
+        raise FileError(Path(path), "does not exist: there is no model to read.") from error
+    except (BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, AttributeError) as error:
+        raise FileError(Path(path), "is not a Bagwise model.") from error
     if description.get("format") != FORMAT:
         raise FileError(Path(path), "is not a Bagwise model.")
     if description["version"] > VERSION:

@@ -190,8 +190,8 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except BagwiseError:
         raise
-    except FileNotFoundError:
-        raise FileError(path, f"is missing: {RESTORE}") from None
+    except FileNotFoundError as error:
+        raise FileError(path, f"is missing: {RESTORE}") from error
     # A damaged footer makes Polars panic, which is not an Exception.
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, EOFError) as error:
         raise FileError(path, f"is damaged or not complete: {RESTORE}") from error

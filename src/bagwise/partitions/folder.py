@@ -69,8 +69,8 @@ class Partitions:
         path = place / FILE
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError):
-            raise FileError(path, f"is missing: the folder holds no partitions, or {files.RESTORE}") from None
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileError(path, f"is missing: the folder holds no partitions, or {files.RESTORE}") from error
         except (OSError, ValueError) as error:
             raise FileError(path, f"cannot be read as JSON: {files.RESTORE}") from error
         return cls(place, *_parsed(path, content))

@@ -27,7 +27,7 @@ from bagwise.project.answers.corrections import Corrections, Replaced, replaced
 from bagwise.project.answers.current_labels import known_of
 from bagwise.project.answers.events import ANSWER_OF, Event, Votes
 from bagwise.project.imports import media as kept
-from bagwise.project.imports.importing import Keep, Progress, alone, import_into, quiet
+from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.removal import set_removed
 from bagwise.project.instances import partitions
 from bagwise.project.instances.partitioning import partition
@@ -38,7 +38,7 @@ from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, 
 from bagwise.project.state import MakeTrainer, ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.backup import back_up
-from bagwise.project.storage.creation import DATABASE, database_of, fill, upgraded
+from bagwise.project.storage.creation import DATABASE, database_of, fill, upgrade_if_older
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.queries import Contents, Lease
 from bagwise.project.training.cluster_pool import require_partitions
@@ -110,7 +110,7 @@ class Project:
                 place.rmdir()
             unfinished.replace(place)
         except OSError as error:
-            raise BagwiseError(f"{place} cannot be made: {error.strerror or error}.") from None
+            raise BagwiseError(f"{place} cannot be made: {error.strerror or error}.") from error
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
         return cls.open(place)
@@ -128,7 +128,7 @@ class Project:
         if not settings.database and not (place / DATABASE).exists():
             raise BagwiseError(f"{place} has no {DATABASE}: the answers are missing. Restore it from a backup.")
         try:
-            upgraded(place, database)
+            upgrade_if_older(place, database)
             project = cls(
                 place,
                 settings,
@@ -461,7 +461,7 @@ class Project:
 
     def rename_file(self, bag: str, file: str | Path) -> None:
         """Show this file for a bag, as after the bag's own was renamed; the bag keeps its name and its answers."""
-        with self._state.lock, alone(self.folder):
+        with self._state.lock, exclusive(self.folder):
             self.catch_up()
             ids = self.contents.ids.tolist()
             if bag not in ids:

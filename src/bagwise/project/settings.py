@@ -1,85 +1,201 @@
-"""bagwise.toml: what a person may read and change about a project."""
+"""bagwise.toml: the settings of a project, which a person may read and change.
+
+The sections are plain frozen dataclasses; pydantic checks their types and ranges, in the file and in Python alike.
+"""
 
 import json
 import tomllib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass as validated_dataclass
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.evaluation.stopping import Goal
 from bagwise.learning import criteria
-from bagwise.learning.granularity import Seconds
 from bagwise.model import solvers
 
 FILE = "bagwise.toml"
 ESTIMATE = "estimate"
 CURVED_SCALING = "curved"
-GRANULARITIES = ("pair", "bag", "best_value")
-DEVICES = ("cpu", "cuda", "auto")
-SCALINGS = ("standardise", "centre", "none", CURVED_SCALING)
 
 
-ALLOWED: dict[Any, Any] = {bool: bool, int: int, float: (int, float), str: str, float | str: (int, float, str)}
+def _one_of(*values: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if value not in values:
+            raise ValueError(f"must be one of {', '.join(values)}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _criterion(name: str) -> str:
+    criteria.get(name)
+    return name
+
+
+def _solver(name: str) -> str:
+    solvers.get(name)
+    return name
+
+
+def _noise(value: object) -> object:
+    is_rate = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 0.5
+    if not is_rate and value != ESTIMATE:
+        raise ValueError(f'must be the share of wrong answers, at least 0 and less than 0.5, or "{ESTIMATE}"')
+    return value
+
+
+def _picture(value: str) -> str:
+    height, _, width = value.partition("x")
+    if value and not (height.isdigit() and width.isdigit()):
+        raise ValueError("must be HEIGHTxWIDTH, as in 8x8, or empty")
+    return value
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
 class Data:
-    """What the instances look like, fixed by the first import; `parts` is the folder they lie in where it is not here.
+    """What the instances look like, fixed by the first import.
 
-    A path that is not absolute begins in the project's folder.
+    Attributes
+    ----------
+    features : int
+        Number of features of an instance.
+    dtype : {"float32", "float64"}
+        Type of a feature.
+    parts : str
+        Folder of the partitions, where the instances are partitioned; empty where they are one file of the project. A
+        path that is not absolute starts in the project's folder.
     """
 
     features: int
-    dtype: str
+    dtype: Annotated[str, _one_of("float32", "float64")]
     parts: str = ""
 
 
 @dataclass(frozen=True)
 class Learning:
-    """How it learns and chooses. A change takes effect at the next start, which then replays all answers."""
+    """How the model learns and chooses questions. A change takes effect at the next start, which replays all answers.
 
-    criterion: str = "widening_uncertainty"
-    update: str = "replay"
+    Attributes
+    ----------
+    criterion, update : str
+        Names of a criterion and of a solver.
+    background : bool
+        Whether the model has a class for instances of none of the classes.
+    prior : float
+        Precision of the prior on the weights.
+    step_size : float
+        First step of the stochastic solvers.
+    scaling : {"standardise", "centre", "none", "curved"}
+        Map of the instances before they are learned from.
+    audit : float
+        Share of questions drawn at random, between 0 and 1.
+    seed : int
+        Of everything random.
+    noise : float or "estimate"
+        Share of wrong answers that the model allows for, less than 0.5.
+    """
+
+    criterion: Annotated[str, AfterValidator(_criterion)] = "widening_uncertainty"
+    update: Annotated[str, AfterValidator(_solver)] = "replay"
     background: bool = True
     prior: float = 1.0
     step_size: float = 0.1
-    scaling: str = "standardise"
-    audit: float = 0.1
+    scaling: Annotated[str, _one_of("standardise", "centre", "none", CURVED_SCALING)] = "standardise"
+    audit: Share = 0.1
     seed: int = 0
-    noise: float | str = 0.0
+    noise: Annotated[float | str, BeforeValidator(_noise)] = 0.0
 
 
 @dataclass(frozen=True)
 class Asking:
-    """Who is asked what: seconds a question stays with one person; people asked about each pair of a share of them.
+    """Who is asked what.
 
-    `granularity` says whether a question is about a pair, about a whole bag, or about what is worth more per second;
-    `device` is where the best questions are searched: cpu, cuda, or auto for a GPU where there is one;
-    the three times are what an answer takes until enough are measured.
+    Attributes
+    ----------
+    lease_seconds : float
+        Seconds for which a question is leased to one person.
+    people : int
+        People asked about each pair of a `share` of the pairs.
+    share : float
+        Between 0 and 1.
+    granularity : {"pair", "bag", "best_value"}
+        Whether a question is about a pair, about a whole bag, or about what is worth more per second.
+    device : {"cpu", "cuda", "auto"}
+        Where the best questions are searched; auto uses a GPU where there is one.
+    pair_seconds, again_seconds, bag_seconds : float
+        Time that an answer takes (about a pair, about the same bag again, about a whole bag) until enough are measured.
     """
 
-    lease_seconds: float = 300.0
-    people: int = 1
-    share: float = 1.0
-    granularity: str = "pair"
-    device: str = "cpu"
-    pair_seconds: float = 4.0
-    again_seconds: float = 2.0
-    bag_seconds: float = 10.0
+    lease_seconds: Annotated[float, Field(gt=0)] = 300.0
+    people: Annotated[int, Field(ge=1)] = 1
+    share: Share = 1.0
+    granularity: Annotated[str, _one_of("pair", "bag", "best_value")] = "pair"
+    device: Annotated[str, _one_of("cpu", "cuda", "auto")] = "cpu"
+    pair_seconds: Seconds = 4.0
+    again_seconds: Seconds = 2.0
+    bag_seconds: Seconds = 10.0
 
 
 @dataclass(frozen=True)
 class Display:
-    """How a bag is shown: what it is called, and `picture = "8x8"` where an instance's features are its pixels."""
+    """How a bag is shown.
+
+    Attributes
+    ----------
+    bag : str
+        What the page calls a bag.
+    picture : str
+        HEIGHTxWIDTH, as in "8x8", where the features of an instance are its pixels; else empty.
+    """
 
     bag: str = "bag"
-    picture: str = ""
+    picture: Annotated[str, AfterValidator(_picture)] = ""
+
+
+@dataclass(frozen=True)
+class _Heading:
+    """What the file says before its first section."""
+
+    name: str
+    database: str = ""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it; `database` is empty where the answers lie in the folder itself."""
+    """All settings of a project.
+
+    Attributes
+    ----------
+    name : str
+        Name of the project.
+    data, learning, asking, display, stopping : Data, Learning, Asking, Display, Goal
+        The sections of the file.
+    database : str
+        Address of the database; empty for a SQLite file in the project's folder.
+
+    Raises
+    ------
+    BagwiseError
+        Where a value has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> Settings("birds", Data(12, "float32")).learning.criterion
+    'widening_uncertainty'
+    >>> Settings("birds", Data(12, "float32"), Learning(audit=2))
+    Traceback (most recent call last):
+    ...
+    bagwise.core.errors.BagwiseError: [learning] audit = 2 must be less than or equal to 1.
+    """
 
     name: str
     data: Data
@@ -90,31 +206,17 @@ class Settings:
     stopping: Goal = field(default_factory=Goal)
 
     def __post_init__(self) -> None:
-        criteria.get(self.learning.criterion)
-        solvers.get(self.learning.update)
-        if self.data.dtype not in ("float32", "float64"):
-            raise BagwiseError(f"dtype = {self.data.dtype!r} must be float32 or float64.")
-        if not 0 <= self.learning.audit <= 1 or not 0 <= self.asking.share <= 1:
-            raise BagwiseError("audit and share are shares: they must lie between 0 and 1.")
-        noise = self.learning.noise
-        if noise != ESTIMATE and (isinstance(noise, str) or not 0 <= noise < 0.5):
-            raise BagwiseError(f'noise = {noise!r} must be the share of wrong answers, less than 0.5, or "{ESTIMATE}".')
-        if self.asking.people < 1 or self.asking.lease_seconds <= 0:
-            raise BagwiseError("people must be at least 1 and lease_seconds more than 0.")
-        if self.asking.granularity not in GRANULARITIES:
-            raise BagwiseError(f"granularity must be one of {', '.join(GRANULARITIES)}.")
-        if self.asking.device not in DEVICES:
-            raise BagwiseError(f"device must be one of {', '.join(DEVICES)}.")
-        Seconds(self.asking.pair_seconds, self.asking.again_seconds, self.asking.bag_seconds)
-        if self.learning.scaling not in SCALINGS:
-            raise BagwiseError(f"scaling must be one of {', '.join(SCALINGS)}.")
+        for name, kind in SECTIONS.items():
+            _validated(name, kind, asdict(getattr(self, name)))
         shape = self.picture
         if shape is not None and shape[0] * shape[1] != self.data.features:
-            raise BagwiseError(f"picture = {self.display.picture!r} does not have {self.data.features} pixels.")
+            raise BagwiseError(
+                f"[display] picture = {self.display.picture!r} must have {self.data.features} pixels, one per feature."
+            )
 
     @property
     def shape(self) -> tuple[int, str]:
-        """Features of an instance and their type, which never change."""
+        """Number of features of an instance and their type, which never change."""
         return self.data.features, self.data.dtype
 
     @property
@@ -122,17 +224,15 @@ class Settings:
         """Height and width of an instance that is a picture."""
         if not self.display.picture:
             return None
-        height, _, width = self.display.picture.partition("x")
-        if not (height.isdigit() and width.isdigit()):
-            raise BagwiseError(f"picture = {self.display.picture!r} must be HEIGHTxWIDTH, as in 8x8.")
+        height, width = self.display.picture.split("x")
         return int(height), int(width)
 
     def write(self, folder: Path) -> None:
-        """As TOML with a word on every part."""
+        """Write the settings as TOML, with a comment on every section."""
         sections: list[tuple[str, str, Any]] = [
             (
                 "data",
-                "Fixed by the first import; parts is where the instances lie once they are partitioned.",
+                "Fixed by the first import; parts is the folder of the partitions, once the instances are partitioned.",
                 self.data,
             ),
             ("learning", "A change takes effect at the next start, which then replays all answers.", self.learning),
@@ -164,36 +264,70 @@ class Settings:
 
     @classmethod
     def read(cls, folder: Path) -> "Settings":
-        """From the folder, or a sentence that says what is wrong with it."""
+        """Return the settings of the project in `folder`.
+
+        Raises
+        ------
+        FileError
+            Where the file is not TOML, or a setting is unknown, missing, of the wrong type or out of range.
+        """
         path = folder / FILE
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise BagwiseError(f"{folder} is no Bagwise project: make one with `bagwise init`.") from None
+        except FileNotFoundError as error:
+            raise BagwiseError(f"{folder} is not a Bagwise project: make one with `bagwise init`.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise FileError(path, f"is not TOML ({error}).") from None
-        kinds = {"data": Data, "learning": Learning, "asking": Asking, "display": Display, "stopping": Goal}
-        for key in content:
-            if key not in kinds and key not in ("name", "database"):
-                raise FileError(path, f"there is no setting {key!r}.")
-        sections = {name: _section(path, name, kind, content.get(name, {})) for name, kind in kinds.items()}
-        return cls(name=str(content.get("name", folder.name)), database=str(content.get("database", "")), **sections)
+            raise FileError(path, f"is not TOML ({error}).") from error
+        tables = {name: content.pop(name, {}) for name in SECTIONS}
+        try:
+            heading = _validated("", _Heading, {"name": folder.name, **content})
+            sections = {name: _validated(name, kind, tables[name]) for name, kind in SECTIONS.items()}
+            return cls(name=heading.name, database=heading.database, **sections)
+        except BagwiseError as error:
+            raise FileError(path, str(error)) from error
 
 
-def _section(path: Path, name: str, kind: type, given: dict[str, Any]) -> Any:
-    known = {one.name: one.type for one in fields(kind)}
-    if not isinstance(given, dict):
-        raise FileError(path, f"{name} must be a section, [{name}].")
-    for key, value in given.items():
-        if key not in known:
-            raise FileError(path, f"there is no setting {name}.{key}.")
-        allowed: Any = ALLOWED[known[key]]
-        if not isinstance(value, allowed) or (isinstance(value, bool) and known[key] is not bool):
-            raise FileError(path, f"{name}.{key} = {value!r} must be a {getattr(known[key], '__name__', known[key])}.")
+SECTIONS: dict[str, type[Any]] = {
+    "data": Data,
+    "learning": Learning,
+    "asking": Asking,
+    "display": Display,
+    "stopping": Goal,
+}
+
+
+# Copies of the dataclasses whose constructors check types and ranges, and refuse further keys.
+VALIDATORS: dict[Any, Callable[..., object]] = {
+    kind: validated_dataclass(cast(type[Any], kind), config=ConfigDict(extra="forbid", strict=True), frozen=True)
+    for kind in (_Heading, *SECTIONS.values())
+}
+
+
+def _validated(name: str, kind: type[Any], values: object) -> Any:
+    """The section called `name` with these values, or an error that says which is invalid and what is expected."""
+    if not isinstance(values, dict):
+        raise BagwiseError(f"{name} must be a section, [{name}].")
     try:
-        return kind(**given)
-    except TypeError as error:
-        raise FileError(path, f"[{name}] is not complete ({error}).") from None
+        VALIDATORS[kind](**values)
+    except ValidationError as error:
+        raise BagwiseError(_described(name, kind, error)) from error
+    return kind(**values)
+
+
+def _described(name: str, kind: type[Any], error: ValidationError) -> str:
+    found = error.errors()[0]
+    section = f"[{name}] " if name else ""
+    if not found["loc"]:
+        return str(found["ctx"]["error"])
+    key = found["loc"][0]
+    if found["type"] == "unexpected_keyword_argument":
+        known = ", ".join(one.name for one in fields(kind))
+        return f"{section}{key} is not a setting: known are {known}."
+    if found["type"] == "missing":
+        return f"{section}{key} is missing."
+    expected = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    between = " " if expected.startswith("must ") else ": "
+    return f"{section}{key} = {found['input']!r}{between}{expected.rstrip('.')}."
 
 
 def _toml(value: Any) -> str:

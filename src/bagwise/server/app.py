@@ -1,10 +1,11 @@
-"""The API and the page. Everything the page does goes through the API, so a script can do it as well."""
+"""The FastAPI application: the API and the page. The page uses nothing but the API, so a script can do all it does."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
@@ -15,8 +16,9 @@ from bagwise.project.reports.progress import ProgressOf
 from bagwise.server.api import downloads, media, people, progress, quality, questions, review, status
 from bagwise.server.batcher import Batcher
 from bagwise.server.dependencies import REFUSED, Replaced, cookie_of
+from bagwise.server.middleware import SecurityMiddleware, SlowRequestMiddleware
 from bagwise.server.rate_limit import SECONDS, RateLimit, TooManyAttempts
-from bagwise.server.security import SecurityMiddleware, Site
+from bagwise.server.site import Site
 
 STATIC = Path(__file__).parent / "static"
 MODULES = (questions, status, progress, quality, review, downloads, people, media)
@@ -30,18 +32,37 @@ CODES = {
     TrainerStopped: 503,
 }
 RETRY_AFTER = {429: round(SECONDS), 503: 2}
-"""Seconds after which it is worth trying again."""
+"""Seconds after which a client should retry, by status."""
+
+logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    logger.info("application started for %s", app.state.project.folder)
     yield
+    logger.info("application stops")
     app.state.progress.close()
     app.state.batcher.close()
 
 
 def application(project: Project, annotator: str, site: Site | None = None) -> FastAPI:
-    """The server of one project; where nobody was ever invited, whoever calls is `annotator`."""
+    """Return the web application of one project.
+
+    Parameters
+    ----------
+    project : Project
+        An open project; it is not closed with the application.
+    annotator : str
+        Who answers where nobody was ever invited, and so nobody signs in.
+    site : Site, optional
+        Where it is served; by default on this machine only.
+
+    Returns
+    -------
+    FastAPI
+        The routes of `bagwise.server.api`, the page at `/` and its files at `/static`.
+    """
     site = site or Site()
     app = FastAPI(
         title=f"Bagwise: {project.settings.name}",
@@ -55,12 +76,15 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
     app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project)
     app.state.site, app.state.rate_limit = site, RateLimit()
     app.add_middleware(SecurityMiddleware, site=site)
+    app.add_middleware(SlowRequestMiddleware)
     for module in MODULES:
         app.include_router(module.router)
 
     @app.exception_handler(BagwiseError)
-    def refuse(_: object, error: BagwiseError) -> JSONResponse:
+    def error_response(request: Request, error: BagwiseError) -> JSONResponse:
         status = next((code for kind, code in CODES.items() if isinstance(error, kind)), 400)
+        severity = logging.WARNING if status == 503 else logging.DEBUG
+        logger.log(severity, "%s %r: %d, %s", request.method, request.url.path, status, error)
         response = JSONResponse({"detail": str(error)}, status)
         if status in RETRY_AFTER:
             response.headers["Retry-After"] = str(RETRY_AFTER[status])
@@ -70,7 +94,7 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
         return response
 
     @app.exception_handler(RequestValidationError)
-    def validate_fields(_: object, error: RequestValidationError) -> JSONResponse:
+    def validation_response(_: object, error: RequestValidationError) -> JSONResponse:
         # Without `input`, which FastAPI would send back: NaN, infinity and lone surrogates cannot be written as JSON.
         found = [{key: one[key] for key in ("loc", "msg", "type")} for one in error.errors()]
         return JSONResponse({"detail": found}, 422)

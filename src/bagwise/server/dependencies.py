@@ -1,8 +1,9 @@
-"""What every route may ask for: the project, the person who calls, and the refusals it can answer with.
+"""FastAPI dependencies of the routes: the project, the person who is signed in, and the errors that are documented.
 
-A group of routes is a module with a `router`, listed in `app.MODULES`; each route takes `Served` and `Person`.
+A group of routes is a module of `api` with a `router`, listed in `app.MODULES`; each route takes `Served` and `Person`.
 """
 
+import logging
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -17,25 +18,27 @@ from bagwise.project.reports.progress import ProgressOf
 from bagwise.server.batcher import Batcher
 from bagwise.server.rate_limit import RateLimit
 
+logger = logging.getLogger(__name__)
+
 
 class Refusal(BaseModel):
-    """One sentence."""
+    """What is wrong, in one sentence."""
 
     detail: str
 
 
 REFUSALS = {
-    400: "It makes no sense here.",
-    401: "Nobody is signed in.",
-    403: "It comes from another site, or it is another person's and you have no role to change it.",
-    409: "Something else was saved before.",
-    411: "It does not say how long it is.",
+    400: "Bad request: an unknown question, bag or class, or a question of another person.",
+    401: "Not signed in: the token or session is missing, wrong, revoked or expired.",
+    403: "The request comes from another site, or changes another person's answer without the role for it.",
+    409: "Conflict: another answer was saved before.",
+    411: "The header `Content-Length` is missing.",
     412: "The header `Bagwise-Project` or `Bagwise-Person` names another project or person.",
-    413: "It is too large.",
-    415: "It is not JSON.",
-    421: "The server does not go by this name.",
-    429: "Too many wrong tokens came from this address: wait a minute.",
-    503: "The database cannot be reached now, or the trainer is being started again: nothing was saved, try again.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    421: "The server does not have this host name.",
+    429: "Too many wrong tokens came from this address: retry after a minute.",
+    503: "The database cannot be reached, or the training process is restarting: nothing was saved, retry.",
 }
 REFUSED: dict[int | str, dict[str, Any]] = {
     code: {"model": Refusal, "description": why} for code, why in REFUSALS.items()
@@ -45,9 +48,9 @@ REFUSED: dict[int | str, dict[str, Any]] = {
 Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
 Key = Annotated[Text, Field(min_length=1, max_length=64)]
 KeyOfSeveral = Annotated[Text, Field(min_length=1, max_length=48)]
-"""Of a request that may become several events: the key of each is this one and a short ending, 64 characters in all."""
+"""Key of a request that becomes several events: the key of each is this one and a suffix, 64 characters in all."""
 Name = Annotated[str, Field(max_length=1000)]
-"""Of a bag or a class."""
+"""Name of a bag or of a class."""
 
 Bearer = Annotated[
     HTTPAuthorizationCredentials | None,
@@ -56,19 +59,19 @@ Bearer = Annotated[
 
 
 async def served(request: Request) -> Project:
-    """The project behind this server; a coroutine, since others are put into a thread."""
+    """Return the project that is served. A coroutine, since FastAPI runs other functions in a thread."""
     project: Project = request.app.state.project
     return project
 
 
 async def watched(request: Request) -> ProgressOf:
-    """Its progress."""
+    """Return the progress of the project."""
     found: ProgressOf = request.app.state.progress
     return found
 
 
 async def batcher(request: Request) -> Batcher:
-    """Where people are served."""
+    """Return the batcher, which handles concurrent requests together."""
     found: Batcher = request.app.state.batcher
     return found
 
@@ -79,24 +82,26 @@ Watched = Annotated[ProgressOf, Depends(watched)]
 
 
 def cookie_of(project: Project) -> str:
-    """Its own for every project: a browser sends the cookies of a host to all its ports."""
+    """Return the name of the session cookie: its own for each project, as browsers ignore ports."""
     return f"bagwise-{project.contents.project[:8]}"
 
 
 async def known_by(request: Request, shown: Shown) -> str | None:
-    """Who shows this, None where nobody has to; whoever tries too many wrong tokens has to wait."""
+    """Return the person with this token or session, None where nobody has to sign in; wrong tokens are rate-limited."""
     batcher: Batcher = request.app.state.batcher
     try:
         return await batcher.who(shown)
     except NotSignedIn:
         if shown.token is not None:
             rate_limit: RateLimit = request.app.state.rate_limit
-            rate_limit.failed(request.client.host if request.client else "", shown.token)
+            address = request.client.host if request.client else ""
+            rate_limit.failed(address, shown.token)
+            logger.warning("sign-in refused: unknown or expired token from %s", address)
         raise
 
 
 class Replaced(BagwiseError):
-    """The page was loaded from another project, or for another person, than are served here now."""
+    """The page was loaded for another project or person than the server has now."""
 
 
 async def person(
@@ -109,16 +114,16 @@ async def person(
         str | None, Header(description="Refuse the request if another person is signed in; percent-encoded UTF-8.")
     ] = None,
 ) -> str:
-    """Who calls: by a token, by a session, or, where nobody was ever invited, the one who serves."""
+    """Return who sent the request: by token, by session, or, where nobody was ever invited, the server's annotator."""
     state = request.app.state
     project: Project = state.project
     if bagwise_project not in (None, project.contents.project):
-        raise Replaced("Another project is served here now: load the page again.")
+        raise Replaced("The server has another project now: load the page again.")
     token = bearer.credentials if bearer is not None else None
     annotator: str = state.annotator
     name = await known_by(request, Shown(token, request.cookies.get(cookie_of(project)))) or annotator
     if bagwise_person is not None and unquote(bagwise_person) != name:
-        raise Replaced(f"{name} is signed in here now: load the page again.")
+        raise Replaced(f"{name} is signed in now: load the page again.")
     return name
 
 

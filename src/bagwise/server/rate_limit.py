@@ -1,7 +1,7 @@
-"""Patience with wrong tokens: a few from one address, then the rest are refused for a while.
+"""Rate limit of sign-in attempts: a few wrong tokens from one address, then further ones are refused for a while.
 
-A right token always gets in, whatever else came from its address: people share addresses, and 256 random bits are not
-guessed. What is limited is the noise, and a script that goes on with a token that has run out.
+A valid token is always accepted, whatever else came from its address: people share addresses, and 256 random bits are
+not guessed. What is limited is the load, and a script that goes on with a token that has expired.
 """
 
 import hashlib
@@ -19,14 +19,30 @@ Failure = tuple[float, bytes]
 
 
 class TooManyAttempts(BagwiseError):
-    """An address has to wait."""
+    """Too many wrong tokens came from one address; it has to wait."""
 
 
 class RateLimit:
-    """Counts wrong tokens by address, and how often the same one came from there.
+    """Count wrong tokens by address, and how often the same one came from it.
 
-    So many different ones, or the same so often, is too many. Whoever repeats one token does not use up the tries of
-    others at the same address. Sessions are not counted: they are random and never shown.
+    `WRONG_TOKENS` different ones within `SECONDS`, or the same one as often, are too many. A client that repeats one
+    token does not use up the attempts of others at the same address. Sessions are not counted: they are random and
+    never shown.
+
+    Parameters
+    ----------
+    clock : callable
+        Returns the time in seconds.
+
+    Examples
+    --------
+    >>> limit = RateLimit(clock=lambda: 0.0)
+    >>> for _ in range(WRONG_TOKENS):
+    ...     limit.failed("10.0.0.1", "wrong")
+    >>> limit.failed("10.0.0.1", "wrong")
+    Traceback (most recent call last):
+    ...
+    bagwise.server.rate_limit.TooManyAttempts: Too many wrong tokens came from this address: wait 60 seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,7 +51,13 @@ class RateLimit:
         self._failed: dict[str, list[Failure]] = {}
 
     def failed(self, address: str, token: str) -> None:
-        """Count a wrong token that came from here; raise an error where there were too many before it."""
+        """Count a wrong token from an address.
+
+        Raises
+        ------
+        TooManyAttempts
+            Where there were too many before it.
+        """
         mark = hashlib.sha256(token.encode("utf-8", "replace")).digest()[:8]
         with self._lock:
             recent = [one for one in self._failed.pop(address, []) if one[0] > self._clock() - SECONDS]

@@ -1,6 +1,7 @@
-"""Start the server."""
+"""Start the server: checks of host and port, the configuration of uvicorn, and the loop that serves."""
 
 import contextlib
+import logging
 import socket
 import sys
 
@@ -11,38 +12,65 @@ from bagwise.core.errors import BagwiseError
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.project import Invitations, Project
 from bagwise.server.app import application
-from bagwise.server.connections import BoundedProtocol
-from bagwise.server.security import Site
+from bagwise.server.http_protocol import BoundedProtocol
+from bagwise.server.site import Site
 
-# Every statement to the database lets go of the interpreter and has to get it back from the thread that learns: the
-# 5 ms that Python lets it keep each time add up.
+# Every statement to the database releases the interpreter lock and has to get it back from the thread that learns: the
+# 5 ms that Python lets a thread keep it add up.
 SWITCH_SECONDS = 0.0005
+
+logger = logging.getLogger(__name__)
 
 
 def validate_host(project: Project, site: Site) -> None:
-    """Other machines are served only where people sign in."""
+    """Raise an error where other machines would be served without signing in.
+
+    Parameters
+    ----------
+    project : Project
+        The project to serve.
+    site : Site
+        Where it is to be served.
+
+    Raises
+    ------
+    BagwiseError
+        Where the host is not a loopback address and nobody was ever invited.
+    """
     if not site.is_loopback and not Invitations(project.database).any_invited():
         raise BagwiseError(
-            f"{site.host} can be reached by others, and nobody was invited yet: "
-            f"invite them with `bagwise invite {project.folder} NAME`, or serve 127.0.0.1."
+            f"{site.host} can be reached from other machines, and nobody was invited yet: "
+            f"invite people with `bagwise invite {project.folder} NAME`, or serve 127.0.0.1."
         )
 
 
 def validate_port(host: str, port: int) -> None:
-    """Say so before anything else is done."""
+    """Raise an error where the port cannot be bound, before the project is prepared for it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise BagwiseError(f"Port {port} cannot be used ({error.strerror}): choose another with --port.") from None
+            raise BagwiseError(f"Port {port} cannot be used ({error.strerror}): choose another with --port.") from error
 
 
 def configuration(
     app: FastAPI, site: Site, port: int, protocol: type[BoundedProtocol] = BoundedProtocol
 ) -> uvicorn.Config:
-    """How uvicorn serves the application: with limits, and believing only the site's proxies about who calls."""
+    """Return how uvicorn serves the application: with limits, and trusting only the site's proxies.
+
+    Parameters
+    ----------
+    app : FastAPI
+        The application.
+    site : Site
+        Where it is served.
+    port : int
+        The port on `site.host`.
+    protocol : type
+        The HTTP protocol with its limits.
+    """
     return uvicorn.Config(
         app,
         host=site.host,
@@ -51,15 +79,35 @@ def configuration(
         ws="none",
         proxy_headers=bool(site.proxies),
         forwarded_allow_ips=list(site.proxies),
-        log_level="warning",
+        # Messages go to the handlers of this process (`bagwise.core.logs`).
+        log_config=None,
     )
 
 
 def serve(project: Project, annotator: str, site: Site | None = None, port: int = 8765) -> None:
-    """Until interrupted."""
+    """Serve a project until the process is interrupted.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    annotator : str
+        Who answers where nobody was ever invited.
+    site : Site, optional
+        Where it is served; by default on this machine only.
+    port : int
+        The port on `site.host`.
+
+    Raises
+    ------
+    BagwiseError
+        Where the host can be reached from other machines and nobody was invited.
+    """
     site = site or Site()
     validate_host(project, site)
     sys.setswitchinterval(SWITCH_SECONDS)
-    # Holding BLAS to one thread for all of the time spares every question the effort of doing it for a moment.
+    logger.info("serving %s on %s port %d", project.folder, site.host, port)
+    # BLAS is limited to one thread once, since doing it for every question takes time.
     with single_threaded_blas(), contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(configuration(application(project, annotator, site), site, port)).run()
+    logger.info("stopped serving %s", project.folder)

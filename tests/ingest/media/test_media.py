@@ -272,7 +272,7 @@ def test_damaged_places_stop_nobody_and_are_found(tmp_path):
         for damage in (b"", b"nonsense", (folder / "media" / "places.npy").read_bytes()[:150]):
             (folder / "media" / "places.npy").write_bytes(damage)
             assert set(project.medium(0).places) == {None}
-            assert "give the places anew" in [one.wrong for one in check(project)][-1]
+            assert "import the places again" in [one.wrong for one in check(project)][-1]
         project.import_(None, media=Media(places=Places.read(tmp_path / "sound.csv")))
         assert project.medium(0).places[0]["start"] > 0
         assert not any(one.wrong for one in check(project))

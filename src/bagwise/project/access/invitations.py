@@ -1,7 +1,7 @@
-"""Who may answer: invitations and sign-ins. Of tokens and sessions only hashes are kept, so a copy tells no secret.
+"""Invitations and sessions: who may sign in. Only hashes of tokens are stored, so a copy of a project has no secrets.
 
 A token is 256 random bits and is shown once. A plain hash is enough for it: what cannot be guessed needs no slow one.
-Invitations that were revoked or ran out stay on record, so that a project that once had some is never open to all.
+Invitations that were revoked or expired are kept, so that a project that once had some is never open to everyone.
 """
 
 import hashlib
@@ -23,12 +23,23 @@ MOST_DAYS = 10_000
 
 
 class NotSignedIn(BagwiseError):
-    """Nobody is signed in, or by a token that is not, or no longer, good for anything."""
+    """The token or session is missing, unknown, revoked or expired."""
 
 
 @dataclass(frozen=True)
 class Invitation:
-    """Who may sign in, and until when (seconds since 1970)."""
+    """The invitation of a person.
+
+    Attributes
+    ----------
+    name : str
+        The person.
+    at : str
+        When it was made.
+    until : float
+        When it expires, in seconds since 1970.
+    state : {"valid", "expired", "revoked"}
+    """
 
     name: str
     at: str
@@ -38,23 +49,44 @@ class Invitation:
 
 @dataclass(frozen=True)
 class Shown:
-    """What somebody has to show: a token, a session, or nothing."""
+    """The credentials of a request: a token, a session, or none."""
 
     token: str | None = None
     session: str | None = None
 
 
 class Invitations:
-    """The invitations of one project."""
+    """The invitations and sessions of one project.
+
+    Parameters
+    ----------
+    database : Database
+        The database of the project.
+    """
 
     def __init__(self, database: Database) -> None:
         self.database = database
 
     def invite(self, name: str, days: int = DEFAULT_DAYS, adjudicator: bool = False) -> str:
-        """The token with which this person signs in; one they had before is good for nothing from now on."""
+        """Invite a person; an earlier token and its sessions end.
+
+        Parameters
+        ----------
+        name : str
+            The person.
+        days : int
+            How long the token is valid.
+        adjudicator : bool
+            Whether the person becomes an adjudicator.
+
+        Returns
+        -------
+        str
+            The token to sign in with. It is not stored.
+        """
         validate_name(name)
         if not 1 <= days <= MOST_DAYS:
-            raise BagwiseError(f"An invitation is good for 1 to {MOST_DAYS} days, not {days}.")
+            raise BagwiseError(f"An invitation is valid for 1 to {MOST_DAYS} days, not {days}.")
         token = secrets.token_urlsafe(32)
         with self.database.writing() as connection:
             queries.ensure_annotator(connection, name, "adjudicator" if adjudicator else None)
@@ -72,16 +104,16 @@ class Invitations:
         return token
 
     def revoke(self, name: str) -> None:
-        """Whoever it was is signed out everywhere and cannot sign in; what they answered stays."""
+        """End the invitation and all sessions of a person; the answers stay."""
         table = schema.invitations
         with self.database.writing() as connection:
             done = connection.execute(update(table).where(table.c.name == name).values(revoked=True))
             _end_sessions(connection, name)
             if done.rowcount == 0:
-                raise BagwiseError(f"{name} was never invited: `bagwise invite DIR --list` says who was.")
+                raise BagwiseError(f"{name} was never invited: `bagwise invite DIR --list` lists everyone who was.")
 
     def invitations(self) -> list[Invitation]:
-        """Everybody ever invited."""
+        """Return all invitations ever made, by name."""
         table = schema.invitations
         with self.database.reading() as connection:
             now = queries.clock(connection)
@@ -94,22 +126,22 @@ class Invitations:
         ]
 
     def any_invited(self) -> bool:
-        """Whether anybody ever was: from then on everybody signs in."""
+        """Return whether anyone was ever invited: from then on everyone has to sign in."""
         with self.database.reading() as connection:
             return _any_invited(connection)
 
     def who(self, shown: Sequence[Shown]) -> list[str | NotSignedIn | None]:
-        """Who each of them is, or why nobody; None where nobody was ever invited."""
+        """Return the person with each of these credentials, or the error; None where nobody was ever invited."""
         with self.database.reading() as connection:
             return [_who(connection, one) for one in shown]
 
     def with_token(self, token: str) -> str:
-        """Whose token it is."""
+        """Return the person whose token it is, or raise `NotSignedIn`."""
         with self.database.reading() as connection:
             return _invited(connection, token)
 
     def sign_in(self, token: str) -> str:
-        """The secret of a session that ends by itself, at the latest with the invitation."""
+        """Start a session and return its secret; it ends after `SESSION_DAYS`, at the latest with the invitation."""
         session = secrets.token_urlsafe(32)
         table = schema.sessions
         with self.database.writing() as connection:
@@ -121,17 +153,17 @@ class Invitations:
         return session
 
     def with_session(self, session: str) -> str | None:
-        """Whose session it is; None where it has ended."""
+        """Return the person whose session it is; None where it has ended."""
         with self.database.reading() as connection:
             return _in_session(connection, session)
 
     def sign_out(self, session: str) -> None:
-        """End the session, if there is one."""
+        """End the session, if it exists."""
         with self.database.writing() as connection:
             connection.execute(delete(schema.sessions).where(schema.sessions.c.hash == _hash(session)))
 
     def last_signed_in(self) -> dict[str, str]:
-        """When each person with a session last signed in."""
+        """Return when each person with a session last signed in, by name."""
         table = schema.sessions
         with self.database.reading() as connection:
             found = select(table.c.name, func.max(table.c.at).label("at")).group_by(table.c.name)
@@ -146,9 +178,9 @@ def _invited(connection: Connection, token: str) -> str:
     table = schema.invitations
     row = connection.execute(select(table).where(table.c.hash == _hash(token))).first()
     if row is None or row.revoked:
-        raise NotSignedIn("This token is not known here: ask for a new one (`bagwise invite`).")
+        raise NotSignedIn("This token is unknown or revoked: ask for a new one (`bagwise invite`).")
     if row.until <= queries.clock(connection):
-        raise NotSignedIn("This token has run out: ask for a new one (`bagwise invite`).")
+        raise NotSignedIn("This token has expired: ask for a new one (`bagwise invite`).")
     return str(row.name)
 
 

@@ -1,11 +1,10 @@
-"""Who may replace what: their own answers, and others' with the role for it.
+"""Roles and permissions: people may replace their own answers, and those of others with the role for it.
 
-There are annotators and adjudicators; the owner of a project is the account that owns its folder.
+The roles are annotator and adjudicator; the owner of a project is the account that owns its folder.
 """
 
 import getpass
 import os
-import pwd
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -19,11 +18,18 @@ APPOINT = "`bagwise annotator DIR NAME --adjudicator`"
 
 
 class NotAllowed(BagwiseError):
-    """It is not this person's to change."""
+    """The person does not have the role for this change."""
 
 
 def owner_of(folder: Path) -> str:
-    """The name of the account that owns the folder; its number where it has no name."""
+    """Return the name of the account that owns the folder; its number where it has no name.
+
+    Where accounts have no numbers (Windows), the owner is the account that runs this process.
+    """
+    try:
+        import pwd
+    except ImportError:
+        return getpass.getuser()
     number = folder.stat().st_uid
     try:
         # In their own folder people go by the name that commands take them for.
@@ -33,11 +39,17 @@ def owner_of(folder: Path) -> str:
 
 
 def validate_may_replace(state: ProjectState, standing: Event, annotator: str) -> None:
-    """What stands is replaced by the person who said it, or by one with the role for it."""
+    """Raise an error where this person may not replace the answer `standing`.
+
+    Raises
+    ------
+    NotAllowed
+        Where it is the answer of another person and this one has no role for it.
+    """
     adjudicators = state.contents.adjudicators
     if annotator == standing.annotator or annotator in adjudicators:
         return
-    whose = f"number {standing.number} is an answer of {standing.annotator}"
+    whose = f"answer {standing.number} is by {standing.annotator}"
     if standing.annotator in adjudicators:
         raise NotAllowed(
             f"{annotator} cannot replace it: {whose}, an adjudicator. Another adjudicator can ({APPOINT})."
@@ -50,7 +62,13 @@ def validate_may_replace(state: ProjectState, standing: Event, annotator: str) -
 
 
 def validate_may_replace_imported(state: ProjectState, connection: Connection, annotator: str) -> None:
-    """An imported label is replaced by an adjudicator, by the owner, or by the only person that the project has."""
+    """Raise an error where this person may not replace an imported label.
+
+    Raises
+    ------
+    NotAllowed
+        Unless the person is an adjudicator, the owner, or the only person of the project.
+    """
     owner = owner_of(state.folder)
     if annotator in state.contents.adjudicators or annotator == owner:
         return

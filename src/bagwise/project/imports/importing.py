@@ -1,12 +1,12 @@
-"""Bags, labels and classes come into a project: all of them or none, one import at a time."""
+"""Import bags, labels and classes into a project: all of them or none, one import at a time."""
 
 import contextlib
-import fcntl
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
@@ -28,18 +28,17 @@ Keep = Callable[[queries.Contents, Source], tuple[Array, int]]
 
 
 def quiet(_: int) -> None:
-    """Show nothing."""
+    """Report no progress."""
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Nobody else imports into the project or upgrades it meanwhile."""
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold the lock of the project: no other process imports into it or upgrades it meanwhile."""
     try:
-        opened = (folder / LOCK).open("a")
+        lock = FileLock(folder / LOCK).acquire()
     except OSError as error:
-        raise BagwiseError(f"{folder} cannot be written: {error.strerror}. The project is as it was.") from None
-    with opened as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        raise BagwiseError(f"{folder} cannot be written: {error.strerror}. The project is unchanged.") from error
+    with lock:
         yield
 
 
@@ -54,25 +53,30 @@ def import_into(
     media: kept.Media | None = None,
     keep: Keep | None = None,
 ) -> None:
-    """Add all that the files bring; nothing is part of the project before the database says so.
+    """Add instances, labels, classes and media; nothing is part of the project before the database has it.
 
-    With `keep`, that writes the instances. Whatever this leaves behind when it fails is removed, and so is first what
-    an earlier one left that was killed.
+    With `keep`, that function writes the instances. What a failed import leaves on disk is removed, by this call or,
+    where the process was killed, by the next one.
+
+    Raises
+    ------
+    BagwiseError
+        Where the import contradicts the project, or cannot be written; the project is unchanged then.
     """
-    with alone(folder):
+    with exclusive(folder):
         settings = storage.settled(folder, settings)
         _discard_unfinished(folder, settings, database)
         try:
             _import(folder, settings, database, source, labels, classes, progress, media, keep)
         except BaseException:
-            # Where this fails as well, the next import does it.
+            # Where this fails as well, the next import removes it.
             with contextlib.suppress(BagwiseError, OSError):
                 _discard_unfinished(folder, settings, database)
             raise
 
 
 def _discard_unfinished(folder: Path, settings: Settings, database: Database) -> None:
-    """Remove whatever lies in the folder and is not part of the project by its database."""
+    """Remove the files that are not part of the project according to its database."""
     with database.settled() as connection:
         there = queries.contents(connection)
     storage.discard(folder, settings.data, there)
@@ -110,14 +114,14 @@ def _import(
         keep = keep or partial(storage.append, folder, settings.data, progress=progress)
         sizes, checksum = keep(before, source)
     with database.writing() as connection:
-        # Answers went on meanwhile: what contradicts them now is refused now.
+        # Answers were saved meanwhile: labels that contradict them are refused.
         given = new.labels_to_add(queries.events_after(connection, 0))
         file = source.path.name if source is not None else "labels"
         queries.add_import(connection, file, new.bags, sizes, new.classes, given, checksum)
 
 
 class _Names:
-    """What an import brings, by name and by position; refuses what does not fit."""
+    """The bags, classes and labels of an import by name and position; raises an error for those that do not fit."""
 
     def __init__(
         self,
@@ -138,9 +142,9 @@ class _Names:
         for table in self.tables:
             for name in table.ids:
                 if name not in self._ids:
-                    raise table.fault(f"there is no bag {name} in the project.", name)
+                    raise table.fault(f"bag {name} does not exist in the project.", name)
                 if self._ids[name] in before.removed:
-                    raise table.fault(f"the bag {name} {REMOVED}", name)
+                    raise table.fault(f"bag {name} {REMOVED}", name)
 
     def _add_bags(self, source: Source) -> None:
         if source.n_features != self.settings.data.features:
@@ -148,7 +152,7 @@ class _Names:
             raise FileError(source.path, what)
         for name in source.ids:
             if self._ids.get(name) in self.before.removed:
-                raise FileError(source.path, f"the bag {name} {REMOVED}")
+                raise FileError(source.path, f"bag {name} {REMOVED}")
             if name in self._ids:
                 raise FileError(source.path, f"bag {name} is in the project already.")
             self._ids[name] = len(self._ids)
@@ -158,15 +162,15 @@ class _Names:
         for table in self.tables:
             unknown = [name for name in table.classes if allowed and name not in allowed]
             if unknown:
-                what = f"there is no class {unknown[0]} in the project: if it is meant, add it with --classes."
+                what = f"class {unknown[0]} does not exist in the project: add it with --classes if it is meant."
                 raise table.fault(what)
         names = list(dict.fromkeys([*allowed, *(name for table in self.tables for name in table.classes)]))
         if not names:
-            raise BagwiseError("No class is known: give --classes FILE with one name per line, or labels.")
+            raise BagwiseError("The project has no class: give --classes FILE with one name per line, or labels.")
         return names
 
     def labels_to_add(self, events: Sequence[Event]) -> list[tuple[int, int, bool]]:
-        """(bag, class, present) of all that is not known yet."""
+        """Return (bag, class, present) by position of all labels that are new."""
         counted = replay.Replay(self.before, self.settings)
         counted.count(events)
         known, _ = counted.known()
@@ -175,13 +179,13 @@ class _Names:
             for bag, label_class, present in queries.label_positions(table, self._ids, self._classes):
                 pair = (bag, label_class)
                 inside = bag < known.shape[0] and label_class < known.shape[1]
-                # An imported label that was corrected to unsure is still there, for whoever takes that back.
+                # An imported label that was corrected to unsure still exists: it counts again if that is undone.
                 before = [table[pair] for table in (known, self.before.given) if inside]
                 already = next((value for value in before if value != queries.UNKNOWN), found.get(pair))
                 if already is not None and bool(already) != present:
                     name = next(name for name, place in self._ids.items() if place == bag)
                     other = list(self._classes)[label_class]
-                    raise table.fault(f"bag {name}, class {other} contradicts what is known: correct one.", name)
+                    raise table.fault(f"bag {name}, class {other} contradicts a known label: correct one.", name)
                 if already is None:
                     found[pair] = present
         return [(*pair, present) for pair, present in found.items()]

@@ -1,8 +1,8 @@
-"""The files and places of a project's bags: what a person sees of a bag, in the folder `media`.
+"""The media of a project's bags: the file that a person sees or hears of a bag, in the folder `media`.
 
-A file is called by the number of its bag, never by a name from outside. Files are linked where they lie on the same
-disk, which costs neither time nor room, and copied where they do not; either way the folder is all there is. Nothing
-of this teaches the model anything, so none of it is in the database.
+A file is named by the number of its bag, never by a name from outside. Files on the same disk are linked, which costs
+neither time nor space, others are copied; either way the folder is complete. The model does not learn from media, so
+none of it is in the database.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ OUTLINES = ".outlines"
 
 @dataclass(frozen=True)
 class Media:
-    """What an import brings: files, places, or both; and how they were cut, where they were."""
+    """The media of an import: files, places of the instances in them, or both; and the segmentation they come from."""
 
     files: Files | None = None
     places: Places | Spans | SegmentPlaces | None = None
@@ -37,15 +37,15 @@ class Media:
 
     @classmethod
     def of(cls, cut: SegmentedFolder) -> "Media":
-        """What is seen of a folder of raw files."""
+        """Return the media of a segmented folder."""
         return cls(cut.files, cut.places, cut)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The file of a bag, what it is, and where in it the instances lie; None where that is not known.
+    """The file of a bag, its medium, and the places of its instances in it; None where a place is unknown.
 
-    `outlines` is a file with the corners of every instance, where boxes do not tell all.
+    `outlines` is a file with the outline of every instance, where boxes are not enough.
     """
 
     medium: str
@@ -55,13 +55,13 @@ class Kept:
 
 
 def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progress: Callable[[int], None]) -> None:
-    """Put files and places into the project; whatever is wrong with them is said before anything is put there."""
+    """Store files and places in the project; they are validated before anything is written."""
     found = brought.files.of(ids) if brought.files is not None else {}
     suffixes = _kept(folder) | {bag: path.suffix.lower() for bag, path in found.items()}
     mediums = {bag: media.medium_of(suffix) for bag, suffix in suffixes.items()}
     if brought.places is not None:
         if not mediums:
-            raise BagwiseError("Places are places in a file, and no bag has one: give --media FOLDER as well.")
+            raise BagwiseError("Places need files, and no bag has one: give --media FOLDER as well.")
         rows, places = brought.places.rows(ids, offsets, mediums)
     try:
         (folder / FOLDER).mkdir(exist_ok=True)
@@ -74,22 +74,22 @@ def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progr
             _put_outlines(folder / FOLDER, brought.cut, ids)
             segmentation.keep(folder, brought.cut)
     except OSError as error:
-        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from error
 
 
 def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
-    """Show this file for the bag called `name` from now on; where its instances lie in it stays as it is."""
+    """Replace the file that is shown for the bag called `name`; the places of its instances stay."""
     before, suffix = _kept(folder).get(bag), path.suffix.lower()
     if suffix not in media.suffixes():
-        raise FileError(path, f"cannot be shown: known are {', '.join(media.suffixes())}.")
+        raise FileError(path, f"cannot be shown: supported are {', '.join(media.suffixes())}.")
     media.validate_media_file(path)
     if before is not None and media.medium_of(before) != media.medium_of(suffix):
         raise FileError(path, f"is not a {media.medium_of(before)}, as the file of {name} is.")
     cut = segmentation.fingerprints(folder).get(name)
     if cut is not None and not cut.same_content(path):
-        raise FileError(path, f"has another content than the file that {name} was cut from: it is not the same one.")
+        raise FileError(path, f"has other content than the file that {name} was segmented from.")
     if cut is not None and before is not None:
-        # What is shown may have been made from it, as text is from a document in another encoding.
+        # The stored file may be converted from it, as text is from a document in another encoding.
         return
     try:
         (folder / FOLDER).mkdir(exist_ok=True)
@@ -97,11 +97,11 @@ def replace_file(folder: Path, bag: int, name: str, path: Path) -> None:
         if before not in (None, suffix):
             (folder / FOLDER / f"{bag}{before}").unlink()
     except OSError as error:
-        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from error
 
 
 def discard(folder: Path, bags: int, rows: int) -> None:
-    """Remove the files of an import that failed or was killed: the bags of the next one must not get them."""
+    """Remove the files of an import that failed or was killed: the bags of the next import must not get them."""
     for left in (folder / FOLDER).glob(".*.part"):
         left.unlink()
     for bag, suffix in _kept(folder).items():
@@ -114,7 +114,7 @@ def discard(folder: Path, bags: int, rows: int) -> None:
 
 
 def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:
-    """What is kept of a bag whose instances are the rows `first` to `last`; never a file that lies elsewhere."""
+    """Return the media of a bag whose instances are the rows `first` to `last`; never a file outside the project."""
     if not (folder / FOLDER).is_dir():
         return None
     for suffix in media.suffixes():
@@ -128,23 +128,23 @@ def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:
 
 
 def bags_with_a_file(folder: Path) -> set[int]:
-    """Their positions."""
+    """Return the positions of the bags that have a file."""
     return set(_kept(folder))
 
 
 def wrong(folder: Path) -> str:
-    """What is not in order, for `bagwise check`."""
+    """Return what is wrong with the media, for `bagwise check`; empty where nothing is."""
     if (folder / FOLDER / PLACES).exists() and _places(folder) is None:
-        return f"{FOLDER}/{PLACES} is damaged: give the places anew with `bagwise import --places FILE`"
+        return f"{FOLDER}/{PLACES} is damaged: import the places again with `bagwise import --places FILE`"
     for bag, suffix in _kept(folder).items():
         path = folder / FOLDER / f"{bag}{suffix}"
         if path.is_symlink() or not path.is_file():
-            return f"{FOLDER}/{path.name} is no file of this project"
+            return f"{FOLDER}/{path.name} is not a file of this project"
     return ""
 
 
 def copy(folder: Path, target: Path) -> None:
-    """All of it, to another project."""
+    """Copy all media to another project."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copytree(folder / FOLDER, target / FOLDER, symlinks=True)
     segmentation.copy(folder, target)
@@ -175,7 +175,7 @@ def _link(path: Path, target: Path) -> None:
     unfinished = target.parent / f".{uuid.uuid4().hex}.part"
     try:
         os.link(path.resolve(), unfinished)
-    except OSError:  # Another disk, or somebody else's file.
+    except OSError:  # Another disk, or a file of another user.
         shutil.copyfile(path, unfinished)
     unfinished.replace(target)
 
@@ -196,7 +196,7 @@ def _write_places(folder: Path, total: int, rows: Array, places: Array) -> None:
 
 
 def _places(folder: Path) -> Array | None:
-    """None also where they are damaged: labelling goes on without them."""
+    """The places of all instances; None where there are none or they are damaged: labelling goes on without them."""
     path = folder / FOLDER / PLACES
     if not path.is_file() or path.is_symlink():
         return None
@@ -211,6 +211,6 @@ def _places_of(folder: Path, columns: Sequence[str], first: int, last: int) -> l
     found: list[dict[str, float] | None] = [None] * (last - first)
     places = _places(folder)
     for number, row in enumerate(places[first:last].tolist() if places is not None else []):
-        said = {name: value for name, value in zip(columns, row, strict=False) if not np.isnan(value)}
-        found[number] = said or None
+        place = {name: value for name, value in zip(columns, row, strict=False) if not np.isnan(value)}
+        found[number] = place or None
     return found

@@ -1,4 +1,4 @@
-"""Tables become parts of a project without passing through one machine: several files are read at once."""
+"""Import tables straight into partitions: several files are read at once, by processes or on a cluster."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from bagwise.project.storage.queries import Contents
 
 @dataclass(frozen=True)
 class Tables:
-    """What is new in a file or in the files of a folder, and how they came."""
+    """The new bags of a file or of the files of a folder."""
 
     path: Path
     tables: Sequence[Table]
@@ -31,7 +31,7 @@ class Tables:
 
     @classmethod
     def look_at(cls, project: Project, path: Path, bag_column: str | None, each: Each) -> "Tables":
-        """Read all but the features. Of a folder, only what is not in the project yet counts."""
+        """Read everything but the features. Of a folder, bags that the project already has are left out."""
         files = [TableFile(file, bag_column, project.contents.features) for file in tables_in(path)]
         tables = in_order(each(look, files))
         for table in tables:
@@ -43,7 +43,7 @@ class Tables:
 
     @property
     def instances(self) -> int:
-        """How many are new."""
+        """Number of new instances."""
         return sum(len(table.codes) for table in self.tables)
 
     def import_into(
@@ -55,7 +55,7 @@ class Tables:
         progress: Progress = lambda _: None,
         media: Media | None = None,
     ) -> None:
-        """All of it or nothing, as `count` further parts of a project that is in parts already."""
+        """Import all or nothing, as `count` further partitions of a project that is partitioned."""
 
         def keep(before: Contents, source: Source) -> tuple[Array, int]:
             counted = partitions.open_partitions(project.folder, project.settings.data, before)
@@ -69,7 +69,7 @@ class Tables:
         project.import_(source, labels, classes, progress, media, keep)
 
     def _jobs(self, count: int, place: Path, first: int, dtype: np.dtype) -> list[FromTables]:
-        """Neighbouring files together where there are more of them than parts, else several parts of a file."""
+        """Several neighbouring files for each partition, or several partitions for each file."""
         files = [table.file for table in self.tables]
         rows = np.cumsum([0, *(len(table.codes) for table in self.tables)])
         if len(files) >= count:
@@ -86,7 +86,7 @@ class Tables:
 
 
 def _shares(rows: Array, bags: Array, count: int) -> Array:
-    """How many parts each file becomes, so that none is much larger than the others; never more than it has bags."""
+    """Number of partitions of each file, so that they have similar sizes; never more than the file has bags."""
     found = np.ones(len(rows), np.int64)
     while found.sum() < min(count, bags.sum()):
         found[np.argmax(np.where(found < bags, rows / found, -1))] += 1

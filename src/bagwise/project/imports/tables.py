@@ -1,4 +1,4 @@
-"""Files of instances as other processes read them: one looks at a file, another reads it for good."""
+"""Tables of instances, read by worker processes: first everything but the features, later the features."""
 
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -16,7 +16,7 @@ from bagwise.kernels import Array
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file, how to read it, what was seen of it before, and which of its bags are wanted (None: all)."""
+    """A file, how to read it, its fingerprint when it was first read, and which of its bags to read (None: all)."""
 
     path: Path
     bag_column: str | None
@@ -25,16 +25,16 @@ class TableFile:
     wanted: Array | None = None
 
     def source(self) -> Source:
-        """What is wanted of it, its features in the order of the project."""
+        """Return the selected bags, with the features in the order of the project."""
         source = formats.read(self.path, self.bag_column).with_features(self.features)
         if self.seen not in (None, _fingerprint(source)):
-            raise FileError(self.path, "changed while it was imported: import it again.")
+            raise FileError(self.path, "changed during the import: import it again.")
         return source if self.wanted is None else some_of(source, self.wanted)
 
 
 @dataclass(frozen=True)
 class Table:
-    """What a look at a file finds: everything but the features. It travels, which a source cannot."""
+    """Everything in a file but the features. It can be pickled, which a source cannot."""
 
     file: TableFile
     ids: Sequence[str]
@@ -44,37 +44,37 @@ class Table:
 
     @property
     def source(self) -> Source:
-        """The file, opened again when its features are wanted."""
+        """The file as a source, which is opened again when its features are read."""
         blocks = lambda: self.file.source().blocks()  # noqa: E731
         return Source(self.file.path, self.ids, self.codes, self.n_features, np.dtype(np.float64), blocks, self.labels)
 
     def some(self, wanted: Array) -> "Table":
-        """Some of its bags."""
+        """Return the table with some of its bags."""
         chosen = some_of(self.source, wanted)
         return Table(replace(self.file, wanted=wanted), chosen.ids, chosen.codes, self.n_features, chosen.labels)
 
 
 def look(file: TableFile) -> Table:
-    """Read everything but the features."""
+    """Read everything but the features of a file."""
     source = file.source()
     return Table(replace(file, seen=_fingerprint(source)), source.ids, source.codes, source.n_features, source.labels)
 
 
 def tables_in(path: Path) -> list[Path]:
-    """The file itself, or the files of a folder that holds nothing but tables."""
+    """Return the file itself, or the files of a folder that holds nothing but tables."""
     if not path.is_dir() or formats.folder_format(path) is not None:
         return [path.resolve()]
     found = sorted(one for one in path.resolve().iterdir() if not one.name.startswith("."))
     suffixes = tuple(suffix for module in formats.able_to("read").values() for suffix in module.SUFFIXES)
     others = [one.name for one in found if not one.name.lower().endswith(suffixes)]
     if others or not found:
-        what = f"holds {others[0]}, which is no table" if others else "is empty"
-        raise BagwiseError(f"{path} {what}: parts are made of tables of instances, one file or a folder of them.")
+        what = f"holds {others[0]}, which is not a table" if others else "is empty"
+        raise BagwiseError(f"{path} {what}: partitions are made of tables of instances, one file or a folder of them.")
     return found
 
 
 def new_of(tables: Sequence[Table], known: Collection[str]) -> list[Table]:
-    """Only bags that are not known yet; no bag may come from two files."""
+    """Return the tables without the bags that are `known`; raise an error where a bag is in two files."""
     seen: dict[str, Path] = {}
     found = []
     for table in tables:
@@ -88,12 +88,12 @@ def new_of(tables: Sequence[Table], known: Collection[str]) -> list[Table]:
 
 
 def some_of(source: Source, wanted: Array) -> Source:
-    """Some of the bags of a source."""
+    """Return a source with some of the bags of another."""
     rows = wanted[source.codes]
 
     def blocks() -> Iterator[Array]:
         done = 0
-        # Checked here, where a row still has the number that it has in the file.
+        # Validated before the selection, while a row still has the number that it has in the file.
         for block in source.checked_blocks():
             yield block[rows[done : done + len(block)]]
             done += len(block)
@@ -106,7 +106,7 @@ def some_of(source: Source, wanted: Array) -> Source:
 
 
 def joined(path: Path, sources: Sequence[Source], dtype: npt.DTypeLike | None = None) -> Source:
-    """Several sources as one, their bags one after the other; what is wrong in a row is said of its own file."""
+    """Concatenate sources; errors in a row name the file of that row."""
     ids = [name for source in sources for name in source.ids]
     starts = np.cumsum([0, *(len(source.ids) for source in sources[:-1])])
     codes = np.concatenate([start + source.codes for start, source in zip(starts, sources, strict=True)])

@@ -18,7 +18,7 @@ from bagwise.core import checksums
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.kernels import Array
 from bagwise.partitions import Partitions
-from bagwise.project.imports.importing import Progress, alone
+from bagwise.project.imports.importing import Progress, exclusive
 from bagwise.project.instances import instance_file, partitions
 from bagwise.project.instances.partition_writer import FromRows, Job, WrittenPartition, edges, run_job
 from bagwise.project.instances.worker_pool import Each
@@ -32,7 +32,7 @@ def partition(
     folder: Path, database: Database, count: int, to: str | Path | None, each: Each, progress: Progress
 ) -> None:
     """Move the instances from the project's file to `count` partitions in the folder `to`."""
-    with alone(folder):
+    with exclusive(folder):
         settings = Settings.read(folder)
         _validate_not_partitioned(folder, settings)
         with database.reading() as connection:

@@ -1,4 +1,4 @@
-"""A backup: a complete copy of a project, made while it is in use, that is a project of its own."""
+"""Backups: a complete copy of a project, made while it is in use, which can be opened as a project itself."""
 
 import contextlib
 import shutil
@@ -17,9 +17,27 @@ from bagwise.project.training import model_file
 
 
 def back_up(folder: Path, settings: Settings, database: Database, place: Path) -> Path:
-    """Copy all of it to a folder that is not there yet; if anything goes wrong, it still is not."""
+    """Copy a project to a folder that does not exist yet; on failure it still does not.
+
+    Parameters
+    ----------
+    folder, settings, database
+        The project.
+    place : Path
+        The folder to create.
+
+    Returns
+    -------
+    Path
+        `place`.
+
+    Raises
+    ------
+    BagwiseError
+        Where the folder exists or cannot be written.
+    """
     if place.exists():
-        raise BagwiseError(f"{place} is there already: a backup never overwrites anything.")
+        raise BagwiseError(f"{place} exists already: a backup never overwrites anything.")
     unfinished = place.resolve().with_name(f".{place.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         unfinished.mkdir(parents=True)
@@ -34,7 +52,7 @@ def back_up(folder: Path, settings: Settings, database: Database, place: Path) -
         replace(settings, database="", data=data).write(unfinished)
         unfinished.replace(place)
     except OSError as error:
-        raise BagwiseError(f"The backup {place} cannot be written: {error.strerror or error}.") from None
+        raise BagwiseError(f"The backup {place} cannot be written: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return place

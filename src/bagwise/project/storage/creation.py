@@ -1,4 +1,4 @@
-"""A project's database at the beginning of its life and at each opening: made, filled, upgraded."""
+"""Create, fill and upgrade the database of a project."""
 
 import contextlib
 import time
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable, Source
-from bagwise.project.imports.importing import Progress, alone, import_into
+from bagwise.project.imports.importing import Progress, exclusive, import_into
 from bagwise.project.imports.media import Media
 from bagwise.project.settings import Settings
 from bagwise.project.storage import queries
@@ -22,7 +22,7 @@ BACKUPS = "backups"
 
 
 def database_of(folder: Path, settings: Settings) -> Database:
-    """Where the answers are: in the folder, or where the settings say."""
+    """Return the database of a project: the one that the settings name, else the SQLite file in the folder."""
     if settings.database:
         return Database(settings.database)
     return Database.in_file(folder / DATABASE)
@@ -38,22 +38,22 @@ def fill(
     progress: Progress,
     media: Media | None = None,
 ) -> None:
-    """Everything a new project begins with, in a database that is empty; on failure it is empty again."""
+    """Fill an empty database with everything a new project starts with; on failure it is empty again."""
     project = str(uuid.uuid4())
-    with database.making() as connection:
+    with database.creating() as connection:
         queries.begin(connection, project, *settings.shape, source.features or ())
     try:
         settings.write(folder)
         import_into(folder, settings, database, source, labels, classes, progress, media)
     except BaseException:
-        # Where the database cannot be reached any more, what went wrong before says more.
+        # Where the database cannot be reached any more, the first error is the one to show.
         with contextlib.suppress(DatabaseError):
             database.clear(project)
         raise
 
 
 def version_of(folder: Path, database: Database) -> str:
-    """The schema of the database; refuses what is no project and what is newer than this Bagwise."""
+    """Return the schema version of a project; raise an error where it is none, or a newer Bagwise wrote it."""
     version = database.version()
     if version is None:
         raise DatabaseError(f"The database {database.where} holds no Bagwise project.")
@@ -62,13 +62,13 @@ def version_of(folder: Path, database: Database) -> str:
     return version
 
 
-def upgraded(folder: Path, database: Database) -> None:
-    """Bring an older database up to date, after a copy of it; of several who open it, one does."""
+def upgrade_if_older(folder: Path, database: Database) -> None:
+    """Upgrade an older database, after a backup of it; of several processes that open it, one does."""
     if version_of(folder, database) != VERSION:
         if database.is_read_only:
-            what = "is from an older Bagwise and has to be upgraded, but cannot be written: copy it and open the copy."
+            what = "was written by an older Bagwise and must be upgraded, but is read-only: copy it and open the copy."
             raise BagwiseError(f"{folder} {what}")
-        with alone(folder):
+        with exclusive(folder):
             _upgrade(folder, database)
 
 
@@ -79,15 +79,15 @@ def _upgrade(folder: Path, database: Database) -> None:
     try:
         (folder / BACKUPS).mkdir(exist_ok=True)
     except OSError as error:
-        what = f"{folder / BACKUPS} cannot be made: {error.strerror}. An older project needs a backup first."
-        raise BagwiseError(what) from None
+        what = f"{folder / BACKUPS} cannot be created: {error.strerror}. An upgrade needs a backup first."
+        raise BagwiseError(what) from error
     name = f"schema-{version}-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:4]}.db"
     copy = folder / BACKUPS / name
     try:
         database.copy_to(copy)
         database.upgrade()
     except BaseException:
-        # All steps are one transaction: a database that failed is as it was, and the copy adds nothing to it.
+        # All steps are one transaction: after a failure the database is unchanged, and the copy is not needed.
         with contextlib.suppress(DatabaseError, OSError):
             if database.version() == version:
                 copy.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""One database per project, SQLite or PostgreSQL: connecting, upgrading, and errors as sentences."""
+"""The database of a project, SQLite or PostgreSQL: connections, transactions, migrations, and errors as sentences."""
 
 import uuid
 from collections.abc import Iterator
@@ -23,52 +23,65 @@ ROWS_AT_ONCE = 5_000
 MIGRATIONS = Path(__file__).parent / "migrations"
 ADDRESS = "write postgresql://USER:PASSWORD@HOST/DATABASE, a password with @ or : in it percent-encoded"
 READ_ONLY = "cannot be written: the folder or the file is read-only. It can be read, but answers cannot be saved"
-MAKING_TABLES = 0xBA6
-"""The key of PostgreSQL's advisory lock for whoever makes or drops the tables of a project."""
+TABLES_LOCK = 0xBA6
+"""The key of PostgreSQL's advisory lock for processes that create or drop the tables of a project."""
 
 SENTENCES = (
     (
         ("database is locked", "lock timeout"),
-        "is in use by another process that does not let go: close it and try again",
+        "is locked by another process: close that process and retry",
     ),
     (
         ("disk is full", "no space left"),
-        "cannot be written, the disk is full: nothing of this was saved",
+        "cannot be written, the disk is full: nothing was saved",
     ),
     (("disk i/o error",), "cannot be read or written: the disk reports an error"),
     (("readonly", "read-only"), READ_ONLY),
-    (("unable to open",), "cannot be opened: is the folder there, and may you write in it?"),
+    (("unable to open",), "cannot be opened: check that the folder exists and that you may write in it"),
     (("malformed", "not a database", "file is encrypted"), "is damaged: restore the newest copy from `bagwise backup`"),
-    (("does not exist",), "is not there: create the database and its user first"),
+    (("does not exist",), "does not exist: create the database and its user first"),
     (("password", "authentication"), "does not accept this user and password"),
     (
         ("connection", "could not connect", "server closed", "terminating", "starting up", "shutting down", "refused"),
-        "cannot be reached: is the server running? Try again when it is",
+        "cannot be reached: check that the server is running, then retry",
     ),
 )
 
 
 class DatabaseError(BagwiseError):
-    """The database said no; nothing was saved."""
+    """A statement failed in the database; nothing was saved."""
 
 
 class Database:
-    """A connection to the database of a project; `where` is what a person calls it, without user and password."""
+    """The database of a project.
+
+    Parameters
+    ----------
+    url : str or URL
+        Address of the database, with user and password where it needs them.
+
+    Attributes
+    ----------
+    where : str
+        What messages call it: the file, or host and database without user and password.
+    is_sqlite : bool
+        Whether it is a SQLite file.
+    """
 
     def __init__(self, url: str | URL) -> None:
         parsed = _parsed(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self._file = SQLiteFile(Path(parsed.database or "")) if self.is_sqlite else None
-        self.where = str(parsed.database) if self.is_sqlite else _place_of(parsed)
+        self.where = str(parsed.database) if self.is_sqlite else _host_and_database(parsed)
         self._password = str(parsed.password or parsed.query.get("password") or "")
         if not self.is_sqlite:
             parsed = parsed.set(drivername="postgresql+psycopg")
         try:
             self.engine: Engine = create_engine(parsed, pool_pre_ping=not self.is_sqlite, **self._options())
-        except (NoSuchModuleError, ImportError):
+        except (NoSuchModuleError, ImportError) as error:
             raise BagwiseError(
                 "PostgreSQL needs a driver: install it with `pip install 'bagwise[postgres]'`."
-            ) from None
+            ) from error
         if self._file is not None:
             event.listen(self.engine, "do_connect", self._file.connect)
             event.listen(self.engine, "connect", _read_sqlite if self.is_read_only else _configure_sqlite)
@@ -76,7 +89,7 @@ class Database:
 
     def _options(self) -> dict[str, Any]:
         if self.is_read_only:
-            # Others may begin to write the file at any time: each connection looks again how it can be read.
+            # Another process may start to write the file at any time: each connection checks again how it can be read.
             return {"connect_args": {"timeout": WAIT_FOR_LOCK}, "poolclass": NullPool}
         if self.is_sqlite:
             return {"connect_args": {"timeout": WAIT_FOR_LOCK}}
@@ -84,17 +97,17 @@ class Database:
 
     @classmethod
     def in_file(cls, path: Path) -> "Database":
-        """A SQLite database."""
+        """Return the database in a SQLite file."""
         return cls(URL.create("sqlite", database=str(path)))
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it can only be read."""
+        """Whether the database is read-only."""
         return self._file is not None and self._file.is_read_only
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of everything."""
+        """Open a transaction that reads one consistent state."""
         with self._connected() as connection:
             if not self.is_sqlite:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -103,33 +116,33 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that nobody else writes beside; it is durable when this returns."""
+        """Open the one transaction that writes; it is durable when the context ends."""
         with self.first_writing() as connection:
             connection.execute(update(schema.changes).values(last_event=schema.changes.c.last_event))
             yield connection
 
     @contextmanager
     def leasing(self) -> Iterator[Connection]:
-        """The same for what may be forgotten if the power fails in the next moment: it does not wait for the disk."""
+        """Open a transaction as `writing` does, which does not wait for the disk: a power failure may undo it."""
         with self.first_writing(durable=False) as connection:
             connection.execute(update(schema.changes).values(last_event=schema.changes.c.last_event))
             yield connection
 
     @contextmanager
     def settled(self) -> Iterator[Connection]:
-        """A transaction for reading that knows how every earlier one of this process ended."""
+        """Open a transaction that reads after every earlier one of this process has been committed or rolled back."""
         if self.is_sqlite:
             with self.reading() as connection:
                 yield connection
             return
         with self.first_writing() as connection:
-            # A server whose answer to a commit was not heard may still be at it: until then it holds this row.
+            # A server whose reply to a commit was lost may still be committing: until then it holds this row.
             connection.execute(select(schema.changes).with_for_update())
             yield connection
 
     @contextmanager
     def first_writing(self, durable: bool = True) -> Iterator[Connection]:
-        """A transaction before there is a row to take for writing."""
+        """Open a transaction that writes, also before the row exists that `writing` locks."""
         if self.is_read_only:
             raise DatabaseError(f"The database {self.where} {READ_ONLY}.")
         with self._connected() as connection:
@@ -140,12 +153,12 @@ class Database:
                     connection.execute(text("SET LOCAL synchronous_commit TO OFF"))
                 yield connection
                 self._validate_same_file()
-            # What was committed to a file that is gone by now must not be acknowledged.
+            # What was committed to a file that does not exist any more must not be acknowledged.
             self._validate_same_file()
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        with self._sentences():
+        with self._errors_as_sentences():
             self._validate_same_file()
             with self.engine.connect() as connection:
                 self._validate_same_file()
@@ -157,7 +170,7 @@ class Database:
             raise DatabaseError(f"The database {self.where} {trouble}.")
 
     @contextmanager
-    def _sentences(self) -> Iterator[None]:
+    def _errors_as_sentences(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:
@@ -166,62 +179,62 @@ class Database:
             raise DatabaseError(f"The database {self.where} failed: {self._without_password(str(error))}.") from error
 
     def _sentence(self, error: DBAPIError) -> str:
-        said = str(error.orig)
+        message = str(error.orig)
         for words, sentence in SENTENCES:
-            if any(word in said.lower() for word in words):
+            if any(word in message.lower() for word in words):
                 return sentence
-        return f"said: {self._without_password(said.splitlines()[0])}"
+        return f"failed: {self._without_password(message.splitlines()[0])}"
 
-    def _without_password(self, said: str) -> str:
-        return said.replace(self._password, "***") if self._password else said
+    def _without_password(self, message: str) -> str:
+        return message.replace(self._password, "***") if self._password else message
 
     def version(self) -> str | None:
-        """The schema it has, None if it has none."""
+        """Return its schema version, None where it has none."""
         with self._connected() as connection:
             try:
                 return MigrationContext.configure(connection).get_current_revision()
-            except (KeyError, UnicodeDecodeError):
-                # What a file with bytes in the wrong places provokes inside the libraries.
-                raise DatabaseError(f"The database {self.where} is damaged: restore the newest copy.") from None
+            except (KeyError, UnicodeDecodeError) as error:
+                # What a damaged file provokes inside the libraries.
+                raise DatabaseError(f"The database {self.where} is damaged: restore the newest copy.") from error
 
     def is_newer(self) -> bool:
-        """Whether it was written by a Bagwise that knows more."""
+        """Whether a newer Bagwise wrote it."""
         script = ScriptDirectory(str(MIGRATIONS))
         known = {revision.revision for revision in script.walk_revisions()}
         version = self.version()
         return version is not None and version not in known
 
     def upgrade(self, to: str = schema.VERSION) -> None:
-        """Take every step to the schema `to`, or none of them."""
+        """Run all migrations up to the schema `to`, or none of them."""
         with self.first_writing() as connection:
             _migrate(connection, to)
 
     @contextmanager
-    def making(self) -> Iterator[Connection]:
-        """A transaction that makes the tables of a project in a database that holds nothing else; one at a time."""
+    def creating(self) -> Iterator[Connection]:
+        """Open a transaction that creates the tables of a project in an empty database; one process at a time."""
         with self.first_writing() as connection:
-            self._make_alone(connection)
+            self._lock_tables(connection)
             if inspect(connection).get_table_names():
-                raise BagwiseError(f"The database {self.where} is not empty: a project needs one of its own.")
+                raise BagwiseError(f"The database {self.where} is not empty: a project needs its own.")
             _migrate(connection, schema.VERSION)
             yield connection
 
     def clear(self, project: str) -> None:
-        """Drop all tables of a project that was begun and not finished, and of no other."""
+        """Drop all tables of `project`, whose creation failed; those of another project are left alone."""
         with self.first_writing() as connection:
-            self._make_alone(connection)
+            self._lock_tables(connection)
             if "identity" not in inspect(connection).get_table_names():
                 return
             if connection.execute(select(schema.identity.c.project)).scalar() == project:
                 schema.metadata.drop_all(connection)
                 connection.execute(text("DROP TABLE IF EXISTS alembic_version"))
 
-    def _make_alone(self, connection: Connection) -> None:
+    def _lock_tables(self, connection: Connection) -> None:
         if not self.is_sqlite:
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({MAKING_TABLES})"))
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({TABLES_LOCK})"))
 
     def copy_to(self, path: Path) -> None:
-        """Everything as it is at one moment, in a new SQLite file: the same project, whatever database it was in.
+        """Copy one consistent state to a new SQLite file, from SQLite or PostgreSQL.
 
         The file has its name only when it is complete.
         """
@@ -240,7 +253,7 @@ class Database:
                     unfinished.with_name(f"{unfinished.name}{suffix}").unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
 
@@ -249,17 +262,18 @@ def _parsed(url: str | URL) -> URL:
         parsed = make_url(url)
         known = parsed.get_backend_name()
     except (ArgumentError, ValueError):
-        raise BagwiseError(f"This is no database address: {ADDRESS}.") from None
+        # The cause may quote a part of the password.
+        raise BagwiseError(f"This is not a database address: {ADDRESS}.") from None
     if known not in ("sqlite", "postgresql"):
         raise BagwiseError(f"Databases are SQLite or PostgreSQL, not {known}.")
     if "@" in (parsed.host or ""):
         # A part of the password was taken for the host's name, which every error message would show.
-        raise BagwiseError(f"This is no database address: {ADDRESS}.")
+        raise BagwiseError(f"This is not a database address: {ADDRESS}.")
     return parsed
 
 
-def _place_of(url: URL) -> str:
-    """HOST:PORT/DATABASE and nothing of what else is in the address, which may hold a password."""
+def _host_and_database(url: URL) -> str:
+    """HOST:PORT/DATABASE and nothing else of the address, which may hold a password."""
     host = url.host or url.query.get("host") or "localhost"
     return f"{host}{'' if url.port is None else f':{url.port}'}/{url.database or ''}"
 
@@ -272,12 +286,12 @@ def _migrate(connection: Connection, to: str) -> None:
 
 
 def _copy_rows(source: Connection, target: Connection) -> None:
-    made = inspect(source).get_table_names()
-    for table in (table for table in schema.metadata.sorted_tables if table.name in made):
-        there = {column["name"] for column in inspect(source).get_columns(table.name)}
-        rows = source.execute(select(*(column for column in table.columns if column.name in there)))
-        for part in rows.mappings().partitions(ROWS_AT_ONCE):
-            target.execute(insert(table), [dict(row) for row in part])
+    tables = inspect(source).get_table_names()
+    for table in (table for table in schema.metadata.sorted_tables if table.name in tables):
+        columns = {column["name"] for column in inspect(source).get_columns(table.name)}
+        rows = source.execute(select(*(column for column in table.columns if column.name in columns)))
+        for batch in rows.mappings().partitions(ROWS_AT_ONCE):
+            target.execute(insert(table), [dict(row) for row in batch])
 
 
 def _read_sqlite(connection: Any, _: object) -> None:
@@ -285,7 +299,7 @@ def _read_sqlite(connection: Any, _: object) -> None:
 
 
 def _configure_sqlite(connection: Any, _: object) -> None:
-    # The driver begins transactions by itself, too late and never for reading; `_begin_sqlite` does it instead.
+    # The driver starts transactions itself, too late and never for reading; `_begin_sqlite` does it instead.
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")

@@ -1,4 +1,4 @@
-"""`bagwise check`: is everything there, is it consistent, and is the model what a fresh replay of the answers gives?"""
+"""`bagwise check`: is a project complete and consistent, and does its model equal a replay of all answers?"""
 
 import zlib
 from collections.abc import Callable
@@ -20,14 +20,27 @@ from bagwise.project.storage import queries, schema
 
 @dataclass(frozen=True)
 class Found:
-    """One thing that was looked at; `wrong` is empty where all is well."""
+    """The result of one check; `wrong` is empty where it passed."""
 
     what: str
     wrong: str = ""
 
 
 def check(project: Project, progress: Progress = quiet) -> list[Found]:
-    """Look at everything."""
+    """Check a project; stop at the first check that fails.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    progress : callable
+        Called with the number of answers replayed since the last call.
+
+    Returns
+    -------
+    list of Found
+        One result for each check that ran.
+    """
     steps: list[tuple[str, Callable[[], str]]] = [
         ("the database is intact", lambda: _database(project)),
         ("answers are numbered without a gap and name bags and classes that exist", lambda: _events(project)),
@@ -48,27 +61,27 @@ def _database(project: Project) -> str:
     if not project.database.is_sqlite:
         return ""
     with project.database.reading() as connection:
-        said = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
+        result = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check"))]
         foreign = connection.execute(text("PRAGMA foreign_key_check")).all()
-    if said != ["ok"]:
-        return f"SQLite says: {said[0]}"
-    return f"{len(foreign)} rows refer to something that is not there" if foreign else ""
+    if result != ["ok"]:
+        return f"SQLite reports: {result[0]}"
+    return f"{len(foreign)} rows refer to something that does not exist" if foreign else ""
 
 
 def _events(project: Project) -> str:
     project.catch_up()
     with project.database.reading() as connection:
         if queries.last_event(connection) != len(project.events):
-            return f"{queries.last_event(connection)} were saved, {len(project.events)} are there"
+            return f"{queries.last_event(connection)} were saved, {len(project.events)} exist"
     bags, classes = project.contents.given.shape
     at: dict[int, tuple[int, int]] = {}
     for expected, event in enumerate(project.events, start=1):
         if event.number != expected:
             return f"number {expected} is missing"
         if event.kind not in KINDS or event.answer not in ANSWERS:
-            return f"number {event.number} is of a kind that is not known"
+            return f"number {event.number} has an unknown kind or answer"
         if not (0 <= event.bag < bags and 0 <= event.label_class < classes):
-            return f"number {event.number} names a bag or a class that is not there"
+            return f"number {event.number} names a bag or a class that does not exist"
         of_import = event.kind == "correction" and project.contents.imported[event.pair] != queries.UNKNOWN
         if event.replaces is None and not (event.kind == "answer" or of_import):
             return f"number {event.number} replaces nothing, or replaces without saying so"
@@ -85,7 +98,7 @@ def _features(project: Project) -> str:
         made = connection.execute(select(schema.imports).order_by(schema.imports.c.number)).all()
     total = sum(row.instances for row in made)
     if total != project.bags.n_instances:
-        return f"{total} instances were imported, {project.bags.n_instances} are there"
+        return f"{total} instances were imported, {project.bags.n_instances} exist"
     bags = project.bags
     if (partitions := partitions_of(bags)) is not None and (wrong := _partitions(bags, partitions)):
         return wrong
@@ -96,7 +109,7 @@ def _features(project: Project) -> str:
         first += row.instances
     for start, rows in bags.chunks():
         if not np.isfinite(rows).all():
-            return f"instance {start + int(np.argwhere(~np.isfinite(rows))[0][0])} has one that is not"
+            return f"instance {start + int(np.argwhere(~np.isfinite(rows))[0][0])} has a value that is not finite"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The statements behind a project: what is read and what is added. All writing happens in one transaction each."""
+"""The SQL statements of a project: what is read, and what is added in the transaction of the caller."""
 
 import hashlib
 import json
@@ -25,9 +25,32 @@ ROWS_AT_ONCE = 20_000
 
 @dataclass(frozen=True)
 class Contents:
-    """What a project is made of, besides what people said; `imported` has 1, 0 or UNKNOWN for every pair.
+    """What a project consists of, besides the events.
 
-    `removed` are the positions of bags that were removed: of these nothing is `given`.
+    Attributes
+    ----------
+    project : str
+        Identity of the project.
+    shape : tuple of int and str
+        Number of features of an instance, and their type.
+    features, classes : list of str
+        Names, by position; `features` may be empty.
+    ids : array of str, shape (bags,)
+        Names of the bags.
+    offsets : array of int, shape (bags + 1,)
+        First instance of each bag, and the number of instances.
+    imported, given : array of int8, shape (bags, classes)
+        Imported labels: 1 present, 0 absent, `UNKNOWN`. In `given` those of removed bags are unknown.
+    version : int
+        Grows with every change of the contents.
+    after : int
+        Number of the last event before the newest change.
+    adjudicators : frozenset of str
+        Names of the people with this role.
+    checksums : tuple of int
+        Of the instances of each import.
+    removed : frozenset of int
+        Positions of the removed bags.
     """
 
     project: str
@@ -50,11 +73,11 @@ class Contents:
         return np.setdiff1d(np.arange(len(self.ids)), np.array(sorted(self.removed), np.int64))
 
     def is_given(self, pair: Pair) -> bool:
-        """Whether it was imported as known: then only a correction of that label changes it, no answer."""
+        """Whether its label was imported: then only a correction of that label changes it, not an answer."""
         return bool(self.given[pair] != UNKNOWN)
 
     def digest(self) -> str:
-        """A name for all of it, features included."""
+        """Return a hash of everything, instances included."""
         found = hashlib.sha256(self.project.encode())
         found.update(json.dumps([self.ids.tolist(), self.classes, sorted(self.adjudicators), self.checksums]).encode())
         found.update(json.dumps(sorted(self.removed)).encode())
@@ -94,19 +117,19 @@ class Lease:
 
 
 def now() -> str:
-    """The time as it is written down."""
+    """Return the current time as it is stored, in UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def begin(connection: Connection, project: str, features: int, dtype: str, names: Sequence[str]) -> None:
-    """The first rows of a new project: who it is, and what its instances look like."""
+    """Insert the first rows of a new project: its identity, and the shape of its instances."""
     connection.execute(insert(schema.identity).values(project=project, features=features, dtype=dtype))
     _insert(connection, schema.features, ({"position": i, "name": name} for i, name in enumerate(names)))
     connection.execute(insert(schema.changes).values(only=1, last_event=0, contents=0, contents_after=0))
 
 
 def contents(connection: Connection) -> Contents:
-    """Everything but the events."""
+    """Return everything but the events."""
     project = connection.execute(select(schema.identity)).one()
     features = connection.execute(select(schema.features.c.name).order_by(schema.features.c.position)).scalars().all()
     bags = connection.execute(select(schema.bags.c.id, schema.bags.c.instances).order_by(schema.bags.c.position)).all()
@@ -139,7 +162,7 @@ def contents(connection: Connection) -> Contents:
 
 
 def removed_bags(connection: Connection) -> frozenset[int]:
-    """The positions of the bags that were removed and not brought back."""
+    """Return the positions of the bags that are removed."""
     table = schema.removals
     rows = connection.execute(select(table.c.bag, table.c.removed).order_by(table.c.number))
     last = {int(bag): bool(removed) for bag, removed in rows}
@@ -147,7 +170,7 @@ def removed_bags(connection: Connection) -> frozenset[int]:
 
 
 def add_removals(connection: Connection, bags: Sequence[int], annotator: str, removed: bool) -> None:
-    """Note that these bags were removed, or brought back."""
+    """Add that these bags were removed, or restored."""
     table = schema.removals
     first = connection.execute(select(func.count()).select_from(table)).scalar_one() + 1
     rows = [
@@ -167,7 +190,7 @@ def add_import(
     labels: Sequence[tuple[int, int, bool]],
     checksum: int,
 ) -> None:
-    """New bags, new classes and new labels, by position."""
+    """Add new bags, classes and labels; labels are (bag, class, present) by position."""
     number = connection.execute(select(func.count()).select_from(schema.imports)).scalar_one() + 1
     row = {
         "number": number,
@@ -210,17 +233,17 @@ def _insert(connection: Connection, table: Any, rows: Iterable[dict[str, Any]]) 
 
 
 def last_event(connection: Connection) -> int:
-    """The number of the newest event."""
+    """Return the number of the newest event."""
     return changes(connection)[0]
 
 
 def contents_version(connection: Connection) -> int:
-    """Grows whenever anything but the events changes."""
+    """Return a number that grows whenever anything but the events changes."""
     return changes(connection)[1]
 
 
 def changes(connection: Connection) -> tuple[int, int]:
-    """The number of the newest event, and the version of the contents."""
+    """Return the number of the newest event, and the version of the contents."""
     row = connection.execute(select(schema.changes.c.last_event, schema.changes.c.contents)).one()
     return int(row.last_event), int(row.contents)
 
@@ -231,20 +254,20 @@ def _contents_changed(connection: Connection) -> None:
 
 
 def events_after(connection: Connection, number: int) -> list[Event]:
-    """All newer events, in order."""
+    """Return all events after this number, in order."""
     table = schema.events
     rows = connection.execute(select(table).where(table.c.number > number).order_by(table.c.number))
     return [Event(*row) for row in rows]
 
 
 def events_with(connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
-    """The events with these keys that were saved."""
+    """Return the saved events with these keys, by key."""
     rows = connection.execute(select(schema.events).where(schema.events.c.key.in_(keys)))
     return {event.key: event for event in (Event(*row) for row in rows)}
 
 
 def add_events(connection: Connection, events: Sequence[Event]) -> None:
-    """Save events that are numbered on from the last."""
+    """Add events, whose numbers follow the last one."""
     rows = [{**vars(event), "class": event.label_class} for event in events]
     for row in rows:
         del row["label_class"]
@@ -253,46 +276,46 @@ def add_events(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def ensure_annotator(connection: Connection, name: str, role: str | None = None) -> None:
-    """Note the person at the first sight, and a role when one is given."""
+    """Add the person if new, and set the role if one is given."""
     table = schema.annotators
-    there = connection.execute(select(table.c.role).where(table.c.name == name)).scalar()
-    if there is None:
+    current = connection.execute(select(table.c.role).where(table.c.name == name)).scalar()
+    if current is None:
         connection.execute(insert(table).values(name=name, role=role or "annotator", since=now()))
-    elif role is not None and role != there:
+    elif role is not None and role != current:
         connection.execute(update(table).where(table.c.name == name).values(role=role))
-    if role is not None and role != (there or "annotator"):
+    if role is not None and role != (current or "annotator"):
         _contents_changed(connection)
 
 
 def ensure_annotators(connection: Connection, names: set[str]) -> None:
-    """Note these people at the first sight."""
+    """Add those of these people who are new."""
     table = schema.annotators
-    there = set(connection.execute(select(table.c.name).where(table.c.name.in_(sorted(names)))).scalars())
-    for name in sorted(names - there):
+    known = set(connection.execute(select(table.c.name).where(table.c.name.in_(sorted(names)))).scalars())
+    for name in sorted(names - known):
         ensure_annotator(connection, name)
 
 
 def annotators(connection: Connection) -> dict[str, str]:
-    """Everybody with their role."""
+    """Return the role of every person, by name."""
     table = schema.annotators
     return {row.name: row.role for row in connection.execute(select(table.c.name, table.c.role).order_by(table.c.name))}
 
 
 def clock(connection: Connection) -> float:
-    """Seconds since 1970 by the clock that all people of the project share: the server's, where there is one."""
+    """Return seconds since 1970 by the clock that all processes share: that of the database server, if there is one."""
     if connection.dialect.name == "postgresql":
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
     return time.time()
 
 
 def leases(connection: Connection) -> list[Lease]:
-    """Those that have not run out."""
+    """Return the leases that have not expired."""
     table = schema.leases
     return [_lease(row) for row in connection.execute(select(table).where(table.c.until > clock(connection)))]
 
 
 def leases_with(connection: Connection, keys: Sequence[str]) -> dict[str, Lease]:
-    """The leases with these keys, expired or not."""
+    """Return the leases with these keys, expired or not, by key."""
     rows = connection.execute(select(schema.leases).where(schema.leases.c.key.in_(keys)))
     return {row.key: _lease(row) for row in rows}
 
@@ -340,12 +363,12 @@ def add_leases(connection: Connection, leases: Sequence[Lease]) -> None:
 
 
 def end_leases(connection: Connection, keys: Sequence[str]) -> None:
-    """The questions were answered or given back."""
+    """End these leases."""
     connection.execute(delete(schema.leases).where(schema.leases.c.key.in_(keys)))
 
 
 def end_leases_of(connection: Connection, annotator: str, pairs: Sequence[Pair]) -> None:
-    """Whatever this person was to be asked about the pairs is said."""
+    """End the leases of this person for these pairs."""
     table = schema.leases
     for bag, label_class in pairs:
         same = (table.c.annotator == annotator) & (table.c.bag == bag) & (table.c["class"] == label_class)
@@ -353,7 +376,7 @@ def end_leases_of(connection: Connection, annotator: str, pairs: Sequence[Pair])
 
 
 def label_positions(table: LabelTable, ids: dict[str, int], classes: dict[str, int]) -> list[tuple[int, int, bool]]:
-    """(bag, class, present) of everything known; all names are known."""
+    """Return (bag, class, present) by position of every known label of a table whose names all exist."""
     rows, columns = np.nonzero(~np.isnan(table.values))
     return [
         (ids[table.ids[b]], classes[table.classes[c]], bool(table.values[b, c]))

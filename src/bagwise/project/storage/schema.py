@@ -1,6 +1,6 @@
-"""The tables of a project. What an annotator said is only ever added, never changed.
+"""The tables of a project. Events are only ever added, never changed.
 
-`changes` has one row: taking it for writing puts all writers in a line, so that events are numbered in the order in
+`changes` has one row: locking it serialises all writers, so that events are numbered in the order in
 which they become visible, on SQLite and on PostgreSQL alike.
 """
 

@@ -1,7 +1,7 @@
-"""The SQLite file of a project: for its owner alone, only read where it cannot be written, and always the same.
+"""The SQLite file of a project: readable by its owner only, opened read-only where it cannot be written.
 
-A connection keeps the file that it opened, even after another one was put in its place or the folder was removed: what
-is written then is lost. So the file is known by its device and inode.
+A connection keeps the file that it opened, even after another file took its place or the folder was removed: what is
+written then is lost. So the file is identified by its device and inode.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ Identity = tuple[int, int]
 
 
 class SQLiteFile:
-    """One file behind all connections of a process to a project's database."""
+    """The one file behind all connections of a process to a project's database."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -24,11 +24,11 @@ class SQLiteFile:
         self._opened: Identity | None = None
 
     def connect(self, dialect: Any, _state: object, _arguments: object, options: dict[str, Any]) -> Any:
-        """A connection of SQLAlchemy's dialect (its event `do_connect`)."""
+        """Return a connection of SQLAlchemy's dialect (its event `do_connect`)."""
         while True:
             before = self._identity() or self._create()
             connection = dialect.connect(f"{self.path.as_uri()}?{self._mode()}", uri=True, **options)
-            # A file that was replaced in between is not the one that was opened: open what is there now.
+            # A file that was replaced in between is not the one that was opened: open the new one.
             if (now := self._identity()) == before or now is None:
                 break
             connection.close()
@@ -37,7 +37,7 @@ class SQLiteFile:
         return connection
 
     def trouble(self) -> str:
-        """What became of the file since it was opened; empty where it is still in its place."""
+        """Return what happened to the file since it was opened; empty where it is unchanged."""
         if self._opened is None or (now := self._identity()) == self._opened:
             return ""
         if now is None:
@@ -53,8 +53,8 @@ class SQLiteFile:
     def _mode(self) -> str:
         if not self.is_read_only:
             return "mode=rw"
-        # Without the two files of the write-ahead log no process has it open, and in a folder that cannot be written
-        # SQLite could not make them; with them, they must be read.
+        # Without the two files of the write-ahead log no process has it open, and SQLite could not create them in a
+        # read-only folder; where they exist, they must be read.
         in_use = any(self.path.with_name(f"{self.path.name}{suffix}").exists() for suffix in ("-wal", "-shm"))
         return "mode=ro" if in_use or self._folder_is_writable else "mode=ro&immutable=1"
 

@@ -4,15 +4,19 @@ Messages to it are numbers of questions. Its messages are pairs of a ranking, or
 whether it is the last for now.
 """
 
+import logging
 import sys
 from pathlib import Path
 
+from bagwise.core.logs import LogLevel, configure_logging
 from bagwise.core.processes import ParentConnection, connect_to_parent
 from bagwise.project.project import Project
 from bagwise.project.queue.ranking import Ranking
 from bagwise.project.training.warm_up import warm
 
 NICE = 5
+
+logger = logging.getLogger(__name__)
 
 Message = tuple[Ranking | Exception, bool]
 
@@ -27,12 +31,14 @@ def rank(project: Project, parent: ParentConnection[Message, int]) -> None:
                 done = ranking.applied >= len(project.events)
                 parent.send((ranking, done))
             except Exception as error:
+                logger.warning("training failed", exc_info=error)
                 parent.send((error, True))
                 break
 
 
-def main(folder: str, cluster: str = "") -> None:
+def main(folder: str, cluster: str = "", log_level: str = LogLevel.WARNING) -> None:
     """Open the project in a folder, perhaps with a pool on a cluster, and send rankings to the parent process."""
+    configure_logging(LogLevel(log_level))
     parent = connect_to_parent(NICE)
     with Project.open(Path(folder), cluster=cluster) as project:
         warm(project)

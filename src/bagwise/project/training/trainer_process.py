@@ -5,12 +5,14 @@ learn. Only what it publishes arrives in this process: no request that asks or a
 with it.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bagwise.core.logs import current_level
 from bagwise.core.processes import ChildProcess
 from bagwise.data.bags import Bags
 from bagwise.model import MIMLClassifier
@@ -25,6 +27,8 @@ CLOSING_SECONDS = 10.0
 RESTART_SECONDS = 2.0
 
 Process = ChildProcess[int, tuple[Ranking | Exception, bool]]
+
+logger = logging.getLogger(__name__)
 
 
 class TrainerProcess(Trainer):
@@ -77,7 +81,8 @@ class TrainerProcess(Trainer):
     def _begin(self) -> None:
         process = self._process
         if process is None:
-            process = self._process = Process(MODULE, str(self._folder), self._cluster)
+            process = self._process = Process(MODULE, str(self._folder), self._cluster, current_level())
+            logger.info("training process started")
             threading.Thread(target=self._listen, args=(process,), daemon=True).start()
         process.send(self.rankings.wanted)
 
@@ -102,6 +107,7 @@ class TrainerProcess(Trainer):
         time.sleep(RESTART_SECONDS)
         if self._process is process:
             self._process = None
+            logger.warning("training process crashed, restarting")
             # Requests go on with what was published, and the next one starts another process.
             self.rankings.fail(TrainerStopped())
 

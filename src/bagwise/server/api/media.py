@@ -1,4 +1,4 @@
-"""The files of the bags: sent as one of a fixed list of types, found by the number of the bag and nothing else."""
+"""The files of the bags: sent with one of a fixed list of content types, found by the number of the bag alone."""
 
 import json
 from typing import Annotated
@@ -11,7 +11,7 @@ from bagwise.ingest import media
 from bagwise.project import Project
 from bagwise.server.dependencies import Person, Served
 
-# The address names the version of the file, so what the browser has of it stays right.
+# The URL has the version of the file, so a cached file stays valid.
 KEPT_FOR_A_DAY = "private, max-age=86400, immutable"
 HEADERS = {"Cache-Control": KEPT_FOR_A_DAY, "Cross-Origin-Resource-Policy": "same-origin"}
 
@@ -19,9 +19,9 @@ router = APIRouter(tags=["media"])
 
 
 class Medium(BaseModel):
-    """What a bag was before it became numbers: `places` says for every instance where in the file it lies.
+    """The file of a bag; `places` has the place of every instance in it, null where it is unknown.
 
-    `outlines` is the address of their outlines, where boxes do not tell all.
+    `outlines` is the address of the outlines of the instances, where boxes are not enough.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Medium(BaseModel):
 
 
 def medium_of(project: Project, bag: int) -> Medium | None:
-    """What there is to see or hear of a bag."""
+    """Return the file of a bag and the places of its instances; None where it has none."""
     kept = project.medium(bag)
     if kept is None:
         return None

@@ -1,4 +1,4 @@
-"""Signing in and out, and how far everybody is."""
+"""People: signing in and out, and the progress of each person."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ class MeOut(BaseModel):
 
 
 class PersonOut(BaseModel):
-    """How far somebody is: answers that stand, median seconds, and when they last answered or signed in."""
+    """The progress of a person: answers that stand, median seconds, and when they last answered or signed in."""
 
     name: str
     adjudicator: bool
@@ -71,7 +71,7 @@ def sign_out(request: Request, response: Response, project: Served, _: Nothing) 
 
 @router.get("/me")
 def me(project: Served, person: Person) -> MeOut:
-    """Who I am."""
+    """Who is signed in, and the project."""
     needed = Invitations(project.database).any_invited()
     return me_out(project, person, signed_in=needed)
 
@@ -84,7 +84,7 @@ def me_out(project: Project, name: str, signed_in: bool) -> MeOut:
 
 @router.get("/people")
 def people(project: Served, _: Person) -> list[PersonOut]:
-    """Everybody who answered or was invited."""
+    """List everyone who answered or was invited."""
     return [
         PersonOut(
             name=one.name,

@@ -7,7 +7,7 @@ const EXAMPLE = 220;
 
 export async function load({ url }) {
   const response = await fetch(url);
-  if (!response.ok) throw new Error("The text is not there.");
+  if (!response.ok) throw new Error("The text does not exist.");
   return Array.from(await response.text()); // Characters, not the halves of which some of them are made here.
 }
 

@@ -77,7 +77,7 @@ async function fetchAhead() {
       prepare(questions);
       if (document.body.dataset.shown !== (questions[0]?.key ?? "") || !questions.length) show();
     }
-    // What is with somebody else now may come back.
+    // A question that is leased to another person may come back.
     if (!questions.length) later = setTimeout(fetchAhead, LOOK_AGAIN);
   } catch {
     later = setTimeout(fetchAhead, 1000);
@@ -89,7 +89,7 @@ async function fetchAhead() {
 function forgetQuestions() {
   generation += 1;
   questions = [];
-  // What is no longer there must not look as if it could be answered: the key would be lost.
+  // A question that is gone must not look as if it could be answered: the key would be lost.
   document.body.dataset.shown = "";
   find("question").textContent = "One moment…";
   find("bag").replaceChildren();
@@ -226,7 +226,7 @@ async function fillClasses() {
 }
 
 function showLabel() {
-  shownAt = performance.now(); // Looking elsewhere is no thinking about this question.
+  shownAt = performance.now(); // Time spent on another page does not count for this question.
   refresh();
 }
 

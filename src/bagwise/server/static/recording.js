@@ -9,7 +9,7 @@ let asked = 0;
 
 export async function recording(url) {
   const response = await fetch(url);
-  if (!response.ok) throw new Error("The recording is not there.");
+  if (!response.ok) throw new Error("The recording does not exist.");
   const bytes = await response.arrayBuffer();
   const buffer = await decode(bytes);
   const { pixels, columns, rows } = await analysed(mono(buffer), buffer.sampleRate);

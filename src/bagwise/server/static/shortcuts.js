@@ -1,4 +1,4 @@
-// Keys of a single character can be switched off: whoever dictates, or leans on the keyboard, answers without meaning to.
+// Keys of a single character can be switched off: people who dictate, or lean on the keyboard, would answer by accident.
 
 import { find } from "/static/dom.js";
 

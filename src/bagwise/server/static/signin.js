@@ -27,7 +27,7 @@ async function signIn(token) {
     return "The server cannot be reached: try again.";
   }
   const said = await response.json();
-  if (!response.ok) return typeof said.detail === "string" ? said.detail : "This is no token.";
+  if (!response.ok) return typeof said.detail === "string" ? said.detail : "This is not a token.";
   return null;
 }
 
@@ -52,7 +52,7 @@ async function whoAmI() {
   }
 }
 
-// Everything starts again with whoever it is now: what was fetched or kept in memory may be another person's.
+// Everything starts again with the person who is signed in now: what was fetched or kept in memory may be another person's.
 async function signInWith(token) {
   const refused = await signIn(token);
   if (refused === null) location.reload();

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from bagwise.cli import app
 from bagwise.core.errors import BagwiseError
 from bagwise.project import DatabaseError, Invitations, Project
-from bagwise.project.answers.answers import Saying
+from bagwise.project.answers.answers import Answers
 from bagwise.server import Site, application
-from bagwise.server.security import HEADERS, LARGEST_BODY
+from bagwise.server.middleware import HEADERS, LARGEST_BODY
 
 HERE = "http://127.0.0.1:8765"
 JSON = {"Content-Type": "application/json"}
@@ -158,7 +158,7 @@ def test_a_database_that_is_away_asks_to_try_again(client, project, monkeypatch)
 
     (question,) = client.get("/api/questions/next").json()
     body = {"key": question["key"], "answer": "present"}
-    monkeypatch.setattr(Saying, "answer", away)
+    monkeypatch.setattr(Answers, "answer", away)
     assert client.post("/api/answers", json=body).status_code == 503
     monkeypatch.undo()
     assert client.post("/api/answers", json=body).status_code == 200

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bagwise.cli._demo import make_demo
-from bagwise.server.connections import BoundedProtocol
+from bagwise.server.http_protocol import BoundedProtocol
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
 

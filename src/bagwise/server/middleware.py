@@ -1,0 +1,119 @@
+"""Middleware: requests of other sites, to other hosts or with large bodies are refused; slow ones are logged."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bagwise.server.site import Site
+
+LARGEST_BODY = 64 * 1024
+SLOW_SECONDS = 5.0
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "form-action 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+logger = logging.getLogger(__name__)
+
+
+class SlowRequestMiddleware:
+    """Log requests that take longer than `SLOW_SECONDS`, without their query, which may name people and bags."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and measure it."""
+        start = time.monotonic()
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            seconds = time.monotonic() - start
+            if scope["type"] == "http" and seconds > SLOW_SECONDS:
+                logger.warning("slow request: %s %r took %.1f s", scope["method"], scope["path"], seconds)
+
+
+class SecurityMiddleware:
+    """Refuse requests of other sites, and set the headers that keep other sites from framing or reading the page."""
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self.app, self.site = app, site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse the request, or pass it on with a limit on its body."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = _refusal(self.site, scope["method"], scope["path"], Headers(scope=scope))
+        if refusal is not None:
+            status, detail = refusal
+            logger.info("refused %s %r with %d: %s", scope["method"], scope["path"], status, detail)
+            await JSONResponse({"detail": detail}, status)(scope, receive, send_with_headers)
+            return
+        await self.app(scope, _limited(receive), send_with_headers)
+
+
+def _refusal(site: Site, method: str, path: str, headers: Headers) -> tuple[int, str] | None:
+    """Status and detail of the response to a request that is refused; None where it is not."""
+    host = _split(f"//{headers.get('host', '')}")
+    if host is None or not site.answers_to(host.hostname):
+        return 421, "This server does not have this host name: `bagwise serve --at ADDRESS` gives it one."
+    if headers.get("sec-fetch-site") == "cross-site" and path.startswith("/api/"):
+        return 403, "This request comes from another site."
+    if method in SAFE_METHODS:
+        return None
+    origin = headers.get("origin")
+    if origin is not None and not _same_origin(origin, host.netloc, site):
+        return 403, "This request comes from another site."
+    if headers.get("content-type", "").split(";")[0].strip() != "application/json":
+        return 415, "The body must be JSON (`Content-Type: application/json`)."
+    length = headers.get("content-length", "")
+    if not length.isdigit():
+        return 411, "The header `Content-Length` is required."
+    if int(length) > LARGEST_BODY:
+        return 413, f"The body must have at most {LARGEST_BODY} bytes."
+    return None
+
+
+def _split(address: str) -> SplitResult | None:
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return None
+
+
+def _same_origin(origin: str, host: str, site: Site) -> bool:
+    split = _split(origin)
+    return split is not None and split.netloc != "" and split.netloc in (host, urlsplit(site.at).netloc)
+
+
+def _limited(receive: Receive) -> Callable[[], Awaitable[Any]]:
+    """`receive`, which disconnects a client that sends more than `LARGEST_BODY` bytes."""
+    received = 0
+
+    async def receive_limited() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > LARGEST_BODY:
+            return {"type": "http.disconnect"}
+        return message
+
+    return receive_limited

@@ -1,0 +1,116 @@
+"""A project is made, answered and served on a platform without the modules and functions that only POSIX has."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+HIDING = """
+import asyncio, multiprocessing.reduction, os, subprocess, sys
+
+# Modules of the standard library that are made for POSIX stay as they are; everybody else does without.
+for name in ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty"):
+    sys.modules[name] = None
+for name in "fork geteuid getuid killpg nice posix_fallocate sched_getaffinity sched_setaffinity".split():
+    if hasattr(os, name):
+        delattr(os, name)
+multiprocessing.reduction.HAVE_SEND_HANDLE = False
+"""
+
+VISIT = """
+import sys
+from fastapi.testclient import TestClient
+from bagwise.project import Project
+from bagwise.server import application
+
+with (
+    Project.open(sys.argv[1], apart=True) as project,
+    TestClient(application(project, "ann"), base_url="http://127.0.0.1") as client,
+):
+    question = client.get("/api/questions/next").json()[0]
+    saved = client.post("/api/answers", json={"key": question["key"], "answer": "present"})
+    assert saved.status_code == 200, saved.text
+    correction = {"key": "corrected", "number": saved.json()["number"], "answer": "absent"}
+    corrected = client.post("/api/corrections", json=correction)
+    assert corrected.status_code == 200, corrected.text
+    assert client.get("/api/status").json()["answers"] > 0
+"""
+
+
+@pytest.fixture
+def python(tmp_path):
+    """Runs Python, and every process that it starts, without the modules of POSIX."""
+    (tmp_path / "sitecustomize.py").write_text(HIDING)
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "USERNAME": "ann", "BAGWISE_THREADS": "2"}
+
+    def run(*arguments, keys=""):
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            env=environment,
+            input=keys,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_modules_are_hidden(python):
+    hidden = "import importlib, sys\nfor name in sys.argv[1:]:\n    try: importlib.import_module(name)\n"
+    hidden += "    except ImportError: print(name)"
+    assert python("-c", hidden, "fcntl", "termios", "pwd", "json").split() == ["fcntl", "termios", "pwd"]
+
+
+def test_a_table_is_imported_answered_partitioned_served_and_exported(python, tmp_path):
+    table = tmp_path / "instances.csv"
+    rows = [f"b{bag},{bag / 10},{instance}" for bag in range(12) for instance in range(3)]
+    table.write_text("\n".join(["bag,x,y", *rows]) + "\n")
+    (tmp_path / "classes.txt").write_text("owl\nlark\n")
+    folder = tmp_path / "project"
+    bagwise = ("-m", "bagwise")
+    python(*bagwise, "init", folder, "--from", table, "--classes", tmp_path / "classes.txt")
+    table.write_text(table.read_text().replace("b", "c").replace("cag", "bag"))
+    python(*bagwise, "import", folder, "--from", table)
+    python(*bagwise, "answer", folder, "--as", "ann", "--count", "2", keys="yn")
+    python(*bagwise, "import", folder, "--partition", "2")
+    python("-c", VISIT, folder)
+    assert json.loads(python(*bagwise, "status", folder, "--json"))["answers"] == 3
+    python(*bagwise, "export", folder, "--what", "labels", "--to", tmp_path / "labels.csv")
+    assert "owl" in (tmp_path / "labels.csv").read_text()
+
+
+def test_raw_files_are_segmented_by_several_processes(python, tmp_path):
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    for number in range(6):
+        (documents / f"{number}.txt").write_text(f"The owl calls at night.\n\nThe lark of day {number} sings.\n" * 3)
+    (tmp_path / "classes.txt").write_text("owl\nlark\n")
+    folder = tmp_path / "project"
+    python("-m", "bagwise", "init", folder, "--from", documents, "--classes", tmp_path / "classes.txt")
+    assert json.loads(python("-m", "bagwise", "status", folder, "--json"))["bags"] == 6
+
+
+KEYS = """
+import sys, types
+keys = iter("Yn\\x03")
+sys.modules["msvcrt"] = types.SimpleNamespace(getwch=lambda: next(keys))
+sys.stdin = types.SimpleNamespace(isatty=lambda: True)
+from bagwise.cli._keys import keys as pressed
+with pressed() as found:
+    print(next(found), next(found))
+    try:
+        next(found)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_keys_come_from_the_console_of_windows_where_there_is_no_termios(python):
+    assert python("-c", KEYS).split() == ["y", "n", "interrupted"]
