@@ -163,8 +163,8 @@ class WorkerPool(Generic[Task, Result]):
             return None
         worker.task = None
         if kind == _ERROR:
-            error, where = content
-            raise error from RemoteTraceback(where)
+            raised, where = content
+            raise raised from RemoteTraceback(where)
         return number, content
 
     def _failure(self, worker: "_Worker", task: Task) -> WorkerCrashed | TaskTimeout:
