@@ -53,8 +53,8 @@ class Report:
         Answers in effect, and those of them to audit questions.
     metric, target
         The metric of `[stopping]` and its target.
-    bag_accuracy, hamming_loss : Interval or None
-        Now; None while too little is known.
+    metrics : dict of str to Interval or None
+        Every metric that can be estimated, by name; None while too little is known.
     classes : list of ClassReport
         Precision, recall and forecast of each class.
     verdict : Verdict
