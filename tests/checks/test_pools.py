@@ -142,8 +142,8 @@ def test_the_same_questions_one_after_the_other(pool, bags, labels, truth, updat
             if number % 5 == 2:
                 one.undo()
     assert learner.ranked(20) == expected.ranked(20)
-    memory = expected.memory()
-    assert all(np.array_equal(value, memory[name]) for name, value in learner.memory().items())
+    snapshot = expected.snapshot()
+    assert all(np.array_equal(value, snapshot[name]) for name, value in learner.snapshot().items())
 
 
 @pytest.mark.parametrize("alone", [False, True])

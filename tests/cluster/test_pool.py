@@ -128,9 +128,9 @@ def test_undone_revised_withdrawn_and_asked_in_batches(pools, data):
 def test_the_state_of_a_learner_can_be_restored(pools, data):
     here, there = pair_of(pools["two"], data)
     assert_alike(here, there, data[1], 15)
-    memory = there.memory()
-    assert all(np.array_equal(value, memory[name]) for name, value in here.memory().items())
-    again = ActiveLearner(classes=CLASSES, pool=pools["five"], random_state=4, memory=memory)
+    snapshot = there.snapshot()
+    assert all(np.array_equal(value, snapshot[name]) for name, value in here.snapshot().items())
+    again = ActiveLearner(classes=CLASSES, pool=pools["five"], random_state=4, snapshot=snapshot)
     assert_alike(here, again, data[1], 15)
 
 
@@ -200,7 +200,7 @@ def test_a_killed_worker_changes_nothing(data):
                 threading.Timer(0.4, os.kill, (pid, signal.SIGKILL)).start()
 
         assert_alike(here, there, data[1], 16, now_and_then)
-        assert all(np.array_equal(value, there.memory()[name]) for name, value in here.memory().items())
+        assert all(np.array_equal(value, there.snapshot()[name]) for name, value in here.snapshot().items())
         pool._cache_bytes = 0
         objective, _ = pool.objective(there.model, there._label_store, np.empty(0, int))
         before = objective(there.model.weights_)

@@ -35,11 +35,11 @@ def test_the_same_questions_as_in_one_process_and_what_was_learned_is_restored(p
             assert asked.question.belief[0] == pytest.approx(also.question.belief[0], rel=1e-6)
             plain.answer(asked.key, "ann", say(asked))
             shared.answer(also.key, "ann", say(also))
-        here, there = plain.memory(), shared.memory()
+        here, there = plain.snapshot(), shared.snapshot()
         assert all(np.array_equal(value, there[name]) for name, value in here.items())
     with Project.open(other.folder) as again:
         assert again.ask("bob")[0].bag == plain.ask("bob")[0].bag
-        assert all(np.array_equal(value, again.memory()[name]) for name, value in plain.memory().items())
+        assert all(np.array_equal(value, again.snapshot()[name]) for name, value in plain.snapshot().items())
 
 
 def test_a_project_in_one_file_is_refused(make_project):

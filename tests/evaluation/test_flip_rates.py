@@ -115,7 +115,7 @@ def test_a_learner_remembers_and_replays_rates(name, small):
         if number == 5:
             one.undo()
     certain.replay([type(a)(a.bag, a.classes, a.present, a.audit) for a in one.answers])
-    again, remembered = learner(), learner(memory=one.memory())
+    again, remembered = learner(), learner(snapshot=one.snapshot())
     again.replay(one.answers)
     for other in (again, remembered):
         np.testing.assert_array_equal(one.model.weights_, other.model.weights_)

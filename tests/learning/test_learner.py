@@ -286,8 +286,8 @@ def test_a_memory_goes_on_as_the_learner_would(small, update):
     learner.revise(learner.answers[0].bag, learner.answers[0].classes[0], False)
     learner.tell(learner.ask(), True)
     bags, labels = small
-    memory = {name: array.copy() for name, array in learner.memory().items()}
-    again = ActiveLearner(bags, list("abcd"), labels, update=update, memory=memory)
+    snapshot = {name: array.copy() for name, array in learner.snapshot().items()}
+    again = ActiveLearner(bags, list("abcd"), labels, update=update, snapshot=snapshot)
     assert again.answers == learner.answers
     for _ in range(4):
         assert again.ask() == learner.ask()
@@ -296,7 +296,7 @@ def test_a_memory_goes_on_as_the_learner_would(small, update):
     learner.undo()
     again.undo()
     assert np.array_equal(again.model.weights_, learner.model.weights_)
-    assert all(np.array_equal(again.memory()[name], array) for name, array in learner.memory().items())
+    assert all(np.array_equal(again.snapshot()[name], array) for name, array in learner.snapshot().items())
 
 
 @pytest.mark.parametrize("update", solvers.available())

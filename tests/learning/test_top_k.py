@@ -146,7 +146,7 @@ def one_random_step(learner, truth, rng):
     """An answer mostly, or a change of mind."""
     known = np.argwhere(~learner._label_store.askable)
     kind = rng.random()
-    if kind < 0.1 and learner.last_told is not None:
+    if kind < 0.1 and learner.last_answer is not None:
         learner.undo()
     elif kind < 0.17:
         learner.revise(*map(int, known[rng.integers(len(known))]), bool(rng.random() < 0.5))

@@ -89,8 +89,8 @@ def test_the_questions_are_those_of_the_plain_project(plain, say, count):
     with Project.open(plain) as one, Project.open(folder) as other:
         assert answered(one, say, 10) == answered(other, say, 10)
         all_is_well(other)
-        for name, expected in one.memory().items():
-            assert np.array_equal(other.memory()[name], expected), name
+        for name, expected in one.snapshot().items():
+            assert np.array_equal(other.snapshot()[name], expected), name
         assert np.array_equal(one.fit_model().weights_, other.fit_model().weights_)
         predicted, expected = other.predictions(), one.predictions()
         assert np.array_equal(predicted.probability, expected.probability)

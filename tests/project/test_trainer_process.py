@@ -80,9 +80,9 @@ def test_what_was_missed_up_to_a_turning_point_need_not_be_learned_one_by_one(pr
     begun = []
     begin = replay.Replay.begin
     monkeypatch.setattr(replay.Replay, "begin", lambda self, *rest: begun.append(self.applied) or begin(self, *rest))
-    found = project.memory()
+    found = project.snapshot()
     assert begun == [40]
-    for name, expected in one_by_one.memory().items():
+    for name, expected in one_by_one.snapshot().items():
         np.testing.assert_array_equal(found[name], expected, name)
 
 

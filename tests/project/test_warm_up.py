@@ -8,10 +8,10 @@ from tests.conftest import source_of
 
 
 def test_warming_up_changes_nothing(project):
-    before = project.learner.memory()
+    before = project.learner.snapshot()
     warm(project)
     assert project.events == []
-    for name, value in project.learner.memory().items():
+    for name, value in project.learner.snapshot().items():
         assert np.array_equal(value, before[name])
 
 

@@ -36,7 +36,7 @@ OPEN = "open"
 COVERING = ("pair", "bag")
 """Granularities whose ranking of all questions contains every open pair."""
 
-Memory = dict[str, Array]
+Snapshot = dict[str, Array]
 
 
 class ActiveLearner(Learner):
@@ -75,7 +75,7 @@ class ActiveLearner(Learner):
         cold_start: bool | None = None,
         seconds: granularity.Seconds | None = None,
         device: str = "cpu",
-        memory: Memory | None = None,
+        snapshot: Snapshot | None = None,
         pool: Pool | None = None,
     ) -> None:
         self._pool = _pool_of(bags, pool, device)
@@ -89,10 +89,10 @@ class ActiveLearner(Learner):
         self._check_parameters()
         self._states: deque[State] = deque(maxlen=UNDO_AT_ONCE)
         self._revised = False
-        self.model: MIMLClassifier = self._start(clone(self._template), learn=memory is None)
+        self.model: MIMLClassifier = self._start(clone(self._template), learn=snapshot is None)
         self._first_state = self._state
-        if memory is not None:
-            self._remember(memory)
+        if snapshot is not None:
+            self._restore(snapshot)
 
     def undo(self) -> None:
         """Take the last answer back; everything is then as if it had not been given."""
@@ -108,11 +108,11 @@ class ActiveLearner(Learner):
             self._rebuild()
 
     @property
-    def last_told(self) -> Answer | None:
+    def last_answer(self) -> Answer | None:
         """The answer that `undo` would take back at once and completely, if there is one."""
         return next(reversed(self._answers.values())) if self._answers and self._states else None
 
-    def take_up(self, withdrawn: Array, told: int) -> None:
+    def resume_from(self, withdrawn: Array, told: int) -> None:
         """Go on from a history that is in the labels already: pairs nobody could tell, and how many were told."""
         for bag, label_class in np.argwhere(withdrawn).tolist():
             self._label_store.withdraw(bag, label_class)
@@ -170,7 +170,7 @@ class ActiveLearner(Learner):
             with single_threaded_blas():
                 self._state = self._updated(*pairs)
 
-    def memory(self) -> Memory:
+    def snapshot(self) -> Snapshot:
         """All that the learner has become, as arrays: a learner made with it goes on as this one would."""
         rows = [
             (number, answer.bag, label_class, SAID[present], answer.audit, NO_KEY if answer.key is None else answer.key)
@@ -192,21 +192,21 @@ class ActiveLearner(Learner):
             "counts": np.array([self._told, self._revised, *(state.steps for state in states)], np.int64),
         }
 
-    def _remember(self, memory: Memory) -> None:
-        known = Labels(memory["value"], memory["known"], memory.get("flip"))
-        self._label_store.load(KnownLabels(memory["told"], known, memory["withdrawn"].astype(bool)))
-        self._told, self._revised = int(memory["counts"][0]), bool(memory["counts"][1])
-        moments = iter(memory["moments"])
+    def _restore(self, snapshot: Snapshot) -> None:
+        known = Labels(snapshot["value"], snapshot["known"], snapshot.get("flip"))
+        self._label_store.load(KnownLabels(snapshot["told"], known, snapshot["withdrawn"].astype(bool)))
+        self._told, self._revised = int(snapshot["counts"][0]), bool(snapshot["counts"][1])
+        moments = iter(snapshot["moments"])
         states = [
             State(weights, int(steps), next(moments) if with_moments else None)
             for weights, steps, with_moments in zip(
-                memory["weights"], memory["counts"][2:], memory["with_moments"], strict=True
+                snapshot["weights"], snapshot["counts"][2:], snapshot["with_moments"], strict=True
             )
         ]
         self._first_state, self._state, *undoable = states
         self._states.extend(undoable)
         said = {number: present for present, number in SAID.items()}
-        for number, bag, label_class, present, audit, key in memory["answers"].tolist():
+        for number, bag, label_class, present, audit, key in snapshot["answers"].tolist():
             before = self._answers.get(number)
             classes = (*(before.classes if before else ()), label_class)
             told = (*(before.present if before else ()), said[present])

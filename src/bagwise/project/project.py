@@ -16,7 +16,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learning.evidence import strongest_instances
-from bagwise.learning.learner import ActiveLearner, Memory
+from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.questions import Pair
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project.access.names import validate_name
@@ -190,10 +190,10 @@ class Project:
         """The model, taught everything said so far."""
         return self.load()
 
-    def memory(self) -> Memory:
+    def snapshot(self) -> Snapshot:
         """All that the model has become, and the rates of wrong answers it goes by."""
         self.catch_up()
-        return self._state.trainer.memory()
+        return self._state.trainer.snapshot()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
         """Make the learner now, showing how far the replay is."""

@@ -15,6 +15,7 @@ from bagwise.data.bags import Bags
 from bagwise.learning.questions import Pair
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import Event, Votes
+from bagwise.project.answers.snapshots import Snapshots
 from bagwise.project.instances import storage
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Settings
@@ -24,7 +25,7 @@ from bagwise.project.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
-MakeTrainer = Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], Trainer]
+MakeTrainer = Callable[[replay.Replay, Bags, list[Event], Snapshots], Trainer]
 
 
 class ProjectState:
@@ -52,7 +53,7 @@ class ProjectState:
         counted.count(events)
         self.contents, self.events, self.counted = contents, events, counted
         self.bags = bags
-        snapshots = replay.Snapshots(self.folder, contents, self.settings)
+        snapshots = Snapshots(self.folder, contents, self.settings)
         self.trainer = self._make_trainer(counted, self.bags, events, snapshots)
 
     @property

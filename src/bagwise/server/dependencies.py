@@ -1,6 +1,6 @@
 """FastAPI dependencies of the routes: the project, the person who is signed in, and the errors that are documented.
 
-A group of routes is a module of `api` with a `router`, listed in `app.MODULES`; each route takes `Served` and `Person`.
+A group of routes is a module of `api` with a `router`, listed in `app.MODULES`. Each takes a `CurrentProject`.
 """
 
 import logging
@@ -76,9 +76,9 @@ async def batcher(request: Request) -> Batcher:
     return found
 
 
-Served = Annotated[Project, Depends(served)]
-AtDesk = Annotated[Batcher, Depends(batcher)]
-Watched = Annotated[ProgressOf, Depends(watched)]
+CurrentProject = Annotated[Project, Depends(served)]
+CurrentBatcher = Annotated[Batcher, Depends(batcher)]
+CurrentQuality = Annotated[ProgressOf, Depends(watched)]
 
 
 def cookie_of(project: Project) -> str:

@@ -28,11 +28,11 @@ class People:
     rates: dict[str, Rate] = field(default_factory=dict)
 
     @classmethod
-    def remembered(cls, noise: float | str, memory: dict[str, Array]) -> "People":
-        """As `memory` has them."""
+    def restored(cls, noise: float | str, snapshot: dict[str, Array]) -> "People":
+        """As `snapshot` has them."""
         if noise != ESTIMATE:
             return cls.before(noise)
-        rows = zip(memory["people"].tolist(), memory["rates"].tolist(), strict=True)
+        rows = zip(snapshot["people"].tolist(), snapshot["rates"].tolist(), strict=True)
         return cls(PRIOR_RATE, {name: Rate(rate, low, high, int(n)) for name, (rate, low, high, n) in rows})
 
     @classmethod
@@ -40,7 +40,7 @@ class People:
         """What is assumed before anything was estimated."""
         return cls(PRIOR_RATE if isinstance(noise, str) else float(noise))
 
-    def memory(self) -> dict[str, Array]:
+    def snapshot(self) -> dict[str, Array]:
         """The estimated rates as arrays; none where nothing was estimated."""
         numbers = [(one.rate, one.low, one.high, one.answers) for one in self.rates.values()]
         return {"people": np.array(list(self.rates), str), "rates": np.array(numbers, float).reshape(-1, 4)}

@@ -5,6 +5,7 @@ import numpy as np
 from bagwise.kernels import Array
 from bagwise.learning.questions import Pair
 from bagwise.project.answers.events import VALUE, Decision, Votes
+from bagwise.project.settings import Settings
 from bagwise.project.storage.queries import UNKNOWN, Contents
 
 
@@ -29,3 +30,9 @@ def known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
         return votes.decisions.get(pair)
     correction = votes.imported(pair).stands
     return Decision(bool(contents.given[pair]) if correction is None else VALUE[correction.answer], False)
+
+
+def fresh_votes(contents: Contents, settings: Settings) -> Votes:
+    """Return votes without any event."""
+    asking = settings.asking
+    return Votes(asking.people, asking.share, settings.learning.seed, contents.adjudicators, contents.removed)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bagwise.core.errors import BagwiseError
-from bagwise.project.answers import replay
+from bagwise.project.answers import snapshots
 from bagwise.project.imports import media
 from bagwise.project.instances import storage
 from bagwise.project.settings import Settings
@@ -47,7 +47,7 @@ def back_up(folder: Path, settings: Settings, database: Database, place: Path) -
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(folder / extra, unfinished / extra)
         with contextlib.suppress(FileNotFoundError):
-            shutil.copytree(folder / replay.FOLDER, unfinished / replay.FOLDER)
+            shutil.copytree(folder / snapshots.FOLDER, unfinished / snapshots.FOLDER)
         media.copy(folder, unfinished)
         replace(settings, database="", data=data).write(unfinished)
         unfinished.replace(place)

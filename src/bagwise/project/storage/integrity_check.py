@@ -137,9 +137,9 @@ def _checksum(bags: Bags, first: int, last: int) -> int:
 
 
 def _replay(project: Project, progress: Progress) -> str:
-    live = project.memory()
+    live = project.snapshot()
     fresh = replay.full(project.contents, project.bags, project.settings, project.events, None, progress)
-    for name, expected in fresh.memory().items():
+    for name, expected in fresh.snapshot().items():
         if not np.array_equal(live[name], expected):
             return f"{name} differ"
     return ""

@@ -1,8 +1,8 @@
-"""Teaching: the learner of an open project, taught every event in order, and what it would ask next.
+"""Trainer: keeps the learner of an open project up to its events, in order, and ranks what to ask next.
 
-Learning one answer takes milliseconds, but now and then everything is fitted anew, which takes seconds. So it happens
-in a thread of its own, which goes on until it knows all that was said and publishes a ranking every now and then. What
-is learned does not depend on who waited for what.
+Learning one answer takes milliseconds, but now and then everything is fitted again, which takes seconds. So training
+runs in a thread of its own, which goes on until it has learned every event and publishes a ranking now and then. What
+is learned does not depend on which requests waited for it.
 """
 
 import copy
@@ -13,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from bagwise.data.bags import Bags
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning.base import NothingToAsk
-from bagwise.learning.learner import ActiveLearner, Memory
+from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.pool import Pool
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import People
 from bagwise.project.answers.events import Event
+from bagwise.project.answers.snapshots import SNAPSHOT_EVERY, Snapshots
 from bagwise.project.imports.importing import Progress, quiet
 from bagwise.project.queue.answering_time import answering_seconds
 from bagwise.project.queue.ranking import Ranking, RankingPublisher
@@ -35,7 +36,7 @@ class Trainer:
         counted: replay.Replay,
         bags: Bags,
         events: list[Event],
-        snapshots: replay.Snapshots,
+        snapshots: Snapshots,
         cluster: str = "",
     ) -> None:
         self._start = (counted.contents, bags, counted.settings)
@@ -44,47 +45,47 @@ class Trainer:
         self._pool: Pool | None = None
         self.replay: replay.Replay | None = None
         self._saved = -1
-        self._learning = threading.RLock()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-teaching")
+        self._training = threading.RLock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-trainer")
         self.rankings = RankingPublisher(self._begin)
 
-    # What was learned
+    # The model
 
     def learner(self, progress: Progress = quiet) -> ActiveLearner:
-        """Taught everything; made at the first time."""
-        with self._learning:
-            self._learn(progress)
+        """The learner after every event; created on first use."""
+        with self._training:
+            self._catch_up_with_events(progress)
             assert self.replay is not None
             assert self.replay.learner is not None
             return self.replay.learner
 
-    def memory(self) -> Memory:
-        """All that the learner has become, taught everything."""
-        with self._learning:
+    def snapshot(self) -> Snapshot:
+        """The state of the learner after every event, as arrays."""
+        with self._training:
             self.learner()
             assert self.replay is not None
-            return self.replay.memory()
+            return self.replay.snapshot()
 
     def people(self) -> People:
-        """How often everybody is wrong, as the learner assumes it now."""
-        with self._learning:
+        """The error rates of the annotators that the learner assumes."""
+        with self._training:
             self.learner()
             assert self.replay is not None
             return self.replay.people
 
     def model(self) -> MIMLClassifier:
-        """Taught everything."""
+        """The model after every event."""
         return self.learner().model
 
     def newest(self) -> MIMLClassifier:
-        """As it is, perhaps in the middle of something new."""
-        taught = self.replay
-        return (taught.learner if taught is not None and taught.learner is not None else self.learner()).model
+        """The model as it is, perhaps behind the newest events."""
+        current = self.replay
+        return (current.learner if current is not None and current.learner is not None else self.learner()).model
 
-    # What to ask
+    # Ranking
 
     def _begin(self) -> None:
-        """Set the learning going."""
+        """Start training in the thread."""
         self._thread.submit(self._catch_up)
 
     def _catch_up(self) -> None:
@@ -97,13 +98,14 @@ class Trainer:
             self.rankings.fail(error)
 
     def rank(self, count: int) -> Ranking:
-        """Learn for a while, and rank."""
-        with self._learning, single_threaded_blas():
-            self._learn(quiet, time.monotonic() + PUBLISH_EVERY)
+        """Learn events for up to `PUBLISH_EVERY` seconds, then return the `count` best questions."""
+        with self._training, single_threaded_blas():
+            self._catch_up_with_events(quiet, time.monotonic() + PUBLISH_EVERY)
             assert self.replay is not None
             assert self.replay.learner is not None
             learner = self.replay.learner
-            learner.seconds = answering_seconds(self._events, self._start[2].asking)
+            if learner.granularity == "best_value":
+                learner.seconds = answering_seconds(self._events, self._start[2].asking)
             try:
                 questions = learner.rank(count)
             except NothingToAsk:
@@ -118,49 +120,49 @@ class Trainer:
             )
 
     def close(self) -> None:
-        """Keep what was learned for a fast start."""
+        """Save a snapshot for a fast start, and stop."""
         self.rankings.close()
         self._thread.shutdown(cancel_futures=True)
-        with self._learning:
+        with self._training:
             try:
                 if self.replay is not None:
-                    self._learn(quiet)
+                    self._catch_up_with_events(quiet)
                     if self.replay.applied != self._saved:
-                        self._keep(self.replay)
+                        self._save_snapshot(self.replay)
             finally:
                 if self._pool is not None:
                     self._pool.close()
 
-    # Learning
+    # Training
 
-    def _learn(self, progress: Progress, until: float = float("inf")) -> None:
+    def _catch_up_with_events(self, progress: Progress, until: float = float("inf")) -> None:
         if self.replay is None:
             if self._cluster and self._pool is None:
                 self._pool = pool_on(self._cluster, self._start[1])
-            taught = replay.full(*self._start, list(self._events), self._snapshots, progress, self._pool)
-            self._keep(taught)
+            current = replay.full(*self._start, list(self._events), self._snapshots, progress, self._pool)
+            self._save_snapshot(current)
         else:
-            taught = self.replay
+            current = self.replay
             try:
-                self._teach(taught, until)
+                self._train(current, until)
             except BaseException:
-                # Interrupted in the middle of learning: what is half learned is thrown away and learned again.
+                # Interrupted while learning: the half-learned state is dropped and learned again.
                 self.replay = None
                 raise
-            if taught.applied >= self._saved + replay.SNAPSHOT_EVERY:
-                self._keep(taught)
-        self.replay = taught
+            if current.applied >= self._saved + SNAPSHOT_EVERY:
+                self._save_snapshot(current)
+        self.replay = current
 
-    def _teach(self, taught: replay.Replay, until: float) -> None:
+    def _train(self, current: replay.Replay, until: float) -> None:
         events = self._events
-        point = replay.turning_point(taught.contents, len(events))
-        if point > taught.applied:
-            taught.skip_to(events[taught.applied : point])
-        for event in events[taught.applied :]:
+        point = replay.turning_point(current.contents, len(events))
+        if point > current.applied:
+            current.skip_to(events[current.applied : point])
+        for event in events[current.applied :]:
             if time.monotonic() > until:
                 break
-            taught.apply(event)
+            current.apply(event)
 
-    def _keep(self, taught: replay.Replay) -> None:
-        self._snapshots.save(taught)
-        self._saved = taught.applied
+    def _save_snapshot(self, current: replay.Replay) -> None:
+        self._snapshots.save(current.applied, current.votes.digest(), current.snapshot())
+        self._saved = current.applied

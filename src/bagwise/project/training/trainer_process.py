@@ -19,6 +19,7 @@ from bagwise.model import MIMLClassifier
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import People
 from bagwise.project.answers.events import Event
+from bagwise.project.answers.snapshots import Snapshots
 from bagwise.project.queue.ranking import Ranking, TrainerStopped, wait_for
 from bagwise.project.training.trainer import Trainer
 
@@ -41,7 +42,7 @@ class TrainerProcess(Trainer):
         counted: replay.Replay,
         bags: Bags,
         events: list[Event],
-        snapshots: replay.Snapshots,
+        snapshots: Snapshots,
     ) -> None:
         super().__init__(counted, bags, events, snapshots, cluster)
         self._folder = folder
@@ -50,7 +51,7 @@ class TrainerProcess(Trainer):
     @classmethod
     def of(
         cls, folder: Path, cluster: str = ""
-    ) -> Callable[[replay.Replay, Bags, list[Event], replay.Snapshots], "TrainerProcess"]:
+    ) -> Callable[[replay.Replay, Bags, list[Event], Snapshots], "TrainerProcess"]:
         """Return what makes a trainer for the project in this folder."""
         return partial(cls, folder, cluster)
 

@@ -13,7 +13,7 @@ from starlette.background import BackgroundTask
 from bagwise.core.errors import BagwiseError
 from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter, forms_of
 from bagwise.server.api.status import ModelOut
-from bagwise.server.dependencies import Person, Served
+from bagwise.server.dependencies import CurrentProject, Person
 
 router = APIRouter(prefix="/api/downloads", tags=["downloads"])
 
@@ -27,7 +27,7 @@ class DownloadOut(BaseModel):
 
 
 @router.get("")
-def downloads(project: Served, _: Person) -> list[DownloadOut]:
+def downloads(project: CurrentProject, _: Person) -> list[DownloadOut]:
     """List what can be downloaded."""
     model = ModelOut.of(project.model_info())
     return [
@@ -38,7 +38,7 @@ def downloads(project: Served, _: Person) -> list[DownloadOut]:
 
 @router.get("/{what}", response_class=FileResponse)
 def download(
-    project: Served,
+    project: CurrentProject,
     _: Person,
     what: Literal["labels", "predictions", "answers", "model"],
     form: Annotated[str, Query(max_length=40)],

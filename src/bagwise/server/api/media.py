@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from bagwise.ingest import media
 from bagwise.project import Project
-from bagwise.server.dependencies import Person, Served
+from bagwise.server.dependencies import CurrentProject, Person
 
 # The URL has the version of the file, so a cached file stays valid.
 KEPT_FOR_A_DAY = "private, max-age=86400, immutable"
@@ -51,7 +51,7 @@ def medium_of(project: Project, bag: int) -> Medium | None:
 
 
 @router.get("/media/{bag}", response_class=FileResponse, responses={404: {"description": "It has no file."}})
-def file_of(project: Served, _: Person, bag: Annotated[int, Path(ge=0, lt=2**31)]) -> FileResponse:
+def file_of(project: CurrentProject, _: Person, bag: Annotated[int, Path(ge=0, lt=2**31)]) -> FileResponse:
     """The picture, sound or text of the bag at this position, or the bytes of it that are asked for."""
     kept = project.medium(bag) if bag < len(project.bags) else None
     if kept is None:
@@ -60,7 +60,7 @@ def file_of(project: Served, _: Person, bag: Annotated[int, Path(ge=0, lt=2**31)
 
 
 @router.get("/media/{bag}/outlines", responses={404: {"description": "It has no outlines."}})
-def outlines_of(project: Served, _: Person, bag: Annotated[int, Path(ge=0, lt=2**31)]) -> list[list[float]]:
+def outlines_of(project: CurrentProject, _: Person, bag: Annotated[int, Path(ge=0, lt=2**31)]) -> list[list[float]]:
     """The corners of every instance of the bag at this position: x, y, x, y, ... in pixels of the picture."""
     kept = project.medium(bag) if bag < len(project.bags) else None
     if kept is None or kept.outlines is None:

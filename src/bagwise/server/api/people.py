@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from bagwise.project import Invitations, Project, participants
 from bagwise.project.access.invitations import DAY, SESSION_DAYS, Shown
-from bagwise.server.dependencies import Person, Served, cookie_of, known_by
+from bagwise.server.dependencies import CurrentProject, Person, cookie_of, known_by
 
 router = APIRouter(prefix="/api", tags=["people"])
 
@@ -44,7 +44,7 @@ class PersonOut(BaseModel):
 
 
 @router.post("/sign-in")
-async def sign_in(request: Request, response: Response, project: Served, said: TokenIn) -> MeOut:
+async def sign_in(request: Request, response: Response, project: CurrentProject, said: TokenIn) -> MeOut:
     """Begin a session: the answer sets a cookie that no script can read and no other site can send."""
     name = await known_by(request, Shown(said.token)) or ""
     session = await run_in_threadpool(Invitations(project.database).sign_in, said.token)
@@ -60,7 +60,7 @@ async def sign_in(request: Request, response: Response, project: Served, said: T
 
 
 @router.post("/sign-out")
-def sign_out(request: Request, response: Response, project: Served, _: Nothing) -> Nothing:
+def sign_out(request: Request, response: Response, project: CurrentProject, _: Nothing) -> Nothing:
     """End the session."""
     session = request.cookies.get(cookie_of(project))
     if session is not None:
@@ -70,7 +70,7 @@ def sign_out(request: Request, response: Response, project: Served, _: Nothing) 
 
 
 @router.get("/me")
-def me(project: Served, person: Person) -> MeOut:
+def me(project: CurrentProject, person: Person) -> MeOut:
     """Who is signed in, and the project."""
     needed = Invitations(project.database).any_invited()
     return me_out(project, person, signed_in=needed)
@@ -83,7 +83,7 @@ def me_out(project: Project, name: str, signed_in: bool) -> MeOut:
 
 
 @router.get("/people")
-def people(project: Served, _: Person) -> list[PersonOut]:
+def people(project: CurrentProject, _: Person) -> list[PersonOut]:
     """List everyone who answered or was invited."""
     return [
         PersonOut(

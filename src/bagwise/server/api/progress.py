@@ -10,7 +10,7 @@ from bagwise.data import metrics
 from bagwise.project.reports.progress import Progress
 from bagwise.server.api.quality import ForecastOut, IntervalOut, VerdictOut
 from bagwise.server.api.status import ClassOut
-from bagwise.server.dependencies import Person, Watched
+from bagwise.server.dependencies import CurrentQuality, Person
 
 router = APIRouter(prefix="/api", tags=["progress"])
 
@@ -57,7 +57,7 @@ class ProgressOut(BaseModel):
 
 @router.get("/progress")
 def progress(
-    of: Watched,
+    of: CurrentQuality,
     person: Person,
     target: Annotated[float | None, Query(gt=0, lt=1)] = None,
 ) -> ProgressOut:

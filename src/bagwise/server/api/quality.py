@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, create_model
 
 from bagwise.data import metrics
-from bagwise.server.dependencies import Person, Watched
+from bagwise.server.dependencies import CurrentQuality, Person
 
 router = APIRouter(prefix="/api", tags=["progress"])
 
@@ -69,6 +69,6 @@ QualityOut = create_model("QualityOut", __base__=ReportOut, __doc__=ReportOut.__
 
 
 @router.get("/quality")
-def quality(of: Watched, _: Person) -> QualityOut:  # type: ignore[valid-type]
+def quality(of: CurrentQuality, _: Person) -> QualityOut:  # type: ignore[valid-type]
     """Return the estimated quality, whether to stop, and how many answers are still needed."""
     return QualityOut.model_validate(of.estimating.now().as_json())

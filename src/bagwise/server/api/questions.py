@@ -10,7 +10,7 @@ from bagwise.learning.questions import Pair
 from bagwise.project import Event, Lease, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.server.api.media import Medium, medium_of
-from bagwise.server.dependencies import AtDesk, Key, KeyOfSeveral, Name, Person, Served
+from bagwise.server.dependencies import CurrentBatcher, CurrentProject, Key, KeyOfSeveral, Name, Person
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
@@ -135,7 +135,7 @@ class UndoOut(EventOut):
 
 @router.get("/questions/next")
 async def next_questions(
-    batcher: AtDesk, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
+    batcher: CurrentBatcher, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
 ) -> list[QuestionOut]:
     """Up to `count` questions; asking again without answering gives the same."""
     leases = await batcher.ask(person, count)
@@ -143,14 +143,14 @@ async def next_questions(
 
 
 @router.post("/answers")
-async def save_answer(batcher: AtDesk, person: Person, said: AnswerIn) -> EventOut:
+async def save_answer(batcher: CurrentBatcher, person: Person, sent: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
-    shown = "highlighted" if said.highlighted else "not highlighted"
+    shown = "highlighted" if sent.highlighted else "not highlighted"
     bag, classes = None, None
-    if said.bag is not None and said.class_name is not None:
-        bag, label_class = await run_in_threadpool(_pair_of, batcher.project, said.bag, said.class_name)
+    if sent.bag is not None and sent.class_name is not None:
+        bag, label_class = await run_in_threadpool(_pair_of, batcher.project, sent.bag, sent.class_name)
         classes = (label_class,)
-    submission = Submission(said.key, person, (said.answer,), classes, bag, said.seconds, shown)
+    submission = Submission(sent.key, person, (sent.answer,), classes, bag, sent.seconds, shown)
     (event,) = await batcher.submit(submission)
     return event_out(batcher.project, event)
 
@@ -160,43 +160,43 @@ def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
 
 
 @router.post("/answers/whole")
-async def save_whole_answer(batcher: AtDesk, person: Person, said: WholeAnswerIn) -> list[EventOut]:
+async def save_whole_answer(batcher: CurrentBatcher, person: Person, sent: WholeAnswerIn) -> list[EventOut]:
     """Save the answer to a whole-bag question, one event for each class; sent twice it is saved once."""
-    events = await batcher.submit(await run_in_threadpool(_whole_bag_submission, batcher.project, person, said))
+    events = await batcher.submit(await run_in_threadpool(_whole_bag_submission, batcher.project, person, sent))
     return [event_out(batcher.project, event) for event in events]
 
 
-def _whole_bag_submission(project: Project, person: str, said: WholeAnswerIn) -> Submission:
+def _whole_bag_submission(project: Project, person: str, sent: WholeAnswerIn) -> Submission:
     classes, present, unsure = (
-        tuple(position_of(project, name) for name in names) for names in (said.classes, said.present, said.unsure)
+        tuple(position_of(project, name) for name in names) for names in (sent.classes, sent.present, sent.unsure)
     )
-    bag = None if said.bag is None else bag_named(project, said.bag)
-    answers = whole_bag_answers(classes, present, unsure, said.skip)
-    return Submission(said.key, person, answers, classes, bag, said.seconds)
+    bag = None if sent.bag is None else bag_named(project, sent.bag)
+    answers = whole_bag_answers(classes, present, unsure, sent.skip)
+    return Submission(sent.key, person, answers, classes, bag, sent.seconds)
 
 
 @router.post("/undo")
-def undo(project: Served, person: Person, said: UndoIn) -> UndoOut:
+def undo(project: CurrentProject, person: Person, sent: UndoIn) -> UndoOut:
     """Undo the last answer, or all answers of the last whole bag; what they replaced is in effect again."""
-    *others, last = [event_out(project, event) for event in project.undo_together(person, said.key)]
+    *others, last = [event_out(project, event) for event in project.undo_together(person, sent.key)]
     return UndoOut(**last.model_dump(), others=others)
 
 
 @router.post("/corrections")
-def correct(project: Served, person: Person, said: CorrectionIn) -> EventOut:
+def correct(project: CurrentProject, person: Person, sent: CorrectionIn) -> EventOut:
     """Correct an answer; both are kept. For another person's it takes an adjudicator or the owner."""
-    return event_out(project, project.correct(said.number, person, said.answer, said.key))
+    return event_out(project, project.correct(sent.number, person, sent.answer, sent.key))
 
 
 @router.post("/corrections/imported")
-def correct_imported(project: Served, person: Person, said: ImportedCorrectionIn) -> EventOut:
+def correct_imported(project: CurrentProject, person: Person, sent: ImportedCorrectionIn) -> EventOut:
     """Correct an imported label; both are kept. It takes an adjudicator, the owner, or the only person there is."""
-    pair = _pair_of(project, said.bag, said.class_name)
-    return event_out(project, project.correct_imported(pair, person, said.answer, said.key))
+    pair = _pair_of(project, sent.bag, sent.class_name)
+    return event_out(project, project.correct_imported(pair, person, sent.answer, sent.key))
 
 
 @router.get("/answers")
-def answers(project: Served, _: Person, count: Annotated[int, Query(ge=1, le=500)] = 50) -> list[EventOut]:
+def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1, le=500)] = 50) -> list[EventOut]:
     """The newest answers that stand, newest first."""
     project.catch_up()
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]

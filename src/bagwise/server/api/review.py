@@ -9,7 +9,7 @@ from bagwise.project import Event, Project
 from bagwise.project.reports.review import AnswerFilter, beliefs, history, imported, position_of, positions_of
 from bagwise.server.api.questions import Bag, EventOut, bag_of, event_out
 from bagwise.server.api.status import ModelOut
-from bagwise.server.dependencies import KeyOfSeveral, Name, Person, Served
+from bagwise.server.dependencies import CurrentProject, KeyOfSeveral, Name, Person
 
 MOST_SHOWN = 100
 
@@ -77,7 +77,7 @@ class BulkIn(BaseModel):
 
 @router.get("/answers")
 def answers(
-    project: Served,
+    project: CurrentProject,
     _: Person,
     class_name: Annotated[str | None, Query(max_length=1000)] = None,
     answer: Literal["present", "absent", "unsure", "skipped"] | None = None,
@@ -95,7 +95,7 @@ def answers(
 
 @router.get("/imported")
 def imported_labels(
-    project: Served,
+    project: CurrentProject,
     _: Person,
     class_name: Annotated[str | None, Query(max_length=1000)] = None,
     answer: Literal["present", "absent"] | None = None,
@@ -118,7 +118,7 @@ def imported_labels(
 
 @router.get("/predictions")
 def predictions(
-    project: Served,
+    project: CurrentProject,
     person: Person,
     class_name: Annotated[str, Query(max_length=1000)],
     order: Literal["most", "least"] = "most",
@@ -132,7 +132,7 @@ def predictions(
 
 
 @router.post("/answers")
-def answer_many(project: Served, person: Person, bulk: BulkIn) -> list[EventOut]:
+def answer_many(project: CurrentProject, person: Person, bulk: BulkIn) -> list[EventOut]:
     """Save one answer for each of the bags, all or none."""
     place = position_of(project, bulk.class_name)
     pairs = [(bag, place) for bag in positions_of(project, bulk.bags)]

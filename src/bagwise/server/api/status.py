@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from bagwise.project import ModelInfo, status_of
-from bagwise.server.dependencies import Person, Served
+from bagwise.server.dependencies import CurrentProject, Person
 
 router = APIRouter(prefix="/api", tags=["progress"])
 
@@ -58,7 +58,7 @@ class StatusOut(BaseModel):
 
 
 @router.get("/status")
-def status(project: Served, person: Person) -> StatusOut:
+def status(project: CurrentProject, person: Person) -> StatusOut:
     """Return how many labels and answers there are, by class, and the model in use."""
     found = status_of(project)
     share = found.agreement
