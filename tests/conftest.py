@@ -47,7 +47,7 @@ def small():
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A machine that stalls for a moment must not change what a test is asked."""
-    monkeypatch.setattr(ranking, "PATIENCE", 60.0)
+    monkeypatch.setattr(ranking, "TIMEOUT", 60.0)
 
 
 @pytest.fixture(scope="session")

@@ -141,11 +141,11 @@ def test_labels_may_be_given_for_some_bags_only(pools, data):
     here = ActiveLearner(data[0], CLASSES, labels)
     there = ActiveLearner(classes=CLASSES, labels=given, pool=pools["five"])
     assert_alike(here, there, data[1], 10)
-    assert there.told.labels.n_known == here.labels.n_known
+    assert there.known_labels.labels.n_known == here.labels.n_known
     for learner in (here, there):
         learner.retract(211, 0)
     assert_alike(here, there, data[1], 3)
-    with pytest.raises(BagwiseError, match="told"):
+    with pytest.raises(BagwiseError, match="known_labels"):
         _ = there.labels
     twice = KnownLabels(np.array([3, 3]), given.labels.select([0, 1]), given.withdrawn[:2])
     with pytest.raises(BagwiseError, match="Bag 3 has two rows"):

@@ -313,14 +313,14 @@ def test_what_was_told_can_be_changed_and_taken_back(small, update):
     asked = {(question.bag, question.classes) for question in learner.ask(100)}
     assert (third.bag, third.classes) in asked
     assert (second.bag, second.classes) not in asked
-    with pytest.raises(BagwiseError, match="Nothing was told"):
+    with pytest.raises(BagwiseError, match="has no answer"):
         learner.retract(third.bag, third.classes[0])
     with pytest.raises(BagwiseError, match="cannot be undone, only retracted"):
         learner.undo()
 
 
 def test_with_lbfgs_a_retracted_label_is_forgotten(small):
-    """Up to the tolerance of the solver, as if it had never been told."""
+    """Up to the tolerance of the solver, as if it had never been answered."""
     bags, labels = small
     model = MIMLClassifier(tol=1e-10)
     learner = ActiveLearner(bags, list("abcd"), labels, model)

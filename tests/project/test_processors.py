@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_recorded_project_is_replayed_bit_for_bit(name, tmp_path, monkeypatch):
     monkeypatch.setattr(replay, "REFIT_EVERY", replay.REFIT_EVERY)
-    monkeypatch.setattr(ranking, "PATIENCE", ranking.PATIENCE)
+    monkeypatch.setattr(ranking, "TIMEOUT", ranking.TIMEOUT)
     rows, weights = recorded(name)
     for number, (row, project) in enumerate(replayed(name, tmp_path / "project")):
         assert row == rows[number]

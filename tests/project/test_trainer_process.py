@@ -48,7 +48,7 @@ def test_nobody_waits_for_learning(project, say, monkeypatch):
     goes_on = threading.Event()
     rank = trainer.Trainer.rank
     monkeypatch.setattr(trainer.Trainer, "rank", lambda self, count: goes_on.wait(600) and rank(self, count))
-    monkeypatch.setattr(ranking, "PATIENCE", 0.01)
+    monkeypatch.setattr(ranking, "TIMEOUT", 0.01)
     handed = []
     try:
         for turn in range(MANY):
@@ -60,7 +60,7 @@ def test_nobody_waits_for_learning(project, say, monkeypatch):
         assert project.events[-1].asked_after <= 3, "an older model asked: the newer one was not ready"
     finally:
         goes_on.set()
-    monkeypatch.setattr(ranking, "PATIENCE", 60.0)
+    monkeypatch.setattr(ranking, "TIMEOUT", 60.0)
     (asked,) = project.ask("ann")
     project.answer(asked.key, "ann", say(asked))
     assert project.events[-1].asked_after == MANY + 3, "and then it knows everything"

@@ -51,7 +51,7 @@ def make_bags() -> None:
 
 def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
     """Yield every event in order as a row of the recording, and the project after it."""
-    replay.REFIT_EVERY, ranking.PATIENCE = TURNING_POINT, 600.0
+    replay.REFIT_EVERY, ranking.TIMEOUT = TURNING_POINT, 600.0
     with np.load(BAGS) as file:
         instances, offsets, truth = file["instances"], file["offsets"], file["truth"]
     bags = np.split(instances, offsets[1:-1])

@@ -136,7 +136,7 @@ def test_a_trainer_that_ended_asks_to_try_again(folder, monkeypatch):
 def test_a_trainer_that_ends_again_and_again_lets_nobody_wait_for_ever(folder, monkeypatch):
     """What was published before is good enough for questions; whoever needs a newer model is told to try again."""
     monkeypatch.setattr("bagwise.project.training.trainer_process.RESTART_SECONDS", 0.0)
-    monkeypatch.setattr(ranking, "PATIENCE", 0.01)
+    monkeypatch.setattr(ranking, "TIMEOUT", 0.01)
     with (
         Project.open(folder, apart=True) as served,
         TestClient(application(served, "ann"), base_url=HERE) as client,

@@ -100,7 +100,7 @@ def rate_in_words(rate: Rate) -> str:
     return f"{rate.rate:.0%} ({rate.low:.0%} to {rate.high:.0%})"
 
 
-def open_taught(folder: Path, quiet: bool = False) -> Project:
+def open_trained(folder: Path, quiet: bool = False) -> Project:
     """Open a project and train its model on all answers, with a progress bar."""
     project = Project.open(folder)
     count = len(project.events)

@@ -18,7 +18,7 @@ from bagwise.cli._app import app, console, say
 from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
 from bagwise.cli._keys import keys
-from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_taught, saved_in_words, undone_in_words
+from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_trained, saved_in_words, undone_in_words
 from bagwise.cli._whole_bag import checked, classes_with_keys, show_whole
 from bagwise.core.errors import BagwiseError
 from bagwise.core.logs import LogLevel, configure_logging
@@ -37,7 +37,7 @@ def answer(
 ) -> None:
     """Answer questions in the terminal, one key each."""
     me = me_or(name)
-    with open_taught(folder) as project, keys() as pressed:
+    with open_trained(folder) as project, keys() as pressed:
         say(f"You are {escape(me)}. \\[y]es  \\[n]o  \\[u]nsure  \\[s]kip  \\[z] undo  \\[q]uit")
         given = 0
         while count is None or given < count:
@@ -176,7 +176,7 @@ def disagreements(folder: Folder, as_json: AsJson = False) -> None:
             (
                 str(project.contents.ids[pair[0]]),
                 project.classes[pair[1]],
-                {event.annotator: event.answer for event in project.votes.said_about(pair)},
+                {event.annotator: event.answer for event in project.votes.answers_about(pair)},
                 _decided(project, pair),
             )
             for pair in project.votes.disagreements()

@@ -37,7 +37,7 @@ from bagwise.cli._projects import (
     Way,
     import_bar,
     me_or,
-    open_taught,
+    open_trained,
     rate_in_words,
     read_classes,
     read_instances,
@@ -244,7 +244,7 @@ def backup(
 @app.command()
 def check(folder: Folder) -> None:
     """Verify a project: the database, the answers, the features, and that the model equals a fresh replay."""
-    with open_taught(folder) as project:
+    with open_trained(folder) as project:
         with progress_bar("Replaying", len(project.events), "answers") as progress:
             found = projects.check(project, progress)
         answers = len(project.events)

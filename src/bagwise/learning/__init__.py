@@ -1,1 +1,1 @@
-"""What to ask: criteria, granularity, cold start, exact selection, and the learner that asks and is told."""
+"""What to ask: criteria, granularity, cold start, exact selection, and the learner that asks and learns."""

@@ -23,7 +23,7 @@ def audit_turns(seed: int, first: int, count: int, share: float) -> Array:
 def next_questions(
     audits: Sequence[bool], free: Sequence[Question], asked: Sequence[Pair], count: int
 ) -> list[Question]:
-    """Up to `count` of the `free` questions of a ranking, for turns of which `audits` tells which are audits.
+    """Up to `count` of the `free` questions of a ranking, for turns of which `audits` are audits.
 
     An audit's turn gets a question that was drawn at random, any other turn a chosen one; among the chosen, questions
     that differ from the pairs `asked` and not yet answered come first.

@@ -46,18 +46,18 @@ class Learner(ABC):
         if self._label_store.shape[1] != len(self.classes):
             raise BagwiseError(f"The labels have {self._label_store.shape[1]} columns for {len(self.classes)} classes.")
         self._answers: dict[int, Answer] = {}
-        self._told = 0
+        self._n_answered = 0
 
     @property
     def labels(self) -> Labels:
-        """What is known of every pair."""
+        """The labels of all pairs, (B, C)."""
         if self._label_store.is_sparse:
-            raise BagwiseError("The labels of all bags are not kept here: `told` has those of the bags asked about.")
+            raise BagwiseError("Labels of all bags are not stored: `known_labels` has those of the bags asked about.")
         return self._label_store.labels
 
     @property
-    def told(self) -> KnownLabels:
-        """What is known of the bags of which anything is, and what nobody could tell."""
+    def known_labels(self) -> KnownLabels:
+        """The labels of the bags with at least one answer or label, and which of their pairs were withdrawn."""
         return self._label_store.known_labels()
 
     @abstractmethod
@@ -77,17 +77,32 @@ class Learner(ABC):
         return self._questions(count)
 
     @abstractmethod
-    def _update(self, answer: Answer, told: list[int]) -> None:
-        """Learn that the labels of the classes `told` of the answer's bag have become known."""
+    def _update(self, answer: Answer, known_classes: list[int]) -> None:
+        """Learn an answer, which made the labels of `known_classes` of its bag known."""
 
     @overload
     def ask(self) -> Question: ...
     @overload
     def ask(self, count: int) -> list[Question]: ...
     def ask(self, count: int | None = None) -> Question | list[Question]:
-        """The next question; with `count`, a batch of up to that many that do not repeat themselves.
+        """Return the next question; with `count`, a diverse batch.
 
         Asking changes nothing: without an answer in between, the same question comes again.
+
+        Parameters
+        ----------
+        count : int, optional
+            The most questions of a batch that is asked before any of it is answered.
+
+        Returns
+        -------
+        Question or list of Question
+            A list where `count` is given, best first. Every question has evidence and belief.
+
+        Raises
+        ------
+        NothingToAsk
+            If no pair is open.
         """
         if count is not None and not (isinstance(count, int) and count >= 1):
             raise BagwiseError(f"ask({count!r}): `count` must be a whole number, at least 1.")
@@ -95,7 +110,15 @@ class Learner(ABC):
         return batch[0] if count is None else batch
 
     def rank(self, count: int) -> list[Question]:
-        """Up to `count` different questions, best first, however similar; without their evidence."""
+        """Return up to `count` different questions, best first, without evidence and belief.
+
+        Unlike a batch of `ask`, similar questions may follow each other.
+
+        Raises
+        ------
+        NothingToAsk
+            If no pair is open.
+        """
         return self._questions(self._askable(count))
 
     def _askable(self, count: int) -> int:
@@ -107,22 +130,37 @@ class Learner(ABC):
     def tell(
         self, question: Question, answer: Present | Sequence[Present], key: int | None = None, flip: float = 0.0
     ) -> None:
-        """Learn that the class is present (True), absent (False) or that nobody can say (None).
+        """Learn the answer to a question, completely or not at all.
 
-        A question about several classes takes one answer for each. `flip`: how often whoever answers is wrong.
+        Parameters
+        ----------
+        question : Question
+            The question, from `ask` or made by hand; its pairs must be open.
+        answer : bool or None, or sequence of these
+            Present (True), absent (False) or unsure (None), which is stored and never used as a label. A question
+            about several classes takes one for each.
+        key : int, optional
+            The instance that shows the class, for learners with `wants_key`.
+        flip : float
+            The probability that the answer is wrong.
+
+        Raises
+        ------
+        BagwiseError
+            If a pair was answered before, or there is not one answer for each class.
         """
         given = list(answer) if isinstance(answer, list | tuple | np.ndarray) and np.ndim(answer) else [answer]
         present = tuple(as_present(one) for one in given)
         self._learn(Answer(question.bag, question.classes, present, question.audit, key, flip))
 
     def replay(self, answers: Iterable[Answer]) -> None:
-        """Tell all of these, in order."""
+        """Learn all of these answers, in order."""
         for answer in answers:
             self._learn(answer)
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Everything told and not taken back, in order; replaying it gives an unrevised learner again."""
+        """All answers that were not undone, in order; replaying them gives the same learner if none was revised."""
         return tuple(self._answers.values())
 
     @property
@@ -131,28 +169,28 @@ class Learner(ABC):
         return self._label_store.label_counts.n_open == 0
 
     def _learn(self, answer: Answer) -> None:
-        """Take an answer in, or, if anything goes wrong on the way, be as before."""
+        """Learn an answer; on any error the state is as before."""
         self._validate_shape(answer)
         self._validate_open(answer)
-        self._answers[self._told] = answer
-        self._told += 1
-        told = []
+        self._answers[self._n_answered] = answer
+        self._n_answered += 1
+        known_classes = []
         try:
             for label_class, present in zip(answer.classes, answer.present, strict=True):
                 if present is None:
                     self._label_store.withdraw(answer.bag, label_class)
                 else:
                     self._label_store.record(answer.bag, label_class, present, answer.flip)
-                    told.append(label_class)
+                    known_classes.append(label_class)
             with single_threaded_blas():
-                self._update(answer, told)
+                self._update(answer, known_classes)
         except BaseException:
-            self._take_back_last()
+            self._undo_last()
             raise
 
-    def _take_back_last(self) -> None:
+    def _undo_last(self) -> None:
         number, answer = self._answers.popitem()
-        self._told = number
+        self._n_answered = number
         self._forget(answer)
 
     def _forget(self, answer: Answer) -> None:

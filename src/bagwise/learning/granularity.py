@@ -1,4 +1,4 @@
-"""Granularity: what one query asks. Scores go in, questions come out; arg-max and ties live here and nowhere else.
+"""Granularity: what one query asks. Scores go in, questions come out; arg-max and ties are only here.
 
     pair            the best unknown (bag, class)
     bag             the bag with the largest sum of scores over its unknown classes; all of these are asked
@@ -116,7 +116,10 @@ def bag_then_class(pool: ScoredPool, scores: Array, count: int) -> list[Question
 def best_value(
     pool: ScoredPool, scores: Array, count: int, seconds: Seconds | None = None, last: int | None = None
 ) -> list[Question]:
-    """The `count` bags with the best score per second, each asked about its best class or whole; `last` is in mind."""
+    """The `count` bags with the best score per second, each asked about its best class or whole.
+
+    `last` is the bag that was asked about before: one more class of it takes less time.
+    """
     times = seconds or Seconds()
     allowed = np.where(pool.askable, scores, -np.inf)
     of_pair = allowed.max(axis=1) / np.where(np.arange(pool.shape[0]) == last, times.again, times.pair)

@@ -31,7 +31,7 @@ from bagwise.model.solvers import State
 UNDO_AT_ONCE = 64
 SPREAD_OVER = 10
 NO_KEY = -1
-SAID: dict[Present, int] = {True: 1, False: 0, None: -1}
+CODE: dict[Present, int] = {True: 1, False: 0, None: -1}
 OPEN = "open"
 COVERING = ("pair", "bag")
 """Granularities whose ranking of all questions contains every open pair."""
@@ -40,15 +40,51 @@ Snapshot = dict[str, Array]
 
 
 class ActiveLearner(Learner):
-    """Asks the question that teaches most, learns from the answer, asks the next.
+    """Asks the most informative question, learns from the answer, asks the next.
 
-    `model` gives the parameters; the learner fits a copy of it to `labels`, so that its state is a function of labels
-    and answers alone. Weights that `model` may have are not used. With `cold_start` (None: where no bag of `labels` is
-    known completely) a bag of every class is looked for and a few bags are completed before the criterion has the word;
-    `update` learns every answer, refitting every `refit_every` answers (None: as it thinks best). `device` ("cpu",
-    "cuda", or "auto": a card where there is one) finds the same questions, sooner in large pools. Instead of `bags`, a
-    `pool` may be given whose bags lie elsewhere, as on a cluster: the questions are the same.
+    The learner fits a copy of `model` to `labels`, so that its state is a function of labels and answers alone.
 
+    Parameters
+    ----------
+    bags : Bags or sequence of array-like of shape (n_instances, n_features)
+        The B bags to ask about; leave it out where a `pool` is given.
+    classes : sequence of str
+        The names of the C classes, each once.
+    labels : Labels, KnownLabels or array-like of shape (B, C), optional
+        The labels known at the start: 1 present, 0 absent, NaN unknown. By default all are unknown.
+    model : MIMLClassifier, optional
+        Its parameters are used, its weights are not.
+    criterion : str or callable
+        Scores every pair, larger: ask sooner. A name in `bagwise.criteria`, or a function of a `ScoredPool`.
+    granularity : {"pair", "bag", "bag_then_class", "best_value"}
+        What one question asks about.
+    update : str or Solver
+        Learns every answer: "replay", "lbfgs", "gd", "bag_sgd", "pair_sgd" or another solver.
+    audit : float
+        Share of the questions, from 0 to 1, that are drawn at random to estimate quality from.
+    random_state : int
+        Seed of ties, audits and class discovery.
+    refit_every : int, optional
+        Number of answers between refits; by default the solver decides.
+    cold_start : bool, optional
+        Whether to look for a bag of every class and to complete a few bags before `criterion` decides. By default
+        where no bag of `labels` is known completely.
+    seconds : Seconds, optional
+        Seconds that answers take, for `granularity="best_value"`.
+    device : {"cpu", "cuda", "auto"}
+        Where the best pairs are searched; "auto" is a GPU where there is one. The questions are the same.
+    snapshot : dict of str to array, optional
+        The `snapshot()` of another learner with the same bags, labels and parameters, to go on from.
+    pool : Pool, optional
+        Bags that are stored elsewhere, as on a cluster, instead of `bags`.
+
+    Raises
+    ------
+    BagwiseError
+        If a parameter is invalid, or both or neither of `bags` and `pool` are given.
+
+    Examples
+    --------
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
     >>> learner = ActiveLearner(bags, ["low", "high"], labels=[[1, 0], [0, 1]] + [[np.nan] * 2] * 2, audit=0)
     >>> question = learner.ask()
@@ -95,66 +131,105 @@ class ActiveLearner(Learner):
             self._restore(snapshot)
 
     def undo(self) -> None:
-        """Take the last answer back; everything is then as if it had not been given."""
+        """Undo the last answer; everything is then as if it had not been given.
+
+        Raises
+        ------
+        BagwiseError
+            If there is no answer, or an older one was revised or retracted since.
+        """
         if not self._answers:
             raise BagwiseError("There is no answer to undo.")
         if self._states:
-            self._take_back_last()
+            self._undo_last()
             self._state = self._states.pop()
         elif self._revised:
-            raise BagwiseError("Answers were revised since: what was told before cannot be undone, only retracted.")
+            raise BagwiseError("Answers were revised since: earlier answers cannot be undone, only retracted.")
         else:
-            self._take_back_last()
+            self._undo_last()
             self._rebuild()
 
     @property
     def last_answer(self) -> Answer | None:
-        """The answer that `undo` would take back at once and completely, if there is one."""
+        """The answer that `undo` would undo without a replay, if there is one."""
         return next(reversed(self._answers.values())) if self._answers and self._states else None
 
-    def resume_from(self, withdrawn: Array, told: int) -> None:
-        """Go on from a history that is in the labels already: pairs nobody could tell, and how many were told."""
+    def resume_from(self, withdrawn: Array, n_answered: int) -> None:
+        """Go on from answers that are in the labels already.
+
+        Parameters
+        ----------
+        withdrawn : array of bool, shape (B, C)
+            Pairs that are not asked although they are unknown: the answer was unsure, or the bag was removed.
+        n_answered : int
+            Number of answers so far; it decides which of the next questions are audits.
+        """
         for bag, label_class in np.argwhere(withdrawn).tolist():
             self._label_store.withdraw(bag, label_class)
-        self._told = told
+        self._n_answered = n_answered
 
     def revise(self, bag: int, label_class: int, present: Present, flip: float = 0.0) -> None:
-        """Correct what was told about a pair. The model learns it now, as something new, and goes on from there."""
-        number, answer = self._answer_about(bag, label_class)
-        if answer is not None:
-            place = answer.classes.index(label_class)
-            said = (*answer.present[:place], present, *answer.present[place + 1 :])
-            self._answers[number] = replace(answer, present=said, flip=flip)
-        self._change(bag, label_class, present, flip)
+        """Correct the label of a pair; the model learns it now, as a new label, and goes on from there.
 
-    def retract(self, bag: int, label_class: int) -> None:
-        """Take back what was told about a pair, however long ago: it is unknown and may be asked again.
+        Parameters
+        ----------
+        bag, label_class : int
+            Positions of the bag and the class.
+        present : bool or None
+            The right answer: present, absent, or unsure (None), which is not a label.
+        flip : float
+            The probability that it is wrong.
 
-        The model goes on from where it is: `lbfgs` and `gd` forget the label, the stochastic updates only what later
-        steps wash out. `undo` of the last answer forgets it completely.
+        Raises
+        ------
+        BagwiseError
+            If the pair has neither an answer nor a label.
         """
         number, answer = self._answer_about(bag, label_class)
         if answer is not None:
-            kept = [(c, said) for c, said in zip(answer.classes, answer.present, strict=True) if c != label_class]
+            place = answer.classes.index(label_class)
+            revised = (*answer.present[:place], present, *answer.present[place + 1 :])
+            self._answers[number] = replace(answer, present=revised, flip=flip)
+        self._change(bag, label_class, present, flip)
+
+    def retract(self, bag: int, label_class: int) -> None:
+        """Remove the label of a pair, however old: it is unknown and may be asked again.
+
+        The model goes on from where it is: `lbfgs` and `gd` forget the label, the stochastic updates only what later
+        steps wash out. `undo` of the last answer forgets it completely.
+
+        Parameters
+        ----------
+        bag, label_class : int
+            Positions of the bag and the class.
+
+        Raises
+        ------
+        BagwiseError
+            If the pair has neither an answer nor a label.
+        """
+        number, answer = self._answer_about(bag, label_class)
+        if answer is not None:
+            kept = [(c, one) for c, one in zip(answer.classes, answer.present, strict=True) if c != label_class]
             if kept:
-                classes, said = zip(*kept, strict=True)
-                self._answers[number] = replace(answer, classes=classes, present=said)
+                classes, present = zip(*kept, strict=True)
+                self._answers[number] = replace(answer, classes=classes, present=present)
             else:
                 del self._answers[number]
         self._change(bag, label_class, OPEN)
 
     def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
-        """The answer that told about a pair; None where it was known from the start."""
+        """The answer to a pair and its number; (-1, None) where it was known from the start."""
         if self._label_store.is_open(bag, label_class):
-            raise BagwiseError(f"Nothing was told about bag {bag}, class {label_class}.")
+            raise BagwiseError(f"Bag {bag}, class {label_class} has no answer: it is still open.")
         for number, answer in reversed(self._answers.items()):
             if answer.bag == bag and label_class in answer.classes:
                 return number, answer
         return -1, None
 
     def _change(self, bag: int, label_class: int, present: Present | str, flip: float = 0.0) -> None:
-        told = isinstance(present, bool)
-        if told:
+        is_label = isinstance(present, bool)
+        if is_label:
             self._label_store.forget(bag, label_class)
             self._label_store.record(bag, label_class, bool(present), flip)
         elif present is None:
@@ -165,37 +240,59 @@ class ActiveLearner(Learner):
         self._revised = True
         if self._label_store.label_counts.n_known == 0:
             self._state = State(np.zeros_like(self._state.weights))
-        elif told or not solvers.capabilities(self.update).answered_bags_only:
-            pairs = np.array([bag] if told else [], int), np.array([label_class] if told else [], int)
+        elif is_label or not solvers.capabilities(self.update).answered_bags_only:
+            pairs = np.array([bag] if is_label else [], int), np.array([label_class] if is_label else [], int)
             with single_threaded_blas():
                 self._state = self._updated(*pairs)
 
     def snapshot(self) -> Snapshot:
-        """All that the learner has become, as arrays: a learner made with it goes on as this one would."""
+        """Return the state of the learner as arrays: a learner made with it goes on as this one would.
+
+        Returns
+        -------
+        dict of str to array
+            Answers, known labels, weights and counters; `numpy.savez` can store it.
+
+        Examples
+        --------
+        >>> bags, labels = Bags.from_list([[[-2.0]], [[2.0]], [[0.1]]]), [[1, 0], [0, 1], [np.nan] * 2]
+        >>> learner = ActiveLearner(bags, ["low", "high"], labels)
+        >>> learner.tell(learner.ask(), True)
+        >>> again = ActiveLearner(bags, ["low", "high"], labels, snapshot=learner.snapshot())
+        >>> again.ask() == learner.ask()
+        True
+        """
         rows = [
-            (number, answer.bag, label_class, SAID[present], answer.audit, NO_KEY if answer.key is None else answer.key)
+            (
+                number,
+                answer.bag,
+                label_class,
+                CODE[present],
+                answer.audit,
+                NO_KEY if answer.key is None else answer.key,
+            )
             for number, answer in self._answers.items()
             for label_class, present in zip(answer.classes, answer.present, strict=True)
         ]
         states = [self._first_state, self._state, *self._states]
-        told = self._label_store.known_labels()
+        known = self._label_store.known_labels()
         return {
             "answers": np.array(rows, np.int64).reshape(-1, 6),
-            "told": told.bags,
-            "known": told.labels.known,
-            "value": told.labels.value,
-            **({} if told.labels.flip is None else {"flip": told.labels.flip}),
-            "withdrawn": told.withdrawn,
+            "told": known.bags,
+            "known": known.labels.known,
+            "value": known.labels.value,
+            **({} if known.labels.flip is None else {"flip": known.labels.flip}),
+            "withdrawn": known.withdrawn,
             "weights": np.array([state.weights for state in states]),
             "moments": np.array([state.moments for state in states if state.moments is not None]),
             "with_moments": np.array([state.moments is not None for state in states]),
-            "counts": np.array([self._told, self._revised, *(state.steps for state in states)], np.int64),
+            "counts": np.array([self._n_answered, self._revised, *(state.steps for state in states)], np.int64),
         }
 
     def _restore(self, snapshot: Snapshot) -> None:
         known = Labels(snapshot["value"], snapshot["known"], snapshot.get("flip"))
         self._label_store.load(KnownLabels(snapshot["told"], known, snapshot["withdrawn"].astype(bool)))
-        self._told, self._revised = int(snapshot["counts"][0]), bool(snapshot["counts"][1])
+        self._n_answered, self._revised = int(snapshot["counts"][0]), bool(snapshot["counts"][1])
         moments = iter(snapshot["moments"])
         states = [
             State(weights, int(steps), next(moments) if with_moments else None)
@@ -205,31 +302,31 @@ class ActiveLearner(Learner):
         ]
         self._first_state, self._state, *undoable = states
         self._states.extend(undoable)
-        said = {number: present for present, number in SAID.items()}
-        for number, bag, label_class, present, audit, key in snapshot["answers"].tolist():
+        of_code = {code: present for present, code in CODE.items()}
+        for number, bag, label_class, code, audit, key in snapshot["answers"].tolist():
             before = self._answers.get(number)
             classes = (*(before.classes if before else ()), label_class)
-            told = (*(before.present if before else ()), said[present])
+            present = (*(before.present if before else ()), of_code[code])
             flip = max(self._label_store.flip(bag, label_class), before.flip if before else 0.0)
-            self._answers[number] = Answer(bag, classes, told, bool(audit), None if key == NO_KEY else key, flip)
+            self._answers[number] = Answer(bag, classes, present, bool(audit), None if key == NO_KEY else key, flip)
 
     def close(self) -> None:
-        """Let go of what is held elsewhere, if anything is."""
+        """Release the pool: processes and memory elsewhere, if there are any."""
         self._pool.close()
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """P(class is in bag) under the present model."""
+        """Return P(class in bag) under the current model, (B, C)."""
         return self.model.predict_proba(bags)
 
     def pool(self) -> ScoredPool:
-        """What the criterion sees now."""
+        """Return what the criterion gets now: the scored pool."""
         if not isinstance(self._pool, LocalPool):
-            raise BagwiseError("The bags lie elsewhere: what a criterion sees of them is seen there.")
+            raise BagwiseError("The bags are not stored in this process, so their scored pool is not available.")
         return self._pool.pool(self.model, self._label_store, self.random_state)
 
     @property
     def statistics(self) -> Statistics:
-        """What finding the questions has cost: how many bags had to be scored, and how often all of them."""
+        """The cost of finding the questions: how many bags were scored, and how often all of them."""
         return self._pool.statistics
 
     @property
@@ -249,10 +346,10 @@ class ActiveLearner(Learner):
             model.learn(self._pool.objective(model, self._label_store, np.empty(0, int))[0])
         return model
 
-    def _update(self, answer: Answer, told: list[int]) -> None:
+    def _update(self, answer: Answer, known_classes: list[int]) -> None:
         state = self._state
-        if told:
-            self._state = self._updated(np.full(len(told), answer.bag), np.array(told))
+        if known_classes:
+            self._state = self._updated(np.full(len(known_classes), answer.bag), np.array(known_classes))
         self._states.append(state)
 
     def _updated(self, bags: Array, classes: Array) -> State:
@@ -263,8 +360,8 @@ class ActiveLearner(Learner):
         return solvers.get(self.update).update(objective, self._state, places, classes, settings)
 
     def _rebuild(self) -> None:
-        """Replay everything: the last resort of an undo deeper than the kept states."""
-        answers, self._answers, self._told = self.answers, {}, 0
+        """Replay all answers, for an undo of more answers than there are stored states."""
+        answers, self._answers, self._n_answered = self.answers, {}, 0
         for answer in answers:
             self._forget(answer)
         self._state = self._first_state
@@ -275,7 +372,7 @@ class ActiveLearner(Learner):
             return self._covering(count)
 
     def _covering(self, count: int) -> list[Question]:
-        """Questions of the granularity, then pairs that are in none of them: no open pair is left out for ever."""
+        """Questions of the granularity, then pairs that are in none of them, so that every open pair is asked."""
         ranking, _ = self._rank(count)
         if len(ranking) < count and self.granularity not in COVERING:
             covered = {pair for question in ranking for pair in question.pairs}
@@ -294,7 +391,7 @@ class ActiveLearner(Learner):
 
         Whether a turn is an audit does not depend on what is chosen in the others.
         """
-        audits = audit_turns(self.random_state, self._told, count, self.audit)
+        audits = audit_turns(self.random_state, self._n_answered, count, self.audit)
         by_lot, by_score = count if audits.any() else 0, 0 if audits.all() else count + int(audits.sum())
         requests = Request("random", by_lot), Request(self.criterion, by_score * (SPREAD_OVER if spread else 1))
         found = self._pool.choose(self.model, self._label_store, self._options(granularity), requests)
@@ -323,17 +420,17 @@ class ActiveLearner(Learner):
         solvers.get(self.update)
         solvers.validate_objective("update", self.update, self._template.objective)
         if not 0 <= self.audit <= 1:
-            raise BagwiseError(f"audit={self.audit} is a share of the questions: it must lie between 0 and 1.")
+            raise BagwiseError(f"audit={self.audit} is a share of the questions: it must be between 0 and 1.")
         if self.refit_every is not None and not (isinstance(self.refit_every, int) and self.refit_every >= 1):
             raise BagwiseError(f"refit_every={self.refit_every!r} must be a whole number of answers, at least 1.")
 
 
 def _pool_of(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Pool | None, device: str) -> Pool:
     if (bags is None) == (pool is None):
-        raise BagwiseError("Give bags, or a pool whose bags lie elsewhere: one of the two.")
+        raise BagwiseError("Give either `bags` or `pool`.")
     if pool is None:
         assert bags is not None
         return LocalPool(Bags.of(bags), top_k_on(device))
     if device != "cpu":
-        raise BagwiseError(f"device={device!r} is for bags in this process: a pool elsewhere has devices of its own.")
+        raise BagwiseError(f"device={device!r} is for `bags`: a `pool` chooses its own devices.")
     return pool

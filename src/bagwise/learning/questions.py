@@ -1,4 +1,4 @@
-"""Question and Answer: what a learner asks, and what it is told. The one form of both, from learner to project."""
+"""Question and Answer: what a learner asks and learns from, the same types from learner to project."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ class Answer:
     classes : tuple of int
         Positions of the classes.
     present : tuple of bool or None
-        For each class; None: the person could not tell.
+        For each class; None: unsure.
     audit : bool
         Whether the question was an audit.
     key : int, optional
@@ -117,7 +117,7 @@ def diversify(questions: Sequence[Question], asked: Sequence[Pair], count: int) 
 
 
 def as_present(answer: Any) -> Present:
-    """True, False or None from the values that stand for them; nothing is guessed."""
+    """Return True, False or None for an answer; anything but a bool, 0, 1 or None is an error."""
     if answer is None or (isinstance(answer, bool | np.bool_ | int | np.integer) and answer in (0, 1)):
         return None if answer is None else bool(answer)
     raise BagwiseError(f"The answer {answer!r} is invalid: use True (present), False (absent) or None (unsure).")

@@ -21,7 +21,7 @@ from bagwise.learning.questions import Pair
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
-from bagwise.project.answers.annotator_noise import Doubt, People, doubts, examine
+from bagwise.project.answers.annotator_noise import AnnotatorRates, Doubt, doubts, examine
 from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
 from bagwise.project.answers.current_labels import known_of
@@ -288,7 +288,7 @@ class Project:
         trials : list of Trial, optional
             With a list, its settings are chosen by held-out labels, and every trial is appended.
         """
-        return fit(self._state.told(), self.folder, trials)
+        return fit(self._state.counted_copy(), self.folder, trials)
 
     def train(
         self, metric: str | None = None, trials: list[Trial] | None = None, to: str | Path | None = None
@@ -309,7 +309,7 @@ class Project:
         ProjectModel
             The model as it was stored.
         """
-        counted = self._state.told()
+        counted = self._state.counted_copy()
         model = fit(counted, self.folder, trials)
         if metric is not None:
             learn_thresholds(counted, model, metric)
@@ -321,16 +321,16 @@ class Project:
 
     # Wrong answers
 
-    def people(self) -> People:
+    def people(self) -> AnnotatorRates:
         """How often everybody is wrong, as the model assumes it now."""
         if self.settings.learning.noise != ESTIMATE:
-            return People.before(self.settings.learning.noise)
+            return AnnotatorRates.before(self.settings.learning.noise)
         self.catch_up()
         return self._state.trainer.people()
 
     def doubts(self) -> list[Doubt]:
         """Every answer with the probability that it is wrong, the most doubtful first."""
-        told, model = self._state.told(), replay.model_of(self.settings.learning)
+        told, model = self._state.counted_copy(), replay.model_of(self.settings.learning)
         return doubts(examine(told.contents, told.votes, self.bags, model), told.contents, told.votes)
 
     # Asking and answering

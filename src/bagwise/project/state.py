@@ -1,4 +1,4 @@
-"""The record of an open project: what it is made of, everything said, and who learns it, kept up with the database.
+"""The state of an open project: its contents, events and trainer, kept up to date with the database.
 
 Several processes may have one project open: each counts the same events in the same order.
 """
@@ -29,7 +29,7 @@ MakeTrainer = Callable[[replay.Replay, Bags, list[Event], Snapshots], Trainer]
 
 
 class ProjectState:
-    """Whoever reads several things of it that must fit together holds the `lock`."""
+    """Contents, events, votes and trainer of a project; hold `lock` to read several of them consistently."""
 
     def __init__(
         self, folder: Path, settings: Settings, database: Database, make_trainer: MakeTrainer = Trainer
@@ -58,21 +58,21 @@ class ProjectState:
 
     @property
     def votes(self) -> Votes:
-        """What was said."""
+        """The events about every pair, and what counts."""
         return self.counted.votes
 
     def wants(self, pair: Pair, annotator: str) -> int:
-        """How many more people a pair is to be asked of, this one among them."""
+        """Return how many more people, this one among them, a pair is to be asked of."""
         return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
 
     def validate_pair(self, pair: Pair) -> None:
-        """A pair is a bag and a class that are there."""
+        """Raise an error unless the bag and the class of a pair exist."""
         bags, classes = self.contents.given.shape
         if not (0 <= pair[0] < bags and 0 <= pair[1] < classes):
             raise BagwiseError(f"There is no pair {pair}: the project has {bags} bags and {classes} classes.")
 
-    def told(self) -> replay.Replay:
-        """All of it counted once more, for whoever looks at it for a long time while others go on."""
+    def counted_copy(self) -> replay.Replay:
+        """Return a copy of the counted events, to be read for a long time without the lock."""
         with self.lock:
             self.catch_up()
             contents, events = self.contents, list(self.events)
@@ -81,13 +81,13 @@ class ProjectState:
         return counted
 
     def count(self, new: list[Event]) -> None:
-        """Take in what was saved."""
+        """Count events that were saved."""
         with self.lock:
             self.counted.count(new)
             self.events += new
 
     def catch_up(self) -> None:
-        """Count what was said since, also in other processes. It is learned when a question or the model is wanted."""
+        """Count new events, also of other processes; the trainer learns them when a question or the model is needed."""
         with self.lock:
             with self.database.reading() as connection:
                 current = self.catch_up_in(connection)
@@ -95,7 +95,7 @@ class ProjectState:
                 self.reload()
 
     def catch_up_in(self, connection: Connection) -> bool:
-        """The same in a transaction; False where the contents changed and all has to be loaded anew after it."""
+        """The same in a transaction; False where the contents changed and `reload` is needed after it."""
         last, version = queries.changes(connection)
         if version != self.contents.version:
             return False
@@ -107,13 +107,13 @@ class ProjectState:
         return True
 
     def reload(self) -> None:
-        """After an import, or whatever else changed the contents."""
+        """Load everything again after the contents changed, as by an import."""
         before = self.trainer
         self._load()
         before.close()
 
     def catch_up_later(self) -> None:
-        """Count what was saved if the database can be reached, else at the next occasion."""
+        """Count what was saved if the database can be reached, else at the next request."""
         try:
             self.catch_up()
         except DatabaseError as error:

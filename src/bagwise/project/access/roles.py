@@ -38,8 +38,8 @@ def owner_of(folder: Path) -> str:
         return str(number)
 
 
-def validate_may_replace(state: ProjectState, standing: Event, annotator: str) -> None:
-    """Raise an error where this person may not replace the answer `standing`.
+def validate_may_replace(state: ProjectState, effective: Event, annotator: str) -> None:
+    """Raise an error where this person may not replace the answer `effective`.
 
     Raises
     ------
@@ -47,10 +47,10 @@ def validate_may_replace(state: ProjectState, standing: Event, annotator: str) -
         Where it is the answer of another person and this one has no role for it.
     """
     adjudicators = state.contents.adjudicators
-    if annotator == standing.annotator or annotator in adjudicators:
+    if annotator == effective.annotator or annotator in adjudicators:
         return
-    whose = f"answer {standing.number} is by {standing.annotator}"
-    if standing.annotator in adjudicators:
+    whose = f"answer {effective.number} is by {effective.annotator}"
+    if effective.annotator in adjudicators:
         raise NotAllowed(
             f"{annotator} cannot replace it: {whose}, an adjudicator. Another adjudicator can ({APPOINT})."
         )

@@ -1,6 +1,6 @@
-"""Wrong answers in a project: how often everybody is assumed to be wrong, and which answers probably are.
+"""Wrong answers in a project: how often each annotator is assumed to be wrong, and which answers probably are.
 
-What an adjudicator says is taken for right, and so is what was imported.
+Answers of adjudicators and imported labels are taken to be right.
 """
 
 from collections.abc import Iterable
@@ -21,23 +21,23 @@ from bagwise.project.storage.queries import UNKNOWN, Contents
 
 
 @dataclass(frozen=True)
-class People:
-    """The rate at which everybody's answers are taken to be wrong: their own where it was estimated, else `usual`."""
+class AnnotatorRates:
+    """The rate at which each annotator's answers are wrong: their own where it was estimated, else `usual`."""
 
     usual: float
     rates: dict[str, Rate] = field(default_factory=dict)
 
     @classmethod
-    def restored(cls, noise: float | str, snapshot: dict[str, Array]) -> "People":
-        """As `snapshot` has them."""
+    def restored(cls, noise: float | str, snapshot: dict[str, Array]) -> "AnnotatorRates":
+        """Return the rates in a snapshot."""
         if noise != ESTIMATE:
             return cls.before(noise)
         rows = zip(snapshot["people"].tolist(), snapshot["rates"].tolist(), strict=True)
         return cls(PRIOR_RATE, {name: Rate(rate, low, high, int(n)) for name, (rate, low, high, n) in rows})
 
     @classmethod
-    def before(cls, noise: float | str) -> "People":
-        """What is assumed before anything was estimated."""
+    def before(cls, noise: float | str) -> "AnnotatorRates":
+        """Return the rates assumed before any were estimated."""
         return cls(PRIOR_RATE if isinstance(noise, str) else float(noise))
 
     def snapshot(self) -> dict[str, Array]:
@@ -50,19 +50,19 @@ class People:
         return self.rates[name].rate if name in self.rates else self.usual
 
     def flip(self, votes: Votes, pair: Pair) -> float:
-        """The rate at which what counts for a pair is wrong, from all that was said about it."""
+        """Return the probability that the decision about a pair is wrong, given all answers to it."""
         decision = votes.decisions.get(pair)
         if self.usual == 0 or decision is None or decision.present is None:
             return 0.0
-        said = votes.said_about(pair)
-        if any(event.annotator in votes.adjudicators for event in said):
+        events = votes.answers_about(pair)
+        if any(event.annotator in votes.adjudicators for event in events):
             return 0.0
-        answers = [(event.answer == "present", self.rate(event.annotator)) for event in _clear(said)]
+        answers = [(event.answer == "present", self.rate(event.annotator)) for event in _clear(events)]
         return flip_of(decision.present, answers)
 
 
-def labels_of(contents: Contents, votes: Votes, people: People) -> Labels:
-    """What is known, each with the rate at which it is wrong."""
+def labels_of(contents: Contents, votes: Votes, people: AnnotatorRates) -> Labels:
+    """Return the known labels, each with the probability that it is wrong."""
     labels = Labels.from_array(known_values(contents, votes)[0], missing=UNKNOWN)
     if people.usual == 0:
         return labels
@@ -75,7 +75,7 @@ def labels_of(contents: Contents, votes: Votes, people: People) -> Labels:
 
 @dataclass(frozen=True)
 class Examination:
-    """Every answer held against the others and against a model that does not know the bag's labels."""
+    """Every answer compared with the others and with a model that does not know the bag's labels."""
 
     events: list[Event]
     answers: Answers
@@ -84,25 +84,25 @@ class Examination:
     names: list[str]
 
     @property
-    def people(self) -> People:
-        """The rates that come out of it."""
-        return People(PRIOR_RATE, dict(zip(self.names, self.found.rates, strict=True)))
+    def people(self) -> AnnotatorRates:
+        """The estimated rates."""
+        return AnnotatorRates(PRIOR_RATE, dict(zip(self.names, self.found.rates, strict=True)))
 
 
 def examine(contents: Contents, votes: Votes, bags: Bags, model: MIMLClassifier) -> Examination:
-    """All answers that say present or absent; imported labels are only learned from."""
+    """Examine all answers that are present or absent; imported labels are only learned from."""
     events = [event for event in _clear(votes.all_effective()) if not contents.is_given(event.pair)]
     pairs = {pair: number for number, pair in enumerate(dict.fromkeys(event.pair for event in events))}
     names = sorted({event.annotator for event in events})
     rows = [(pairs[event.pair], names.index(event.annotator), event.answer == "present") for event in events]
-    labels = labels_of(contents, votes, People(PRIOR_RATE))
+    labels = labels_of(contents, votes, AnnotatorRates(PRIOR_RATE))
     belief = beliefs(model, bags, labels, list(pairs)) if pairs else np.empty(0)
     answers = Answers.of(rows)
     return Examination(events, answers, belief, estimate(answers, belief, len(pairs), len(names)), names)
 
 
-def _clear(said: Iterable[Event]) -> list[Event]:
-    return [event for event in said if VALUE.get(event.answer) is not None]
+def _clear(events: Iterable[Event]) -> list[Event]:
+    return [event for event in events if VALUE.get(event.answer) is not None]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def doubts(examination: Examination, contents: Contents, votes: Votes) -> list[D
     wrong = examination.found.wrong(examination.answers)
     found = []
     for place, event in enumerate(examination.events):
-        if not any(one.annotator in votes.adjudicators for one in votes.said_about(event.pair)):
+        if not any(one.annotator in votes.adjudicators for one in votes.answers_about(event.pair)):
             bag, label_class = str(contents.ids[event.bag]), contents.classes[event.label_class]
             belief = float(examination.belief[examination.answers.pair[place]])
             found.append(

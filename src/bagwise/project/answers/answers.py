@@ -241,11 +241,11 @@ class Answers:
     def _skipped_before(self, pair: Pair, annotator: str, new: Sequence[Event]) -> Chain | None:
         """The chain of events of a pair that this person skipped; a pair that they answered is rejected."""
         now = any(event.pair == pair and event.annotator == annotator for event in new)
-        if now or self.state.votes.has_spoken(pair, annotator):
+        if now or self.state.votes.has_answered(pair, annotator):
             raise AlreadyAnswered(f"{annotator} has answered this before: correct that answer instead.")
         skipped = self.state.votes.chains_of(pair, annotator)
-        if skipped and (standing := skipped[-1].stands) is not None:
-            validate_may_replace(self.state, standing, annotator)
+        if skipped and (effective := skipped[-1].in_effect) is not None:
+            validate_may_replace(self.state, effective, annotator)
         return skipped[-1] if skipped else None
 
     def _validate_not_imported(self, pair: Pair) -> None:
@@ -297,8 +297,8 @@ def answered_together(state: ProjectState, last: Event) -> list[Event]:
     leased = last.key.rpartition("-")[0] or last.key
     if not any(event.key == leased and event.shown == WHOLE_BAG for event in reversed(state.events)):
         return [last]
-    standing = state.votes.all_effective()
-    return [one for one in standing if one.annotator == last.annotator and is_part_of(leased, one)]
+    effective = state.votes.all_effective()
+    return [one for one in effective if one.annotator == last.annotator and is_part_of(leased, one)]
 
 
 def raised(found: Result | BagwiseError) -> Result:

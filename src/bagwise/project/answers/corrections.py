@@ -38,7 +38,7 @@ class Replaced:
 
 
 def replaced(state: ProjectState, event: Event) -> Replaced | None:
-    """What stood before a correction or an undo; None for an answer."""
+    """Return what was in effect before a correction or an undo; None for an answer."""
     if event.kind == "answer":
         return None
     before = state.votes.replaced_by(event.number)
@@ -87,9 +87,9 @@ class Corrections:
     def _undone(self, event: Event, key: str, number: int) -> Event:
         chain = self.state.votes.chain_with(event.number)
         assert chain is not None
-        stands_again = chain.under
-        if stands_again is not None:
-            return _replacing(stands_again, chain, number, key, "restoration", event.annotator, stands_again.answer)
+        restored = chain.under
+        if restored is not None:
+            return _replacing(restored, chain, number, key, "restoration", event.annotator, restored.answer)
         if chain.voter is None:
             answer = _imported_answer(self.state, event.pair)
             return _replacing(event, chain, number, key, "restoration", event.annotator, answer)
@@ -114,9 +114,9 @@ class Corrections:
         chain = votes.chain_with(number)
         if chain is None or self.state.events[number - 1].kind in UNDOS:
             raise BagwiseError(f"There is no answer number {number} to replace.")
-        old = chain.stands
+        old = chain.in_effect
         if old is None:
-            raise AlreadyAnswered(f"Answer {number} was taken back by number {chain.newest} before.")
+            raise AlreadyAnswered(f"Answer {number} was undone before, by number {chain.newest}.")
         if old.number != number:
             raise AlreadyAnswered(f"Answer {number} was replaced by number {old.number} before: replace that one.")
         validate_may_replace(self.state, old, annotator)
@@ -150,8 +150,8 @@ class Corrections:
         if not state.contents.is_given(pair):
             bag, name = state.contents.ids[pair[0]], state.contents.classes[pair[1]]
             raise BagwiseError(f"{name} in {bag} was not imported: correct an answer to it, by its number.")
-        if chain.stands is not None:
-            validate_may_replace(state, chain.stands, annotator)
+        if chain.in_effect is not None:
+            validate_may_replace(state, chain.in_effect, annotator)
         validate_may_replace_imported(state, connection, annotator)
         event = Event(
             self._answers.number(),
@@ -179,7 +179,7 @@ class Corrections:
                 )
             if annotator not in state.contents.adjudicators:
                 raise BagwiseError(f"{annotator} is not an adjudicator: make them one with {APPOINT}.")
-            before = [event for event in state.votes.said_about(pair) if event.annotator == annotator]
+            before = [event for event in state.votes.answers_about(pair) if event.annotator == annotator]
             if before:
                 return self.correct(before[-1].number, annotator, answer)
             bag, label_class = pair

@@ -1,4 +1,4 @@
-"""What is known of every pair: imported (and corrected, it may be), or decided by answers."""
+"""The current label of every pair: imported (and perhaps corrected), or decided by answers."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bagwise.project.storage.queries import UNKNOWN, Contents
 
 
 def known_values(contents: Contents, votes: Votes) -> tuple[Array, Array]:
-    """1, 0 or UNKNOWN for every pair, imported or decided; and where nobody could say."""
+    """Return 1, 0 or UNKNOWN for every pair, (B, C), and which pairs are unsure, (B, C) of bool."""
     values = contents.given.copy()
     unsure = np.zeros(values.shape, bool)
     for pair, correction in votes.corrected_imports().items():
@@ -25,10 +25,10 @@ def known_values(contents: Contents, votes: Votes) -> tuple[Array, Array]:
 
 
 def known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
-    """What counts for one pair; None where it is open."""
+    """Return the decision that counts for one pair; None where it is open."""
     if not contents.is_given(pair):
         return votes.decisions.get(pair)
-    correction = votes.imported(pair).stands
+    correction = votes.imported(pair).in_effect
     return Decision(bool(contents.given[pair]) if correction is None else VALUE[correction.answer], False)
 
 

@@ -1,4 +1,4 @@
-"""Events: what people said, in order. What counts of it is worked out here, the same way live and in a replay."""
+"""Events: answers and what replaced them, in order. `Votes` decides which count, live and in a replay alike."""
 
 import hashlib
 import itertools
@@ -23,10 +23,41 @@ WHOLE_BAG, LISTED = "whole bag", "list"
 class Event:
     """An answer to a pair, or what replaces one; docs/projects.md has the rules.
 
-    A `correction` takes the place of an answer, or of an imported label where it `replaces` no event. Undoing it is a
-    `restoration`, whose `answer` stands again; undoing an answer is a `retraction`: nothing stands in its place.
-    `replaces` is the newest event of the same chain, so that each is replaced once. `asked_after` is the number of the
-    last event that the model knew which asked.
+    Parameters
+    ----------
+    number : int
+        Position among the events of the project, from 1.
+    key : str
+        Unique key, so that an answer that is sent again is saved once.
+    kind : {"answer", "correction", "restoration", "retraction"}
+        A `correction` replaces an answer, or an imported label where it `replaces` no event. Undoing it is a
+        `restoration`, whose `answer` is in effect again; undoing an answer is a `retraction`, after which the pair
+        has no answer of this person.
+    annotator : str
+        Name of the person.
+    at : str
+        When it was saved (ISO 8601, UTC).
+    bag, label_class : int
+        Positions of the bag and the class.
+    answer : {"present", "absent", "unsure", "skipped"}
+        The answer.
+    seconds : float or None
+        How long answering took.
+    audit : bool
+        Whether the question was drawn at random.
+    score, belief : float or None
+        Score of the question, and P(class in bag) by the model that asked.
+    asked_after : int or None
+        Number of the last event that this model had learned.
+    replaces : int or None
+        Number of the newest event of the same chain, so that each is replaced once.
+    shown : str or None
+        What was shown with the question: `WHOLE_BAG`, `LISTED`, "highlighted" or "not highlighted".
+
+    Examples
+    --------
+    >>> Event(1, "key", "answer", "ann", "2026-01-01T00:00:00.000+00:00", 3, 0, "present").pair
+    (3, 0)
     """
 
     number: int
@@ -47,13 +78,13 @@ class Event:
 
     @property
     def pair(self) -> Pair:
-        """What it is about."""
+        """(bag, class)."""
         return self.bag, self.label_class
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What counts for a pair: present, absent, or nobody can say; `audit` if the first question about it was one."""
+    """What counts for a pair: present, absent, or unsure (None); `audit` if the first question about it was one."""
 
     present: Present
     audit: bool
@@ -61,11 +92,11 @@ class Decision:
 
 @dataclass(eq=False, slots=True)
 class Chain:
-    """An answer of one person (`voter`), or an imported label (no voter), and what took its place, newest last.
+    """An answer of one person (`voter`), or an imported label (no voter), and what replaced it, newest last.
 
-    A correction is put on top and an undo takes the top away, so that what was there before stands again. `newest` is
-    the number of the last event, of whatever kind. With each event goes its place among the answers to the pair: that
-    of what it corrects, unless that was skipped.
+    A correction is put on top and an undo removes the top, so that the event before it is in effect again. `newest` is
+    the number of the last event, of whatever kind. Every event has a place among the answers to the pair: that of the
+    event it corrects, unless that was skipped.
     """
 
     voter: str | None
@@ -73,27 +104,27 @@ class Chain:
     _stack: list[tuple[int, Event]] = field(default_factory=list)
 
     @property
-    def stands(self) -> Event | None:
-        """What counts of it; None after everything was taken back, or where an imported label stands."""
+    def in_effect(self) -> Event | None:
+        """The event in effect; None after all were undone, or where an imported label was not corrected."""
         return self._stack[-1][1] if self._stack else None
 
     @property
     def under(self) -> Event | None:
-        """What would stand if the top were taken away."""
+        """The event that an undo would put in effect again."""
         return self._stack[-2][1] if len(self._stack) > 1 else None
 
     @property
     def place(self) -> int:
-        """Of what stands, among the answers to the pair."""
+        """Place of the event in effect among the answers to the pair."""
         return self._stack[-1][0]
 
     @property
     def counts(self) -> bool:
-        """Whether an answer stands that was not skipped."""
+        """Whether an answer is in effect that was not skipped."""
         return bool(self._stack) and self._stack[-1][1].answer != "skipped"
 
     def take(self, event: Event) -> None:
-        """Take the next event in."""
+        """Add the next event."""
         if event.kind == "restoration":
             del self._stack[-1:]
         elif event.kind == "retraction":
@@ -104,11 +135,11 @@ class Chain:
 
 
 class Votes:
-    """Everything said about every pair, and what follows from it.
+    """The events about every pair, and the decisions that follow from them.
 
     A pair is decided when as many people answered as are to be asked: by more than half of them; else it is undecided
-    and waits for an adjudicator, whose word counts alone. What comes later than that is kept and not counted. Nothing
-    counts of what is said about bags that were `removed`.
+    and waits for an adjudicator, whose answer counts alone. Later answers are stored and not counted. Answers about
+    bags that were `removed` do not count.
     """
 
     def __init__(
@@ -126,25 +157,25 @@ class Votes:
         self._imported: dict[Pair, Chain] = {}
         self._chain_with: dict[int, Chain] = {}
         self._replaced: dict[int, Event | None] = {}
-        self._standing: dict[int, Event | None] = {}
+        self._in_effect: dict[int, Event | None] = {}
         self._half_asked: set[Pair] = set()
         self._present: dict[int, dict[int, None]] = {}
         self._digest = hashlib.sha256()
 
     def apply(self, event: Event) -> None:
-        """Take the next event in."""
+        """Add the next event."""
         self.note(event)
         chain = self._chain_for(event)
-        before = chain.stands
+        before = chain.in_effect
         chain.take(event)
         self._chain_with[event.number] = chain
         if event.kind != "answer":
             self._replaced[event.number] = before
         if before is not None:
-            self._standing[before.number] = None
-        if chain.stands is not None:
-            # What stands again is back where it was: the order is that of the numbers.
-            self._standing[chain.stands.number] = chain.stands
+            self._in_effect[before.number] = None
+        if chain.in_effect is not None:
+            # An event that is in effect again is back at its place: the order is that of the numbers.
+            self._in_effect[chain.in_effect.number] = chain.in_effect
         if chain.voter is not None:
             self._count(event.pair, chain)
 
@@ -158,7 +189,7 @@ class Votes:
         return chain
 
     def _count(self, pair: Pair, changed: Chain) -> None:
-        if changed.stands is None:
+        if changed.in_effect is None:
             self._chains[pair].remove(changed)
         decision = self._decide(pair)
         if decision is None:
@@ -174,46 +205,46 @@ class Votes:
             present[bag] = None
 
     def note(self, event: Event) -> None:
-        """Only remember that it was said."""
+        """Add the event to the digest only."""
         self._digest.update(repr(event).encode())
 
     def digest(self) -> str:
-        """A name for everything that was said so far."""
+        """Return the SHA-256 of all events so far."""
         return self._digest.copy().hexdigest()
 
     def effective(self, number: int) -> Event | None:
         """The event, unless it was replaced."""
-        return self._standing.get(number)
+        return self._in_effect.get(number)
 
     def chain_with(self, number: int) -> Chain | None:
         """The chain that an event belongs to."""
         return self._chain_with.get(number)
 
     def chains_of(self, pair: Pair, annotator: str) -> list[Chain]:
-        """What this person answered and stands, skipped or corrected by others as it may be."""
+        """The chains of this person's answers in effect, also skipped ones and those that others corrected."""
         return [chain for chain in self._chains.get(pair, ()) if chain.voter == annotator]
 
     def imported(self, pair: Pair) -> Chain:
-        """What became of an imported label; nothing stands in it as long as the label does."""
+        """The corrections of an imported label; none is in effect as long as the label is."""
         return self._imported.get(pair, Chain(None))
 
     def corrected_imports(self) -> dict[Pair, Event]:
-        """The corrections that stand in the place of imported labels, but of removed bags."""
-        imported = [(pair, chain.stands) for pair, chain in list(self._imported.items())]
+        """The corrections of imported labels that are in effect, without those of removed bags."""
+        imported = [(pair, chain.in_effect) for pair, chain in list(self._imported.items())]
         return {pair: event for pair, event in imported if event is not None and pair[0] not in self.removed}
 
     def replaced_by(self, number: int) -> Event | None:
-        """What stood before a correction or an undo; None where that was an imported label."""
+        """The event in effect before a correction or an undo; None where that was an imported label."""
         return self._replaced.get(number)
 
     def last_of(self, annotator: str) -> Event | None:
-        """The last that this person said and that stands."""
-        return next((one for one in reversed(self._standing.values()) if one and one.annotator == annotator), None)
+        """This person's last event that is in effect."""
+        return next((one for one in reversed(self._in_effect.values()) if one and one.annotator == annotator), None)
 
     def all_effective(self) -> list[Event]:
-        """Everything said that stands, by number, but about removed bags."""
-        standing = list(self._standing.values())
-        return [event for event in standing if event is not None and event.bag not in self.removed]
+        """All events in effect, by number, without those about removed bags."""
+        effective = list(self._in_effect.values())
+        return [event for event in effective if event is not None and event.bag not in self.removed]
 
     def people_for(self, pair: Pair) -> int:
         """How many people are asked about it: several about a share of the pairs, drawn by their place."""
@@ -228,13 +259,13 @@ class Votes:
             return 0
         return self.people_for(pair) - len(self._counting(pair))
 
-    def has_spoken(self, pair: Pair, annotator: str) -> bool:
-        """Whether this person said something about the pair that counts."""
+    def has_answered(self, pair: Pair, annotator: str) -> bool:
+        """Whether this person has an answer to the pair that counts."""
         return any(chain.counts for chain in self.chains_of(pair, annotator))
 
     @property
     def half_asked(self) -> int:
-        """Pairs that were put to somebody and are still open: the best questions may all be among them."""
+        """Number of pairs that a person answered and that are still open: the best questions may all be among them."""
         return len(self._half_asked)
 
     def decided_present(self, label_class: int) -> list[int]:
@@ -242,33 +273,33 @@ class Votes:
         return list(self._present.get(label_class, {}))[::-1]
 
     def disagreements(self) -> list[Pair]:
-        """Pairs about which people said both present and absent."""
+        """Pairs to which people answered both present and absent."""
         asked = [pair for pair in list(self._chains) if pair[0] not in self.removed]
-        return [pair for pair in asked if len(_clear(self.said_about(pair))) > 1]
+        return [pair for pair in asked if len(_clear(self.answers_about(pair))) > 1]
 
-    def said_about(self, pair: Pair) -> list[Event]:
-        """What counts of all that was said about a pair, in the order of the places."""
-        return [event for chain in self._counting(pair) if (event := chain.stands) is not None]
+    def answers_about(self, pair: Pair) -> list[Event]:
+        """The answers to a pair that count, in the order of their places."""
+        return [event for chain in self._counting(pair) if (event := chain.in_effect) is not None]
 
     def _counting(self, pair: Pair) -> list[Chain]:
         chains = [chain for chain in self._chains.get(pair, ()) if chain.counts]
         return sorted(chains, key=lambda chain: chain.place) if len(chains) > 1 else chains
 
     def _decide(self, pair: Pair) -> Decision | None:
-        said = self.said_about(pair)
-        if not said or pair[0] in self.removed:
+        events = self.answers_about(pair)
+        if not events or pair[0] in self.removed:
             return None
-        audit = said[0].audit
-        words = [event for event in said if event.annotator in self.adjudicators]
-        if words:
-            return Decision(VALUE.get(words[-1].answer), audit)
+        audit = events[0].audit
+        adjudicated = [event for event in events if event.annotator in self.adjudicators]
+        if adjudicated:
+            return Decision(VALUE.get(adjudicated[-1].answer), audit)
         people = self.people_for(pair)
-        if len(said) < people:
+        if len(events) < people:
             return None
-        counted = [event.answer for event in itertools.islice(said, people)]
+        counted = [event.answer for event in itertools.islice(events, people)]
         majority = next((answer for answer in ("present", "absent") if 2 * counted.count(answer) > people), "unsure")
         return Decision(VALUE[majority], audit)
 
 
-def _clear(said: Iterable[Event]) -> set[str]:
-    return {event.answer for event in said if event.answer != "unsure"}
+def _clear(events: Iterable[Event]) -> set[str]:
+    return {event.answer for event in events if event.answer != "unsure"}

@@ -22,7 +22,7 @@ from bagwise.learning.pool import Pool
 from bagwise.learning.questions import Answer, Pair
 from bagwise.model import MIMLClassifier
 from bagwise.model.features import CURVED, STANDARDISE
-from bagwise.project.answers.annotator_noise import People, examine, labels_of
+from bagwise.project.answers.annotator_noise import AnnotatorRates, examine, labels_of
 from bagwise.project.answers.current_labels import fresh_votes, known_of, known_values
 from bagwise.project.answers.events import Decision, Event, Votes
 from bagwise.project.answers.snapshots import Snapshots
@@ -39,31 +39,31 @@ SCALERS: dict[str, Callable[[], Any]] = {
 
 
 class Replay:
-    """Votes and, where bags are given, the learner that was taught them; `applied` events are in."""
+    """Votes and, where bags are given, the learner trained on them, after `applied` events."""
 
     def __init__(
         self, contents: Contents, settings: Settings, bags: Bags | None = None, pool: Pool | None = None
     ) -> None:
         self.contents, self.settings, self.bags, self.pool = contents, settings, bags, pool
         self.votes = fresh_votes(contents, settings)
-        self.people = People.before(settings.learning.noise)
+        self.people = AnnotatorRates.before(settings.learning.noise)
         self.learner: ActiveLearner | None = None
         self.applied = 0
 
     def count(self, events: Sequence[Event]) -> None:
-        """Take events in without learning them."""
+        """Count events without learning them."""
         for event in events:
             self.votes.apply(event)
             self.applied = event.number
 
     def begin(self, snapshot: Snapshot | None = None) -> None:
-        """Make the learner here: from what is known now, or as the memory has it."""
+        """Create the learner: fitted to what is known now, or from a snapshot."""
         assert self.bags is not None
         learning = self.settings.learning
         if snapshot is None:
             self.people = people_of(self.contents, self.votes, self.bags, learning)
         else:
-            self.people = People.restored(learning.noise, snapshot)
+            self.people = AnnotatorRates.restored(learning.noise, snapshot)
         labels = labels_of(self.contents, self.votes, self.people)
         from_nothing = not (self.contents.given != UNKNOWN).all(axis=1).any()
         bags = self.bags if self.pool is None else None
@@ -74,7 +74,7 @@ class Replay:
             self.learner.resume_from(withdrawn, len(self.votes.decisions))
 
     def apply(self, event: Event) -> None:
-        """Take the next event in and learn what it changes."""
+        """Count the next event and learn what it changes."""
         pair = event.pair
         before = known_of(self.contents, self.votes, pair)
         self.count([event])
@@ -83,38 +83,38 @@ class Replay:
         if event.number % REFIT_EVERY == 0:
             self.begin()
         else:
-            # What was imported, and what it was corrected to, is taken for right.
+            # Imported labels and their corrections are taken to be right.
             flip = 0.0 if self.contents.is_given(pair) else self.people.flip(self.votes, pair)
-            teach(self.learner, pair, before, known_of(self.contents, self.votes, pair), flip)
+            update_learner(self.learner, pair, before, known_of(self.contents, self.votes, pair), flip)
 
     def skip_to(self, events: Sequence[Event]) -> None:
-        """Take events in of which the last is a turning point: what they teach one by one would be forgotten there."""
+        """Count events up to a turning point and fit there: learning them one by one would be in vain."""
         self.count(events)
         self.begin()
 
     def known(self) -> tuple[Array, Array]:
-        """1, 0 or UNKNOWN for every pair, imported or decided; and where nobody could say."""
+        """Return 1, 0 or UNKNOWN for every pair, (B, C), and which pairs are unsure, (B, C) of bool."""
         return known_values(self.contents, self.votes)
 
     def snapshot(self) -> Snapshot:
-        """What the learner has become, and the rates it goes by."""
+        """Return the state of the learner and the error rates it assumes, as arrays."""
         assert self.learner is not None
         return {**self.learner.snapshot(), **self.people.snapshot()}
 
 
-def people_of(contents: Contents, votes: Votes, bags: Bags, learning: Learning) -> People:
-    """How often everybody is wrong, as the settings want it: as they say, or worked out from all that was said."""
+def people_of(contents: Contents, votes: Votes, bags: Bags, learning: Learning) -> AnnotatorRates:
+    """Return the error rates of the annotators: as the settings have them, or estimated from all answers."""
     if learning.noise != ESTIMATE:
-        return People.before(learning.noise)
+        return AnnotatorRates.before(learning.noise)
     return examine(contents, votes, bags, model_of(learning)).people
 
 
-def teach(
+def update_learner(
     learner: ActiveLearner, pair: Pair, before: Decision | None, after: Decision | None, flip: float = 0.0
 ) -> None:
-    """Tell the learner what became of a pair.
+    """Learn the change of a pair's decision.
 
-    Taking back the very last thing told undoes it completely; anything older is revised, and the model goes on from
+    Undoing the very last answer restores the model before it; an older one is revised, and the model goes on from
     where it is.
     """
     if before == after or (before and after and before.present is after.present):
@@ -140,7 +140,7 @@ def learner_of(
     from_nothing: bool,
     pool: Pool | None = None,
 ) -> ActiveLearner:
-    """A learner with the project's settings."""
+    """Return a learner with the project's settings."""
     learning, asking = settings.learning, settings.asking
     return ActiveLearner(
         bags,
@@ -160,7 +160,7 @@ def learner_of(
 
 
 def model_of(learning: Learning) -> MIMLClassifier:
-    """A model that knows nothing yet."""
+    """Return an unfitted model with the project's settings."""
     return MIMLClassifier(
         prior=learning.prior,
         background=learning.background,
@@ -171,7 +171,7 @@ def model_of(learning: Learning) -> MIMLClassifier:
 
 
 def turning_point(contents: Contents, events: int) -> int:
-    """The number of the event after which the learner was last fitted anew."""
+    """The number of the event after which the learner was last fitted from scratch."""
     return max(contents.after, events // REFIT_EVERY * REFIT_EVERY)
 
 
@@ -184,7 +184,7 @@ def full(
     progress: Callable[[int], None] = lambda _: None,
     pool: Pool | None = None,
 ) -> Replay:
-    """Everything, from the newest snapshot that fits, or from the last turning point."""
+    """Replay all events, from the newest snapshot that fits, or from the last turning point."""
     start = turning_point(contents, len(events))
     found = snapshots.newest(events, start) if snapshots is not None else None
     done, snapshot = found if found is not None else (start, None)

@@ -41,7 +41,7 @@ class Snapshots:
         self._content = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
     def newest(self, events: Sequence[Event], start: int) -> tuple[int, Snapshot] | None:
-        """(number of events, memory) of the newest snapshot at or after `start` that these events led to."""
+        """(number of events, snapshot) of the newest snapshot at or after `start` that these events led to."""
         possible = [place for place in reversed(self._places()) if start <= place <= len(events)]
         digests = self._digests(events, set(possible)) if possible else {}
         for place in possible:
@@ -59,7 +59,7 @@ class Snapshots:
             with unfinished.open("wb") as file:
                 np.savez(file, name=np.array(name), **snapshot)  # type: ignore[arg-type]
             unfinished.replace(self.folder / f"{applied}.npz")
-            # One with a higher number belongs to a past that was given up when a backup was restored.
+            # A higher number is from before a backup was restored.
             kept = [place for place in self._places() if place <= applied][-KEPT:]
             for place in set(self._places()) - set(kept):
                 (self.folder / f"{place}.npz").unlink(missing_ok=True)
@@ -94,6 +94,6 @@ class Snapshots:
                 snapshot = {name: file[name] for name in file.files}
             fits = str(snapshot.pop("name")) == self._name(digest, snapshot)
         except Exception:
-            # Bytes in the wrong place provoke almost anything in a reader; whatever it is, there is no snapshot here.
+            # Bytes in the wrong place provoke almost anything in a reader; whatever it is, the snapshot is not used.
             return None
         return snapshot if fits else None

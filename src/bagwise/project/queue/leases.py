@@ -1,7 +1,7 @@
 """Leases: which person is asked which question of the published ranking, and until when. Nobody waits for training.
 
-What is asked is decided by the learner (`learning`); here its questions are only given out: each to as many people as
-it is meant for, none twice to one person. All people who ask at the same time are served in one transaction.
+What is asked is decided by the learner (`learning`); this module only leases its questions: each to as many people as
+the settings want, none twice to one person. All people who ask at the same time are served in one transaction.
 """
 
 import uuid
@@ -38,7 +38,15 @@ class NoQuestion(BagwiseError):
 
 @dataclass(frozen=True)
 class LeaseRequest:
-    """A person who asks for so many questions."""
+    """A person's request for questions.
+
+    Parameters
+    ----------
+    annotator : str
+        Name of the person.
+    count : int
+        The most questions to lease; leases that the person has already are among them.
+    """
 
     annotator: str
     count: int = 1

@@ -1,6 +1,6 @@
 """Rankings: what the learner would ask next, published by the trainer, and how long a request waits for a newer one.
 
-A request waits at most `PATIENCE` seconds for the trainer to catch up; then the ranking that was published last is
+A request waits at most `TIMEOUT` seconds for the trainer to catch up; then the ranking that was published last is
 used.
 """
 
@@ -14,23 +14,23 @@ from dataclasses import dataclass
 from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Question
 from bagwise.model import MIMLClassifier
-from bagwise.project.answers.annotator_noise import People
+from bagwise.project.answers.annotator_noise import AnnotatorRates
 
-PATIENCE = 0.1
-"""Seconds: what takes longer no longer feels immediate."""
+TIMEOUT = 0.1
+"""Seconds; a longer wait no longer feels immediate."""
 FIRST_LOOK, LONGEST_PAUSE = 0.0005, 0.008
 RECENT = 3
-"""Where each of so many rankings took longer than anybody waits, nobody waits for the next in vain."""
+"""If each of so many rankings took longer than `TIMEOUT`, requests do not wait for the next."""
 
 Wait = tuple[Future[None], float | None]
-"""What to wait for, and for how many seconds; None: until it is there."""
+"""What to wait for, and for how many seconds; None: without a limit."""
 
 
 def wait_for(published: Future[None], seconds: float | None) -> None:
-    """Until it is there, but no longer than so many seconds; it is looked at now and then.
+    """Wait until it is published, but no longer than so many seconds, by polling.
 
-    Whoever waits on a lock and is interrupted (Ctrl-C) in the moment of waking may keep that lock for ever, and then
-    whoever publishes, or closes, waits for it for ever.
+    A thread that waits on a lock and is interrupted (Ctrl-C) at the moment of waking may keep that lock for ever, and
+    then publishing and closing would block for ever.
     """
     until = time.monotonic() + (float("inf") if seconds is None else seconds)
     pause = FIRST_LOOK
@@ -58,15 +58,15 @@ class Ranking:
     applied: int
     version: int
     model: MIMLClassifier
-    people: People
+    people: AnnotatorRates
 
     def has(self, count: int) -> bool:
-        """Whether there are so many, or no more at all."""
+        """Whether it has `count` questions, or all that are open."""
         return self.complete or len(self.questions) >= count
 
 
 class RankingPublisher:
-    """The newest ranking of a learner; `begin`, called with a lock held, sets it going after it came to rest."""
+    """The newest ranking of a trainer; `begin`, called with a lock held, starts the trainer when it is idle."""
 
     def __init__(self, begin: Callable[[], None]) -> None:
         self._begin = begin
@@ -82,10 +82,10 @@ class RankingPublisher:
     def waits(self, after: int, count: int, patiently: bool = False) -> Iterator[Wait]:
         """What to wait for, one after the other, for `count` questions that know `after` events.
 
-        There may be nothing to wait for. Where nothing was published yet there is no limit, and with patience neither,
-        but then anything newer than what there is will do.
+        There may be nothing to wait for. There is no time limit where nothing was published yet, nor with `patiently`,
+        which waits for any newer ranking.
         """
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while (found := self._expected(after, count, patiently)) is not None:
             published, worth_until = found
             left = min(until, worth_until) - time.monotonic()
@@ -97,7 +97,7 @@ class RankingPublisher:
                 return
 
     def _expected(self, after: int, count: int, patiently: bool) -> tuple[Future[None], float] | None:
-        """The next ranking, and until when it is worth waiting for; None where the newest will do."""
+        """The next ranking, and until when to wait for it; None where the newest is sufficient."""
         with self._mutex:
             found = self.newest
             error, self._error = self._error, None
@@ -110,32 +110,32 @@ class RankingPublisher:
                 self._busy, self._began = True, time.monotonic()
                 self._behind_since = self._began
                 self._begin()
-            hopeful = min(self._took, default=0.0) <= PATIENCE
-            return self._published, self._behind_since + PATIENCE if hopeful else 0.0
+            hopeful = min(self._took, default=0.0) <= TIMEOUT
+            return self._published, self._behind_since + TIMEOUT if hopeful else 0.0
 
     def publish(self, ranking: Ranking, done: bool) -> bool:
-        """Let everybody have it; whether the learner comes to rest, which it does when it is `done`."""
+        """Publish a ranking; return whether the trainer becomes idle, as it does when it is `done`."""
         with self._mutex:
             self.newest = ranking
-            # What this ranking does not know was said after its making began.
+            # Events that this ranking does not know were saved after its computation began.
             self._behind_since, self._began = self._began, time.monotonic()
             self._took.append(self._began - self._behind_since)
             self._busy = not (self.closed or (done and ranking.has(self.wanted)))
-            rests, tell = not self._busy, self._next()
-        tell.set_result(None)
-        return rests
+            idle, published = not self._busy, self._next()
+        published.set_result(None)
+        return idle
 
     def fail(self, error: BaseException) -> None:
-        """The learner came to rest, if it was not there, before it was done; whoever asks next is told the error."""
+        """The trainer became idle before it was done; the next request raises the error."""
         with self._mutex:
-            self._error, self._busy, tell = error if self._busy else None, False, self._next()
-        tell.set_result(None)
+            self._error, self._busy, published = error if self._busy else None, False, self._next()
+        published.set_result(None)
 
     def close(self) -> None:
-        """Let go of all who wait: nothing is published any more."""
+        """End all waits: nothing is published any more."""
         with self._mutex:
-            self.closed, tell = True, self._next()
-        tell.set_result(None)
+            self.closed, published = True, self._next()
+        published.set_result(None)
 
     def _next(self) -> Future[None]:
         published, self._published = self._published, Future()

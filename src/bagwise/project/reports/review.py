@@ -124,7 +124,7 @@ def beliefs(
     open_ones = [
         bag
         for bag in order
-        if not known[bag] and bag not in decided and not project.votes.has_spoken((bag, place), annotator)
+        if not known[bag] and bag not in decided and not project.votes.has_answered((bag, place), annotator)
     ]
     page = open_ones[start : start + count]
     found = []

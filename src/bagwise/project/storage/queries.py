@@ -89,9 +89,20 @@ class Contents:
 
 @dataclass(frozen=True)
 class Lease:
-    """A question that one person may answer, with `key`, until a time.
+    """A question that one person may answer until a time; nobody else is asked about its pairs meanwhile.
 
-    `asked_after` is the number of events that the model which asked had learned.
+    Parameters
+    ----------
+    key : str
+        Unique key that an answer is sent with.
+    question : Question
+        What is asked, with evidence and belief; its likeliest class first.
+    annotator : str
+        Name of the person.
+    until : float
+        When it expires, in seconds since 1970 by the clock of the database.
+    asked_after : int
+        Number of events that the model which asked had learned.
     """
 
     key: str

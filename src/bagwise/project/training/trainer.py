@@ -17,7 +17,7 @@ from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.pool import Pool
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers import replay
-from bagwise.project.answers.annotator_noise import People
+from bagwise.project.answers.annotator_noise import AnnotatorRates
 from bagwise.project.answers.events import Event
 from bagwise.project.answers.snapshots import SNAPSHOT_EVERY, Snapshots
 from bagwise.project.imports.importing import Progress, quiet
@@ -66,7 +66,7 @@ class Trainer:
             assert self.replay is not None
             return self.replay.snapshot()
 
-    def people(self) -> People:
+    def people(self) -> AnnotatorRates:
         """The error rates of the annotators that the learner assumes."""
         with self._training:
             self.learner()

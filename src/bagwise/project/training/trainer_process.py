@@ -17,7 +17,7 @@ from bagwise.core.processes import ChildProcess
 from bagwise.data.bags import Bags
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers import replay
-from bagwise.project.answers.annotator_noise import People
+from bagwise.project.answers.annotator_noise import AnnotatorRates
 from bagwise.project.answers.events import Event
 from bagwise.project.answers.snapshots import Snapshots
 from bagwise.project.queue.ranking import Ranking, TrainerStopped, wait_for
@@ -65,7 +65,7 @@ class TrainerProcess(Trainer):
         found = self._published(0)
         return super().newest() if found is None else found.model
 
-    def people(self) -> People:
+    def people(self) -> AnnotatorRates:
         """Return the error rates that the model published last assumes."""
         found = self._published(0)
         return super().people() if found is None else found.people

@@ -67,7 +67,7 @@ class MIMLAL(Learner):
         choices = granularity.bag_then_class(pool, -np.abs(margin), count)
         return [Question(choice.bag, choice.classes, (0,), choice.score) for choice in choices]
 
-    def _update(self, answer: Answer, told: list[int]) -> None:
+    def _update(self, answer: Answer, known_classes: list[int]) -> None:
         if answer.key is not None and answer.present == (True,):
             self._keys[answer.bag, answer.classes[0]] = answer.key
         self._answered_since_update.append(answer.bag)

@@ -88,6 +88,6 @@ class MIMLSVMAL(Learner):
         choices = granularity.whole_bag(pool, scores, count)
         return [Question(c.bag, c.classes, (0,) * len(c.classes), c.score) for c in choices]
 
-    def _update(self, answer: Answer, told: list[int]) -> None:
+    def _update(self, answer: Answer, known_classes: list[int]) -> None:
         if self.labels.known[answer.bag].all():
             self._train()
