@@ -40,7 +40,7 @@ COMMANDS = {
         "labelling",
         "Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner.",
     ),
-    "disagreements": Entry("labelling", "List the pairs about which people disagree, and what each said."),
+    "disagreements": Entry("labelling", "List the pairs about which people disagree, and the answer of each."),
     "adjudicate": Entry("labelling", "Decide a pair about which people disagree."),
     "doubtful": Entry(
         "doubtful",

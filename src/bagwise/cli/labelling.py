@@ -157,7 +157,7 @@ def annotator(
     folder: Folder,
     name: Annotated[str, typer.Argument(help="Who.")],
     adjudicator: Annotated[
-        bool | None, typer.Option("--adjudicator/--no-adjudicator", help="Their word decides where others disagree.")
+        bool | None, typer.Option("--adjudicator/--no-adjudicator", help="Their answer decides where others disagree.")
     ] = None,
 ) -> None:
     """Show a person's role in this project, or change it with an option."""
@@ -170,7 +170,7 @@ def annotator(
 
 @app.command()
 def disagreements(folder: Folder, as_json: AsJson = False) -> None:
-    """List the pairs about which people disagree, and what each said."""
+    """List the pairs about which people disagree, and the answer of each."""
     with Project.open(folder) as project:
         found = [
             (
@@ -184,9 +184,9 @@ def disagreements(folder: Folder, as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps([dict(zip(("bag", "class", "said", "decided"), one, strict=True)) for one in found], indent=2))
         return
-    table = Table("bag", "class", "said", "counts as")
-    for bag, name, said, decided in found:
-        words = ", ".join(f"{who}: {what}" for who, what in said.items())
+    table = Table("bag", "class", "answers", "counts as")
+    for bag, name, answers, decided in found:
+        words = ", ".join(f"{who}: {what}" for who, what in answers.items())
         table.add_row(escape(bag), escape(name), escape(words), decided)
     console.print(table if found else "Nobody disagrees.")
 
@@ -208,19 +208,19 @@ def correct(
             help="The number of an answer, as `export --what answers` has it; or bag and class of an imported label.",
         ),
     ],
-    said: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent, unsure or skipped.")],
+    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent, unsure or skipped.")],
     name: Name = None,
 ) -> None:
     """Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner."""
     with Project.open(folder) as project:
         if len(what) == 1 and what[0].isdecimal():
-            event = project.correct(int(what[0]), me_or(name), said)
+            event = project.correct(int(what[0]), me_or(name), answer)
         elif len(what) == 2:
-            event = project.correct_imported(_pair_named(project, *what), me_or(name), said)
+            event = project.correct_imported(_pair_named(project, *what), me_or(name), answer)
         else:
             raise BagwiseError("Give the number of an answer, or the bag and the class of an imported label.")
-        told = saved_in_words(project, event)
-    say(f"{escape(told)}.")
+        saved = saved_in_words(project, event)
+    say(f"{escape(saved)}.")
 
 
 def _pair_named(project: Project, bag: str, label_class: str) -> tuple[int, int]:
@@ -232,11 +232,11 @@ def adjudicate(
     folder: Folder,
     bag: Annotated[str, typer.Argument(help="The bag's id.")],
     label_class: Annotated[str, typer.Argument(metavar="CLASS", help="The class.")],
-    said: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent or unsure.")],
+    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent or unsure.")],
     name: Name = None,
 ) -> None:
     """Decide a pair about which people disagree."""
     with Project.open(folder) as project:
-        event = project.adjudicate(_pair_named(project, bag, label_class), me_or(name), said)
-        told = saved_in_words(project, event)
-    say(f"{escape(told)}.")
+        event = project.adjudicate(_pair_named(project, bag, label_class), me_or(name), answer)
+        saved = saved_in_words(project, event)
+    say(f"{escape(saved)}.")

@@ -1,4 +1,4 @@
-"""Project: a labelling project on disk. Ask, answer, undo, correct; whatever was acknowledged is durable.
+"""Project: a labelling project on disk. Ask, answer, undo, correct; what was acknowledged is durable.
 
 Several processes may have one project open: questions are leased through the database, and every process learns the
 same events in the same order.
@@ -58,7 +58,34 @@ from bagwise.project.training.trainer_process import TrainerProcess
 
 
 class Project:
-    """An open project; close it or use it in a `with` statement."""
+    """An open labelling project: a folder with bags, classes, answers and the model trained on them.
+
+    Make one with `create` or `open`; close it, or use it in a `with` statement. Its methods may be called from several
+    threads, and several processes may have one project open. Bags and classes are named by their positions, from 0.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the project.
+    settings : Settings
+        What `bagwise.toml` in it has.
+    database : Database
+        Where the events are stored.
+    make_trainer : callable
+        Returns the trainer: in this process, or in one of its own.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = tempfile.TemporaryDirectory()
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[x, 1.0]]) for x in (-2.0, 2.0, 0.1)], ["a", "b", "c"])
+    >>> with Project.create(f"{place.name}/project", source, classes=["low", "high"]) as project:
+    ...     (lease,) = project.ask("ann")
+    ...     event = project.answer(lease.key, "ann", "present", seconds=2.0)
+    ...     project.counts_as(event.pair)
+    'present'
+    >>> place.cleanup()
+    """
 
     def __init__(
         self, folder: Path, settings: Settings, database: Database, make_trainer: MakeTrainer = Trainer
@@ -86,10 +113,40 @@ class Project:
         display: Display | None = None,
         media: kept.Media | None = None,
     ) -> "Project":
-        """A new project in a folder that is not there yet; if anything goes wrong, it still is not."""
+        """Create a project in a folder that does not exist or is empty, and open it; on any error nothing is left.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where to create it; its last part is the name of the project.
+        source : Source
+            The instances and ids of the bags, as `bagwise.formats.read` returns them.
+        labels : LabelTable, optional
+            Known labels, by ids of bags and names of classes.
+        classes : sequence of str
+            Names of classes, besides those of `labels`.
+        learning, asking, display : Learning, Asking, Display, optional
+            Settings; see `bagwise.project.settings`.
+        database : str
+            Address of a PostgreSQL database for the events; by default SQLite in the folder.
+        progress : callable
+            Called with the number of instances and files that were just written.
+        media : Media, optional
+            Files of the bags and the places of the instances in them.
+
+        Returns
+        -------
+        Project
+            The open project.
+
+        Raises
+        ------
+        BagwiseError
+            If the folder is not empty or cannot be written, or the data are invalid.
+        """
         place = Path(folder)
         if place.exists() and (not place.is_dir() or any(place.iterdir())):
-            raise BagwiseError(f"{place} is there already: choose another folder, or `bagwise import` into it.")
+            raise BagwiseError(f"{place} exists already: choose another folder, or `bagwise import` into it.")
         settings = Settings(
             place.resolve().name,
             Data(source.n_features, source.dtype.name),
@@ -117,10 +174,26 @@ class Project:
 
     @classmethod
     def open(cls, folder: str | Path, apart: bool = False, cluster: str = "") -> "Project":
-        """An existing project, upgraded if an older Bagwise made it (after a backup of its database).
+        """Open an existing project; one of an older Bagwise is upgraded after a backup of its database.
 
-        With `apart`, a process of its own learns what is said, so that nobody who asks or answers waits for it. With
-        the address of a `cluster`, questions are looked for there, in the parts of its instances.
+        Parameters
+        ----------
+        folder : str or Path
+            The folder of the project.
+        apart : bool
+            Whether a process of its own trains the model, so that asking and answering do not wait for it.
+        cluster : str
+            Address of a Ray cluster that searches questions in the partitions of the instances; empty: this process.
+
+        Returns
+        -------
+        Project
+            The open project.
+
+        Raises
+        ------
+        BagwiseError
+            If the folder is not a project, its database is missing, or `cluster` is given without partitions.
         """
         place = Path(folder)
         settings = Settings.read(place)
@@ -143,7 +216,7 @@ class Project:
             raise
 
     def close(self) -> None:
-        """Keep what was learned for a fast start, and let go of the database."""
+        """Store a snapshot of the learner for a fast start, and close the database."""
         self._state.trainer.close()
         self.database.close()
 
@@ -157,51 +230,51 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """As they were when the project was opened, and where the instances lie now."""
+        """The settings when the project was opened, and where the instances are stored now."""
         return self._state.settings
 
     @property
     def contents(self) -> Contents:
-        """What it is made of, besides what people said."""
+        """Bags, classes, imported labels and roles: everything but events and instances."""
         return self._state.contents
 
     @property
     def bags(self) -> Bags:
-        """The instances, memory-mapped, or read from their parts when they are wanted."""
+        """The instances, memory-mapped, or read from partitions when they are needed."""
         return self._state.bags
 
     @property
     def classes(self) -> list[str]:
-        """In the order of their positions."""
+        """The names of the classes, by position."""
         return self.contents.classes
 
     @property
     def votes(self) -> Votes:
-        """What was said."""
+        """The events about every pair, and what counts."""
         return self._state.votes
 
     @property
     def events(self) -> list[Event]:
-        """Everything ever said, in order."""
+        """All events, in order."""
         return self._state.events
 
     @property
     def learner(self) -> ActiveLearner:
-        """The model, taught everything said so far."""
+        """The learner after every event so far."""
         return self.load()
 
     def snapshot(self) -> Snapshot:
-        """All that the model has become, and the rates of wrong answers it goes by."""
+        """Return the state of the learner and the error rates it assumes, as arrays."""
         self.catch_up()
         return self._state.trainer.snapshot()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
-        """Make the learner now, showing how far the replay is."""
+        """Return the learner after every event so far; `progress` is called with numbers of replayed events."""
         self.catch_up()
         return self._state.trainer.learner(progress)
 
     def rank(self, count: int) -> Ranking:
-        """Learn for a while of what was said, and say what is to be asked next, `count` of it."""
+        """Learn new events for a while, then return the `count` best questions."""
         self.catch_up()
         return self._state.trainer.rank(count)
 
@@ -240,7 +313,13 @@ class Project:
         return ProjectModel(online, info_of(online, stored))
 
     def labels(self) -> LabelTable:
-        """What is known of the bags that were not removed: imported, or decided by answers."""
+        """Return the current labels, imported or decided by answers.
+
+        Returns
+        -------
+        LabelTable
+            A row for each bag that was not removed: 1 present, 0 absent, NaN unknown; and which pairs are unsure.
+        """
         with self._state.lock:
             self.catch_up()
             known, unsure = self._state.counted.known()
@@ -250,7 +329,7 @@ class Project:
             return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags])
 
     def examples(self, label_class: int, count: int) -> list[int]:
-        """Bags that have the class, those answered last first, then those imported."""
+        """Return positions of up to `count` bags that have the class: newest answers first, then imported ones."""
         answered = self.votes.decided_present(label_class)
         imported = self.contents.given[:, label_class] == 1
         for (bag, corrected_class), correction in self.votes.corrected_imports().items():
@@ -259,12 +338,12 @@ class Project:
         return list(dict.fromkeys([*answered, *np.flatnonzero(imported).tolist()]))[:count]
 
     def medium(self, bag: int) -> kept.Kept | None:
-        """The file of a bag and the places of its instances in it."""
+        """Return the file of a bag and the places of its instances in it; None where it has no file."""
         first, last = self.contents.offsets[bag : bag + 2].tolist()
         return kept.kept_of(self.folder, bag, first, last)
 
     def evidence(self, bags: Sequence[int], label_class: int) -> list[int]:
-        """The instance of each bag that the model believes the class in."""
+        """Return for each bag the instance that contributes most to P(class in bag)."""
         if not bags:
             return []
         found = strongest_instances(self._state.trainer.newest(), self.bags.select(bags))
@@ -277,7 +356,13 @@ class Project:
             validate_known(self._state.counted)
 
     def predictions(self) -> PredictionTable:
-        """Return what the model (see `model`) predicts for every pair of the bags that were not removed."""
+        """Return what the model (see `model`) predicts for every pair of the bags that were not removed.
+
+        Returns
+        -------
+        PredictionTable
+            P(class in bag), the instance that contributes most to it, the thresholds and the name of the model.
+        """
         return predict(self.model().classifier, self.bags, self.classes, self.contents.removed)
 
     def fit_model(self, trials: list[Trial] | None = None) -> MIMLClassifier:
@@ -322,28 +407,45 @@ class Project:
     # Wrong answers
 
     def people(self) -> AnnotatorRates:
-        """How often everybody is wrong, as the model assumes it now."""
+        """Return the error rate of each annotator that the model assumes now."""
         if self.settings.learning.noise != ESTIMATE:
             return AnnotatorRates.before(self.settings.learning.noise)
         self.catch_up()
         return self._state.trainer.people()
 
     def doubts(self) -> list[Doubt]:
-        """Every answer with the probability that it is wrong, the most doubtful first."""
-        told, model = self._state.counted_copy(), replay.model_of(self.settings.learning)
-        return doubts(examine(told.contents, told.votes, self.bags, model), told.contents, told.votes)
+        """Return every answer with the probability that it is wrong, the most doubtful first."""
+        counted, model = self._state.counted_copy(), replay.model_of(self.settings.learning)
+        return doubts(examine(counted.contents, counted.votes, self.bags, model), counted.contents, counted.votes)
 
     # Asking and answering
 
     def ask(self, annotator: str, count: int = 1) -> list[Lease]:
         """Lease up to `count` questions to a person: their open leases first, then the best that are free.
 
-        Asking again without answering returns the same leases. An empty list: nothing is left to ask this person.
+        Asking again without answering returns the same leases.
+
+        Parameters
+        ----------
+        annotator : str
+            Name of the person.
+        count : int
+            The most questions to lease.
+
+        Returns
+        -------
+        list of Lease
+            Empty if nothing is left to ask this person.
+
+        Raises
+        ------
+        NoQuestion
+            If all open questions are leased to others.
         """
         return self._leases.ask(annotator, count)
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
-        """What to wait for, and how long, before `lease`: the model may soon know more."""
+        """Return what to wait for, and how long, before `lease`: a newer ranking may be published soon."""
         return self._leases.waits(count, tried)
 
     def make_ready(self) -> None:
@@ -366,13 +468,58 @@ class Project:
     ) -> Event:
         """Save the answer to a question about one class; it is durable when this returns.
 
-        The same answer sent again returns the same event. `pair` saves an answer whose lease no longer exists.
+        The same answer sent again returns the same event.
+
+        Parameters
+        ----------
+        key : str
+            The key of the lease.
+        annotator : str
+            Name of the person.
+        answer : {"present", "absent", "unsure", "skipped"}
+            The answer.
+        seconds : float, optional
+            How long answering took.
+        shown : str, optional
+            What was shown with the question.
+        pair : (int, int), optional
+            Bag and class; with it the answer is saved even if the lease no longer exists.
+
+        Returns
+        -------
+        Event
+            The event that was saved.
+
+        Raises
+        ------
+        AlreadyAnswered
+            If the question was answered differently, or this person answered the pair before.
+        BagwiseError
+            If the lease does not exist, or is another person's.
         """
         bag, classes = (None, None) if pair is None else (pair[0], (pair[1],))
         return self.submit(Submission(key, annotator, (answer,), classes, bag, seconds, shown))[0]
 
     def submit(self, submission: Submission) -> list[Event]:
-        """Save the answer to a question about any number of classes, one event for each; durable on return."""
+        """Save the answer to a question about any number of classes, all or none; durable on return.
+
+        Parameters
+        ----------
+        submission : Submission
+            The answer; sent again, it returns the same events.
+
+        Returns
+        -------
+        list of Event
+            One for each class, that of the first class last.
+
+        Raises
+        ------
+        AlreadyAnswered
+            If one of the pairs was answered differently, or by this person before.
+        BagwiseError
+            If the lease does not exist, or is another person's.
+        """
         return raised(self.submit_all([submission])[0])
 
     def submit_all(self, submissions: Sequence[Submission]) -> list[list[Event] | BagwiseError]:
@@ -390,37 +537,102 @@ class Project:
     def undo(self, annotator: str, key: str | None = None) -> Event:
         """Undo this person's last answer that is in effect; what it replaced is in effect again.
 
-        With the same key, only once.
+        Parameters
+        ----------
+        annotator : str
+            Name of the person.
+        key : str, optional
+            Sent again with the same key, it undoes one answer only.
+
+        Returns
+        -------
+        Event
+            A `restoration` or a `retraction`.
+
+        Raises
+        ------
+        BagwiseError
+            If this person has no answer in effect.
         """
         return self._corrections.undo(annotator, key, together=False)[-1]
 
     def undo_together(self, annotator: str, key: str | None = None) -> list[Event]:
-        """The same; of a whole-bag answer, all of its answers that are in effect."""
+        """Like `undo`, but of a whole-bag answer all answers that are in effect; return their events."""
         return self._corrections.undo(annotator, key, together=True)
 
     def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
-        """Replace the answer with this number; both are kept. Another person's needs the role for it."""
+        """Replace an answer; both are kept.
+
+        Parameters
+        ----------
+        number : int
+            The number of the event to replace, which must be in effect.
+        annotator : str
+            Who corrects: the same person, an adjudicator, or the owner of the project.
+        answer : {"present", "absent", "unsure", "skipped"}
+            The new answer.
+        key : str, optional
+            Sent again with the same key, it is saved once.
+
+        Returns
+        -------
+        Event
+            The `correction`.
+
+        Raises
+        ------
+        NotAllowed
+            If this person may not replace that answer.
+        AlreadyAnswered
+            If it was replaced or undone before.
+        BagwiseError
+            If there is no such answer.
+        """
         return self._corrections.correct(number, annotator, answer, key)
 
     def correct_imported(self, pair: Pair, annotator: str, answer: str, key: str | None = None) -> Event:
-        """Replace an imported label, or its last correction; all are kept. It needs the role for it."""
+        """Replace the imported label of a pair, or its last correction; all are kept.
+
+        Parameters, result and errors are those of `correct`; only an adjudicator, the owner, or the only person in
+        the project may.
+        """
         return self._corrections.correct_imported(pair, annotator, answer, key)
 
     def replaced(self, event: Event) -> Replaced | None:
-        """What stood before a correction or an undo; None for an answer."""
+        """Return what was in effect before a correction or an undo; None for an answer."""
         return replaced(self._state, event)
 
     def counts_as(self, pair: Pair) -> str | None:
-        """What counts for a pair now: present, absent, unsure, or None where it is open."""
+        """Return what counts for a pair now: "present", "absent", "unsure", or None where it is open."""
         known = known_of(self.contents, self.votes, pair)
         return None if known is None else ANSWER_OF[known.present]
 
     def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
-        """Decide a pair alone; only an adjudicator may."""
+        """Decide a pair, whatever others answered.
+
+        Parameters
+        ----------
+        pair : (int, int)
+            Bag and class.
+        annotator : str
+            Name of an adjudicator.
+        answer : {"present", "absent", "unsure"}
+            The decision.
+
+        Returns
+        -------
+        Event
+            An `answer`, or a `correction` of this person's answer before.
+
+        Raises
+        ------
+        BagwiseError
+            If the person is not an adjudicator, or the pair has an imported label.
+        """
         return self._corrections.adjudicate(pair, annotator, answer)
 
     def set_role(self, annotator: str, role: str) -> None:
-        """Make somebody an `annotator` or an `adjudicator`."""
+        """Set the role of a person: `annotator` or `adjudicator`."""
         validate_name(annotator)
         if role not in ("annotator", "adjudicator"):
             raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
@@ -429,7 +641,7 @@ class Project:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Count what was said since, also in other processes; it is learned when a question or the model is wanted."""
+        """Count new events, also of other processes; they are learned when a question or the model is needed."""
         self._state.catch_up()
 
     # Importing and keeping
@@ -443,24 +655,42 @@ class Project:
         media: kept.Media | None = None,
         keep: Keep | None = None,
     ) -> None:
-        """More bags, more labels, more classes, more to see of them: all of it or nothing.
+        """Add bags, labels, classes or media, all or nothing.
 
-        With `keep`, that writes the instances.
+        Parameters
+        ----------
+        source : Source or None
+            Instances of new bags.
+        labels : LabelTable, optional
+            Labels of bags, old or new.
+        classes : sequence of str
+            Names of new classes.
+        progress : callable
+            Called with the number of instances and files that were just written.
+        media : Media, optional
+            Files of bags and places of instances, which replace those before.
+        keep : callable, optional
+            Writes the instances of `source`; by default they are appended to the file of the project.
+
+        Raises
+        ------
+        BagwiseError
+            If the data are invalid or cannot be written; the project is then as before.
         """
         with self._state.lock:
             import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media, keep)
             self.catch_up()
 
     def remove(self, bags: Sequence[str], annotator: str) -> None:
-        """Take bags out of everything but the record of the answers: they are not asked about, learned or exported."""
+        """Remove bags (by id): they are not asked about, learned or exported; their events are kept."""
         set_removed(self._state, bags, annotator, True)
 
     def bring_back(self, bags: Sequence[str], annotator: str) -> None:
-        """Undo `remove`: what was said about the bags counts again."""
+        """Undo `remove`: the answers about the bags count again."""
         set_removed(self._state, bags, annotator, False)
 
     def rename_file(self, bag: str, file: str | Path) -> None:
-        """Show this file for a bag, as after the bag's own was renamed; the bag keeps its name and its answers."""
+        """Show another file for a bag (by id); the bag keeps its id and its answers."""
         with self._state.lock, exclusive(self.folder):
             self.catch_up()
             ids = self.contents.ids.tolist()
@@ -471,14 +701,42 @@ class Project:
     def partition(
         self, count: int, to: str | Path | None = None, each: Each = in_processes, progress: Progress = quiet
     ) -> Path:
-        """Put the instances into so many parts, in the folder `to` or in this one, where they are from then on."""
+        """Move the instances into partitions.
+
+        Parameters
+        ----------
+        count : int
+            Number of partitions.
+        to : str or Path, optional
+            A folder for them, as on shared storage; by default the folder of the project.
+        each : callable
+            Runs the tasks that write them; by default in processes of this machine.
+        progress : callable
+            Called with the number of instances that were just written.
+
+        Returns
+        -------
+        Path
+            The folder of the partitions.
+        """
         with self._state.lock:
             partition(self.folder, self.database, count, to, each, progress)
             self._state.reload()
             return partitions.place_of(self.folder, self.settings.data)
 
     def backup(self, target: str | Path) -> Path:
-        """A complete copy that is a project of its own, its answers in SQLite whatever they are in here."""
+        """Copy the project while it is in use; the copy is a project of its own, with its events in SQLite.
+
+        Parameters
+        ----------
+        target : str or Path
+            A folder that does not exist or is empty.
+
+        Returns
+        -------
+        Path
+            The folder of the copy.
+        """
         return back_up(self.folder, self.settings, self.database, Path(target))
 
 

@@ -34,7 +34,7 @@ class Submission:
     key : str
         The key of the lease; sent again, the submission is saved once.
     annotator : str
-        Who answers.
+        Name of the person.
     answers : tuple of str
         One of `ANSWERS` for each class.
     classes : tuple of int, optional
@@ -45,6 +45,11 @@ class Submission:
         How long answering took.
     shown : str, optional
         What was shown with the question.
+
+    Examples
+    --------
+    >>> Submission("key of the lease", "ann", ("absent", "present"), classes=(4, 2), bag=7).keys((4, 2))
+    [('key of the lease-present:0', 2, 'present'), ('key of the lease', 4, 'absent')]
     """
 
     key: str

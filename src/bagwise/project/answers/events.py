@@ -238,7 +238,7 @@ class Votes:
         return self._replaced.get(number)
 
     def last_of(self, annotator: str) -> Event | None:
-        """This person's last event that is in effect."""
+        """The last event of a person that is in effect."""
         return next((one for one in reversed(self._in_effect.values()) if one and one.annotator == annotator), None)
 
     def all_effective(self) -> list[Event]:

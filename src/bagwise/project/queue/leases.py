@@ -1,4 +1,4 @@
-"""Leases: which person is asked which question of the published ranking, and until when. Nobody waits for training.
+"""Leases: which person is asked which question of the published ranking, and until when, without waiting for training.
 
 What is asked is decided by the learner (`learning`); this module only leases its questions: each to as many people as
 the settings want, none twice to one person. All people who ask at the same time are served in one transaction.

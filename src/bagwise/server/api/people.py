@@ -33,7 +33,7 @@ class MeOut(BaseModel):
 
 
 class PersonOut(BaseModel):
-    """The progress of a person: answers that stand, median seconds, and when they last answered or signed in."""
+    """The progress of a person: answers in effect, median seconds, and when they last answered or signed in."""
 
     name: str
     adjudicator: bool
@@ -44,10 +44,10 @@ class PersonOut(BaseModel):
 
 
 @router.post("/sign-in")
-async def sign_in(request: Request, response: Response, project: CurrentProject, said: TokenIn) -> MeOut:
-    """Begin a session: the answer sets a cookie that no script can read and no other site can send."""
-    name = await known_by(request, Shown(said.token)) or ""
-    session = await run_in_threadpool(Invitations(project.database).sign_in, said.token)
+async def sign_in(request: Request, response: Response, project: CurrentProject, sent: TokenIn) -> MeOut:
+    """Start a session: the response sets a cookie that no script can read and no other site can send."""
+    name = await known_by(request, Shown(sent.token)) or ""
+    session = await run_in_threadpool(Invitations(project.database).sign_in, sent.token)
     response.set_cookie(
         cookie_of(project),
         session,

@@ -1,4 +1,4 @@
-"""Questions and answers: what the page does all day, and a script can do as well."""
+"""Questions and answers, undo and corrections."""
 
 from typing import Annotated, Literal
 
@@ -55,7 +55,7 @@ class QuestionOut(BaseModel):
 class AnswerIn(BaseModel):
     """An answer to a question; sent twice it is saved once.
 
-    With `bag` and `class_name` of the question it is saved also where the server has forgotten that it asked.
+    With `bag` and `class_name` of the question it is saved even if its lease no longer exists.
     """
 
     key: Key
@@ -67,9 +67,9 @@ class AnswerIn(BaseModel):
 
 
 class WholeAnswerIn(BaseModel):
-    """Which of the classes of a question about several are in the bag, which cannot be told; the others are not.
+    """Which of the classes of a question about several are present and which unsure; the others are absent.
 
-    With `bag` it is saved also where the server has forgotten that it asked.
+    With `bag` it is saved even if its lease no longer exists.
     """
 
     key: KeyOfSeveral
@@ -82,7 +82,7 @@ class WholeAnswerIn(BaseModel):
 
 
 class UndoIn(BaseModel):
-    """Take back the last answer; sent twice it takes back one."""
+    """Undo the last answer; sent twice it undoes one."""
 
     key: KeyOfSeveral
 
@@ -105,7 +105,7 @@ class ImportedCorrectionIn(BaseModel):
 
 
 class ReplacedOut(BaseModel):
-    """What was replaced or taken back; an imported label has neither number nor annotator."""
+    """What was replaced or undone; an imported label has neither number nor annotator."""
 
     answer: str
     number: int | None
@@ -113,7 +113,7 @@ class ReplacedOut(BaseModel):
 
 
 class EventOut(BaseModel):
-    """What was saved. A `restoration` has the answer that stands again; `counts_as`: what counts for the pair now."""
+    """A saved event. A `restoration` has the answer that is in effect again; `counts_as` is what counts now."""
 
     number: int
     kind: str
@@ -128,7 +128,7 @@ class EventOut(BaseModel):
 
 
 class UndoOut(EventOut):
-    """What was taken back last, and before it the others of a whole bag."""
+    """The answer that was undone last, and before it the others of a whole bag."""
 
     others: list[EventOut]
 
@@ -197,7 +197,7 @@ def correct_imported(project: CurrentProject, person: Person, sent: ImportedCorr
 
 @router.get("/answers")
 def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1, le=500)] = 50) -> list[EventOut]:
-    """The newest answers that stand, newest first."""
+    """The newest answers in effect, newest first."""
     project.catch_up()
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
 

@@ -1,4 +1,4 @@
-// The learning curve: an estimate with its interval, the truth beside it where it is known. Drawn as SVG, told as a table.
+// The learning curve: an estimate with its interval, the truth beside it where it is known. Drawn as SVG, with a table of the same values.
 
 import { make, percent } from "/static/dom.js";
 

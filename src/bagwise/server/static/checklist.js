@@ -7,7 +7,7 @@ const NEXT = { absent: "present", present: "unsure", unsure: "absent" };
 const PRESSED = { absent: "false", present: "true", unsure: "mixed" };
 const NOT_FOR_WHOLE_BAGS = "#buttons [data-key=y], #buttons [data-key=n], #buttons [data-key=u]";
 
-let said = new Map();
+let answers = new Map();
 
 export const isWhole = (question) => (question?.classes.length ?? 0) > 1;
 
@@ -15,8 +15,8 @@ export function showChecklist(question, send) {
   const whole = isWhole(question);
   find("checklist").hidden = !whole;
   for (const button of document.querySelectorAll(NOT_FOR_WHOLE_BAGS)) button.hidden = whole;
-  said = new Map(whole ? question.classes.map((name) => [name, "absent"]) : []);
-  const items = [...said.keys()].map((name, place) => item(name, KEYS[place]));
+  answers = new Map(whole ? question.classes.map((name) => [name, "absent"]) : []);
+  const items = [...answers.keys()].map((name, place) => item(name, KEYS[place]));
   const button = make("button", { type: "button", class: "send", onclick: send }, make("b", {}, "Send"), make("kbd", {}, "Enter"));
   find("checklist").replaceChildren(...(whole ? [...items, button] : []));
 }
@@ -28,21 +28,21 @@ function item(name, key) {
 }
 
 function turn(name) {
-  said.set(name, NEXT[said.get(name)]);
+  answers.set(name, NEXT[answers.get(name)]);
   const button = [...find("checklist").children].find((one) => one.dataset.class === name);
-  button.setAttribute("aria-pressed", PRESSED[said.get(name)]);
+  button.setAttribute("aria-pressed", PRESSED[answers.get(name)]);
 }
 
 // Whether the key was one of a class.
 export function pressChecklist(key) {
-  const name = [...said.keys()][KEYS.indexOf(key)];
+  const name = [...answers.keys()][KEYS.indexOf(key)];
   if (name === undefined) return false;
   turn(name);
   return true;
 }
 
-// What was said, for the server.
+// The answers, for the server.
 export function checked() {
-  const names = (value) => [...said.keys()].filter((name) => said.get(name) === value);
-  return { classes: [...said.keys()], present: names("present"), unsure: names("unsure") };
+  const names = (value) => [...answers.keys()].filter((name) => answers.get(name) === value);
+  return { classes: [...answers.keys()], present: names("present"), unsure: names("unsure") };
 }

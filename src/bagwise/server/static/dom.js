@@ -1,4 +1,4 @@
-// Small helpers: elements from names and text (never from HTML), and what the API says.
+// Small helpers: elements from names and text (never from HTML), and responses of the API.
 
 import { expected, loadAgain, signedOut } from "/static/signin.js";
 

@@ -6,7 +6,7 @@ import { expected, signedOut } from "/static/signin.js";
 const ABOUT = {
   labels: "What is known: imported, or decided by answers. Unknown stays unknown.",
   predictions: "What the model believes about every bag and class.",
-  answers: "Everything ever said: who, when, what, how long it took, corrections and all.",
+  answers: "All answers: who, when, what, how long it took, corrections and all.",
   model: "The model that the predictions come from; bagwise predict and the library read it.",
 };
 
@@ -14,7 +14,7 @@ export async function showDownloads() {
   try {
     find("downloads").replaceChildren(...(await get("/api/downloads")).map(item));
   } catch (error) {
-    find("download-told").textContent = error.message;
+    find("download-message").textContent = error.message;
   }
 }
 
@@ -29,8 +29,8 @@ function item({ what, forms, model }) {
 }
 
 async function download(what, form) {
-  const told = find("download-told");
-  told.textContent = `Preparing the ${what}…`;
+  const message = find("download-message");
+  message.textContent = `Preparing the ${what}…`;
   try {
     const response = await fetch(`/api/downloads/${what}?form=${form}`, { headers: expected() });
     if (response.status === 401) signedOut();
@@ -39,8 +39,8 @@ async function download(what, form) {
     const address = URL.createObjectURL(await response.blob());
     make("a", { href: address, download: named ? decodeURIComponent(named[1]) : what }).click();
     setTimeout(() => URL.revokeObjectURL(address), 60_000);
-    told.textContent = `Downloaded the ${what}.`;
+    message.textContent = `Downloaded the ${what}.`;
   } catch (error) {
-    told.textContent = error.message;
+    message.textContent = error.message;
   }
 }

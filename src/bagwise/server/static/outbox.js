@@ -1,4 +1,4 @@
-// What was said and is not saved yet: kept in the browser, sent in order, sent again until the server has it.
+// Answers that are not saved yet: kept in the browser, sent in order, and again until the server has them.
 // Each has an entry of its own in the browser's store, so that two tabs never overwrite each other's. The store belongs
 // to the address, where other projects may be served and other people may sign in later: entries are kept by both, and
 // wait until the same project is served to the same person again.
@@ -58,14 +58,14 @@ export class Outbox {
       this.onChange(0);
       this.done.get(body.key)?.(answer.ok);
       this.done.delete(body.key);
-      if (answer.ok) this.onSaved(answer.said);
-      else this.onRefused(typeof answer.said.detail === "string" ? answer.said.detail : "The server refused it.");
+      if (answer.ok) this.onSaved(answer.body);
+      else this.onRefused(typeof answer.body.detail === "string" ? answer.body.detail : "The server refused it.");
     }
     this.sending = false;
   }
 }
 
-// What the server said, or null where it has to be asked again.
+// The response of the server, or null where it has to be sent again.
 async function post(path, body) {
   try {
     if (document.querySelector("#sign-in[open]")) return null;
@@ -76,7 +76,7 @@ async function post(path, body) {
     });
     if (response.status === OTHER_PAGE) loadAgain();
     if (response.status >= 500 || NOT_NOW.includes(response.status)) return null;
-    return { ok: response.ok, said: await response.json() };
+    return { ok: response.ok, body: await response.json() };
   } catch {
     return null;
   }

@@ -36,16 +36,16 @@ const outbox = new Outbox(
     find("pending").textContent = waiting ? `${waiting} not saved yet, trying again…` : "";
   },
   (saved) => {
-    find("said").textContent = Array.isArray(saved) ? `Saved: ${saved.length} answers.` : told(saved);
+    find("message").textContent = Array.isArray(saved) ? `Saved: ${saved.length} answers.` : inWords(saved);
     refreshSoon();
     if (!questions.length) fetchAhead();
   },
   (sentence) => {
-    find("said").textContent = sentence;
+    find("message").textContent = sentence;
   },
 );
 
-function told(saved) {
+function inWords(saved) {
   if (!("others" in saved)) return `Saved: ${saved.class_name} in ${saved.bag_id}, ${WORDS[saved.answer]}.`;
   const undone = [...saved.others, saved];
   if (undone.length === 1) return `Taken back: ${saved.class_name} in ${saved.bag_id}, ${left(saved)}.`;
@@ -131,12 +131,12 @@ function answerWhole(skip = false) {
   send("/api/answers/whole", { key: one.key, bag: one.bag.id, ...checked(), skip: skip === true, seconds: (performance.now() - shownAt) / 1000 });
 }
 
-function answer(said) {
+function answer(value) {
   const one = questions[0];
   if (!one) return;
   // With bag and class it is saved also where the server has forgotten the question.
   const about = { key: one.key, bag: one.bag.id, class_name: one.class_name };
-  send("/api/answers", { ...about, answer: said, seconds: (performance.now() - shownAt) / 1000, highlighted });
+  send("/api/answers", { ...about, answer: value, seconds: (performance.now() - shownAt) / 1000, highlighted });
 }
 
 function send(path, body) {

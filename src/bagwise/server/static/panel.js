@@ -68,7 +68,7 @@ function showFigures(found) {
 
 function forecast(found) {
   const one = found.forecast;
-  if (one === null) return "cannot be said yet";
+  if (one === null) return "not known yet";
   const atLeast = `at least ${one.low} more answers`;
   if (one.needed === null) return one.low === null ? "more answers alone will hardly do" : `${atLeast}, or never`;
   if (one.high === 0) return "reached";
@@ -78,8 +78,8 @@ function forecast(found) {
 
 function classRow(one) {
   const total = Math.max(1, one.present + one.absent + one.unsure + one.open);
-  const told = Object.entries(PARTS).map(([part, word]) => `${one[part]} ${word}`).join(", ");
-  const bar = make("span", { class: "bar", role: "img", "aria-label": told, title: told });
+  const description = Object.entries(PARTS).map(([part, word]) => `${one[part]} ${word}`).join(", ");
+  const bar = make("span", { class: "bar", role: "img", "aria-label": description, title: description });
   for (const part of Object.keys(PARTS)) {
     if (!one[part]) continue;
     const piece = make("span", { class: part });

@@ -16,7 +16,7 @@ export function fill(element, loaded, draw) {
   return element;
 }
 
-// A box in percent of what it lies on.
+// A box in percent of its container.
 export function box(className, left, top, width, height) {
   const found = make("div", className);
   const percent = (value) => `${100 * Math.min(1, Math.max(0, value))}%`;

@@ -9,11 +9,11 @@ const COUNT = 24;
 let outbox = null;
 let start = 0;
 let asked = 0; // Only the answer to the last request is shown.
-let onSaid = () => {};
+let onSaved = () => {};
 
-export function startPredictions(box, said) {
+export function startPredictions(box, saved) {
   outbox = box;
-  onSaid = said;
+  onSaved = saved;
   for (const id of ["belief-class", "belief-order"]) find(id).addEventListener("change", () => showPredictions(0));
   find("belief-all").addEventListener("change", (event) => {
     for (const box of boxes()) box.checked = event.target.checked;
@@ -34,7 +34,7 @@ export async function showPredictions(first = start) {
   try {
     found = await get("/api/review/predictions", { class_name: name, order: find("belief-order").value, start, count: COUNT });
   } catch (error) {
-    find("belief-told").textContent = error.message;
+    find("belief-message").textContent = error.message;
     return;
   }
   if (mine !== asked) return;
@@ -50,9 +50,9 @@ const boxes = () => [...document.querySelectorAll("#beliefs input")];
 const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
 
 function item(one, name) {
-  const told = `${one.bag.id}: ${name} is believed with ${percent(one.belief)}`;
+  const description = `${one.bag.id}: ${name} is believed with ${percent(one.belief)}`;
   return make("li", {}, make("label", {},
-    make("input", { type: "checkbox", value: one.bag.id, "aria-label": told }),
+    make("input", { type: "checkbox", value: one.bag.id, "aria-label": description }),
     make("div", { class: "thumbnail highlight" }, drawExample({ ...one.bag, evidence: one.evidence })),
     make("span", { class: "note" }, one.bag.id, make("b", {}, percent(one.belief)))));
 }
@@ -68,9 +68,9 @@ async function say(answer) {
   const bags = chosen();
   const name = find("belief-class").value;
   find("accept").disabled = find("reject").disabled = true;
-  find("belief-told").textContent = "Saving…";
+  find("belief-message").textContent = "Saving…";
   const saved = await outbox.send("/api/review/answers", { key: newKey(), class_name: name, answer, bags });
-  onSaid();
+  onSaved();
   await showPredictions();
-  find("belief-told").textContent = saved ? `Saved: ${name}, ${WORDS[answer]}, for ${bags.length} bags.` : find("said").textContent;
+  find("belief-message").textContent = saved ? `Saved: ${name}, ${WORDS[answer]}, for ${bags.length} bags.` : find("message").textContent;
 }

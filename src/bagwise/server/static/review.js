@@ -26,13 +26,13 @@ export async function showHistory(first = start) {
   try {
     found = await (find("history-imported").checked ? importedLabels() : answers());
   } catch (error) {
-    find("history-told").textContent = error.message;
+    find("history-message").textContent = error.message;
     return;
   }
   if (mine !== asked) return;
   if (start && start >= found.of) return void showHistory(Math.max(0, start - COUNT));
   find("history").replaceChildren(...found.answers.map(item));
-  find("history-told").textContent = found.of ? "" : "No answer fits.";
+  find("history-message").textContent = found.of ? "" : "No answer fits.";
   pager(find("history-pager"), start, COUNT, found.of, showHistory);
 }
 
@@ -91,12 +91,12 @@ function before(replaced) {
 }
 
 async function correct(one, answer) {
-  find("history-told").textContent = "Saving…";
+  find("history-message").textContent = "Saving…";
   const sent = one.number === undefined
     ? ["/api/corrections/imported", { key: newKey(), bag: one.bag_id, class_name: one.class_name, answer }]
     : ["/api/corrections", { key: newKey(), number: one.number, answer }];
   const saved = await outbox.send(...sent);
   await showHistory();
   const was = before({ answer: one.answer, annotator: one.annotator ?? null });
-  find("history-told").textContent = saved ? `Corrected: ${one.class_name} in ${one.bag_id}, ${WORDS[answer]}; before: ${was}.` : find("said").textContent;
+  find("history-message").textContent = saved ? `Corrected: ${one.class_name} in ${one.bag_id}, ${WORDS[answer]}; before: ${was}.` : find("message").textContent;
 }

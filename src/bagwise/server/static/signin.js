@@ -12,7 +12,7 @@ const post = (path, body) => fetch(path, {
   body: JSON.stringify(body),
 });
 
-// Whoever calls the API and is told 401 calls this; nothing is lost, what was not saved yet waits in the outbox.
+// Called when the API answers 401; nothing is lost, what was not saved yet waits in the outbox.
 export function signedOut() {
   if (find("sign-in").open) return;
   find("sign-in").showModal();
@@ -26,8 +26,8 @@ async function signIn(token) {
   } catch {
     return "The server cannot be reached: try again.";
   }
-  const said = await response.json();
-  if (!response.ok) return typeof said.detail === "string" ? said.detail : "This is not a token.";
+  const body = await response.json();
+  if (!response.ok) return typeof body.detail === "string" ? body.detail : "This is not a token.";
   return null;
 }
 
@@ -37,7 +37,7 @@ export function expected() {
   return me === null ? {} : { "Bagwise-Project": me.project, "Bagwise-Person": encodeURIComponent(me.name) };
 }
 
-// Whoever calls the API and is told 412 calls this; what was not saved yet stays in the outbox of whom it is from.
+// Called when the API answers 412; what was not saved yet stays in the outbox of whom it is from.
 export function loadAgain() {
   location.reload();
 }
@@ -56,7 +56,7 @@ async function whoAmI() {
 async function signInWith(token) {
   const refused = await signIn(token);
   if (refused === null) location.reload();
-  else find("sign-in-said").textContent = refused;
+  else find("sign-in-message").textContent = refused;
 }
 
 // The way in, before anything else is asked of the server: who it is, and which project.

@@ -26,8 +26,8 @@ export function startViews(opened) {
 
 // Sets the number of the first one shown, and offers the ones before and after.
 export function pager(place, start, count, of, go) {
-  const [before, told, after] = place.children;
-  told.textContent = of === 0 ? "none" : `${start + 1} to ${Math.min(start + count, of)} of ${of}`;
+  const [before, shown, after] = place.children;
+  shown.textContent = of === 0 ? "none" : `${start + 1} to ${Math.min(start + count, of)} of ${of}`;
   before.disabled = start === 0;
   after.disabled = start + count >= of;
   before.onclick = () => go(Math.max(0, start - count));
