@@ -46,7 +46,7 @@ def test_a_replay_of_the_answers_is_the_same_learner_exactly(update, granularity
 
 @pytest.mark.parametrize("update", ["lbfgs", "pair_sgd"])
 @pytest.mark.parametrize("kept", [64, 2])
-def test_undo_is_as_if_never_told(update, kept, monkeypatch):
+def test_undo_is_as_if_never_answered(update, kept, monkeypatch):
     monkeypatch.setattr("bagwise.learning.learner.UNDO_AT_ONCE", kept)
     short, longer = make(update), make(update)
     answer(short, 10)
@@ -300,7 +300,7 @@ def test_a_memory_goes_on_as_the_learner_would(small, update):
 
 
 @pytest.mark.parametrize("update", solvers.available())
-def test_what_was_told_can_be_changed_and_taken_back(small, update):
+def test_answers_can_be_revised_and_retracted(small, update):
     learner = taught(small, update)
     first, second, third = learner.answers[:3]
     learner.revise(first.bag, first.classes[0], False)

@@ -69,7 +69,7 @@ def test_expected_error_is_asked_of_open_pairs_only(model, small):
     assert pool.askable[scores > 0].all()
 
 
-def told(learner, truth):
+def answered(learner, truth):
     while not learner.exhausted:
         question = learner.ask()
         learner.tell(question, bool(truth[question.bag, question.classes[0]]))
@@ -79,7 +79,7 @@ def told(learner, truth):
 def test_the_mixture_is_a_function_of_the_answers(small, rng):
     bags, labels = small
     truth = rng.random((12, 4)) < 0.4
-    first = told(BanditLearner(bags, list("abcd"), labels, audit=0.5), truth)
+    first = answered(BanditLearner(bags, list("abcd"), labels, audit=0.5), truth)
     again = BanditLearner(bags, list("abcd"), labels, audit=0.5)
     again.replay(first.answers)
     np.testing.assert_array_equal(again.chances, first.chances)

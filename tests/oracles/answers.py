@@ -50,7 +50,7 @@ class Rules:
 
     def correct(self, person, number, answer):
         old = next((one for one in self.actions if one.number == number), None)
-        if old is None or not self.stands(old) or not self.may_replace(person, old):
+        if old is None or not self.in_effect(old) or not self.may_replace(person, old):
             raise Refused("cannot be corrected")
         if old.chain < 0 and answer == "skipped":
             raise Refused("imported labels are not skipped")
@@ -79,7 +79,7 @@ class Rules:
             self.answer(person, {pair: answer})
 
     def undo(self, person):
-        mine = [one for one in self.actions if self.stands(one) and one.person == person]
+        mine = [one for one in self.actions if self.in_effect(one) and one.person == person]
         if not mine:
             raise Refused("nothing to undo")
         for one in mine:
@@ -98,11 +98,11 @@ class Rules:
     def top(self, chain):
         return next((one for one in reversed(self.actions) if one.chain == chain and not one.undone), None)
 
-    def stands(self, action):
+    def in_effect(self, action):
         return self.top(action.chain) is action
 
     def mine(self, person, pair):
-        """What stands of what this person answered, corrected by others as it may be."""
+        """This person's answer in effect, perhaps corrected by others."""
         started = {one.chain for one in self.actions if one.number == one.chain and one.person == person}
         tops = [self.top(chain) for chain in sorted(started)]
         return next((one for one in tops if one is not None and one.pair == pair), None)
@@ -126,8 +126,8 @@ class Rules:
         return place
 
     def counting(self, pair):
-        """What counts of what was answered to a pair, in the order of the places."""
-        tops = [one for one in self.actions if one.pair == pair and one.chain > 0 and self.stands(one)]
+        """The answers to a pair that count, in the order of the places."""
+        tops = [one for one in self.actions if one.pair == pair and one.chain > 0 and self.in_effect(one)]
         return sorted((one for one in tops if one.answer != "skipped"), key=self.place)
 
     def label(self, pair):
@@ -135,15 +135,15 @@ class Rules:
         if pair in self.imported:
             correction = self.top(self.chain_of_import(pair))
             return self.imported[pair] if correction is None else correction.answer
-        said = self.counting(pair)
-        words = [one.answer for one in said if one.person in self.adjudicators]
+        answers = self.counting(pair)
+        words = [one.answer for one in answers if one.person in self.adjudicators]
         if words:
             return words[-1]
-        if len(said) < self.people:
+        if len(answers) < self.people:
             return None
-        counted = [one.answer for one in said[: self.people]]
+        counted = [one.answer for one in answers[: self.people]]
         return next((one for one in ("present", "absent") if 2 * counted.count(one) > self.people), "unsure")
 
-    def standing(self):
-        """(number, person, pair, answer) of all that stands."""
-        return [(one.number, one.person, one.pair, one.answer) for one in self.actions if self.stands(one)]
+    def all_in_effect(self):
+        """(number, person, pair, answer) of all actions in effect."""
+        return [(one.number, one.person, one.pair, one.answer) for one in self.actions if self.in_effect(one)]

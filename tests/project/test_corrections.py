@@ -17,7 +17,7 @@ OWNER = "tester"
 
 @pytest.fixture
 def database():
-    """What is said here does not depend on the database."""
+    """These results do not depend on the database."""
     return ""
 
 
@@ -45,10 +45,10 @@ def test_a_stranger_cannot_correct_and_the_owner_can(folder):
     code, out, err = correct(folder, 1, "absent", who=OWNER)
     assert code == 0, err
     assert "saved as number 2; it replaces present, as ann answered (number 1)" in out
-    assert correct(folder, 2, "present", who="ann")[0] == 1, "what the owner said is not hers to replace"
+    assert correct(folder, 2, "present", who="ann")[0] == 1, "the owner's answer is not hers to replace"
 
 
-def test_the_decision_of_an_adjudicator_stands(folder):
+def test_the_decision_of_an_adjudicator_stays_in_effect(folder):
     assert bagwise("annotator", folder, "eve", "--adjudicator")[0] == 0
     assert correct(folder, 1, "absent", who="eve")[0] == 0
     for who in ("ann", "mallory", OWNER):

@@ -20,7 +20,7 @@ OTHER = {"present": "absent", "absent": "present"}
 
 @pytest.fixture
 def database():
-    """What is said here does not depend on the database."""
+    """These results do not depend on the database."""
     return ""
 
 
@@ -41,8 +41,8 @@ def digits(tmp_path):
             pair = tuple(int(n) for n in np.unravel_index(place, data.labels.value.shape))
             who = ("ann", "bob")[number % 2]
             mistaken = who == "bob" and rng.random() < 0.25
-            said = "present" if data.labels.value[pair] != mistaken else "absent"
-            event = project.answer(f"{number}", who, said, pair=pair)
+            answer = "present" if data.labels.value[pair] != mistaken else "absent"
+            event = project.answer(f"{number}", who, answer, pair=pair)
             wrong |= {event.number} if mistaken else set()
         return wrong
 
@@ -74,8 +74,8 @@ def test_histories_with_rates_replay_bit_for_bit(make_project, sloppy, rng, monk
         answer_with(project, sloppy, 16)
         project.undo("ann")
         number = int(rng.integers(1, len(project.events)))
-        if (stands := project.votes.effective(number)) is not None:
-            project.correct(number, stands.annotator, "present")
+        if (in_effect := project.votes.effective(number)) is not None:
+            project.correct(number, in_effect.annotator, "present")
         all_is_well(project)
     assert project.learner.labels.flip.any()
     weights, people = project.learner.model.weights_, project.people()
@@ -91,10 +91,10 @@ def test_histories_with_rates_replay_bit_for_bit(make_project, sloppy, rng, monk
         assert afresh.people() == people, "from the answers"
 
 
-def test_the_sloppy_are_told_from_the_careful(digits, monkeypatch):
+def test_error_rates_separate_sloppy_from_careful_annotators(digits, monkeypatch):
     monkeypatch.setattr(replaying, "REFIT_EVERY", 600)
     project = digits(learning=Learning(noise="estimate", scaling="centre"))
-    assert project.people().rate("ann") == PRIOR_RATE, "nothing said yet"
+    assert project.people().rate("ann") == PRIOR_RATE, "nothing answered yet"
     digits.answer(project, 600)
     ann, bob = (status_of(project).wrong_by_person[who] for who in ("ann", "bob"))
     assert ann.rate < 0.05 < bob.rate

@@ -371,7 +371,7 @@ def test_a_correction_takes_the_place_of_what_it_replaces(make_project, monkeypa
     first = project.answer(anns.key, "ann", "present")
     project.answer(bobs.key, "bob", "present")
     project.correct(first.number, "ann", "absent")
-    assert project.labels().values[anns.bag, anns.label_class] == 0, "what was said first counts, as corrected"
+    assert project.labels().values[anns.bag, anns.label_class] == 0, "the first answer counts, as corrected"
     all_is_well(project)
 
 

@@ -21,7 +21,7 @@ from tests.support import example_media
 
 
 def first_answered(project):
-    """The position and the id of a bag that something was said about."""
+    """The position and the id of a bag that has an answer."""
     bag = project.events[0].bag
     return bag, str(project.contents.ids[bag])
 
@@ -33,7 +33,7 @@ def test_a_removed_bag_is_in_nothing_but_the_record(project, say):
     about = sum(event.bag == bag for event in before)
     project.ask("bob")
     project.remove([name], "owner")
-    assert project.events == before, "what was said stays"
+    assert project.events == before, "the events are kept"
     assert name not in project.labels().ids
     assert len(project.labels().ids) == 59
     assert name not in project.predictions().ids
@@ -62,7 +62,7 @@ def test_a_removed_bag_is_in_nothing_but_the_record(project, say):
 
 
 def test_the_model_is_that_of_a_project_without_its_labels(project, tmp_path, synthetic, say):
-    """What is learned after a removal is what the other labels alone teach."""
+    """What is learned after a removal is what the other labels alone give."""
     answer_some(project, say, 20)
     project.remove([first_answered(project)[1]], "owner")
     labels = project.labels()
@@ -89,7 +89,7 @@ def test_a_bag_that_is_brought_back_is_as_it_was(project, say):
     all_is_well(project)
 
 
-def test_what_is_said_of_a_removed_bag_is_kept_and_can_be_taken_back(project, say):
+def test_answers_about_a_removed_bag_are_kept_and_can_be_undone(project, say):
     """Somebody had the question on the screen when the bag was removed."""
     answer_some(project, say, 3)
     (asked,) = project.ask("ann")

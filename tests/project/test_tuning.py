@@ -1,4 +1,4 @@
-"""A project chooses its own settings when told to: written down, noted, and the same for every replay from then on."""
+"""A project chooses its own settings on request: written down, noted, and the same for every replay from then on."""
 
 import json
 

@@ -77,7 +77,7 @@ def _refusal(act, kind):
 
 
 class Both:
-    """The project and the rules, told the same."""
+    """The project and the rules, given the same answers."""
 
     def __init__(self, folder, kind):
         self.project = Project.open(folder)
@@ -111,9 +111,9 @@ class Both:
 
         return by_rules, lambda: self.project.answer_listed(who, answer, pairs, next(self.keys))
 
-    def _whole(self, who, bag, said):
-        skip = said[0] == "skipped"
-        words = ["skipped" if skip else "absent" if answer == "skipped" else answer for answer in said]
+    def _whole(self, who, bag, answers):
+        skip = answers[0] == "skipped"
+        words = ["skipped" if skip else "absent" if answer == "skipped" else answer for answer in answers]
         words = ["skipped" if skip and word == "absent" else word for word in words]
         chosen = {word: [c for c in range(CLASSES) if words[c] == word] for word in ("present", "unsure")}
         order = sorted(range(1, CLASSES), key=lambda c: ANSWERS.index(words[c]))
@@ -138,7 +138,7 @@ class Both:
         )
 
     def _correct_own(self, who, back, answer):
-        mine = [number for number, person, _, _ in self.rules.standing() if person == who]
+        mine = [number for number, person, _, _ in self.rules.all_in_effect() if person == who]
         number = mine[-1 - back % len(mine)] if mine else 1
         return (
             lambda: self.rules.correct(who, number, answer),
@@ -163,8 +163,8 @@ class Both:
     def compare(self):
         project, rules = self.project, self.rules
         assert len(project.events) == rules.numbers
-        standing = [(one.number, one.annotator, one.pair, one.answer) for one in project.votes.all_effective()]
-        assert standing == rules.standing()
+        all_in_effect = [(one.number, one.annotator, one.pair, one.answer) for one in project.votes.all_effective()]
+        assert all_in_effect == rules.all_in_effect()
         expected = {pair: rules.label(pair) for pair in PAIRS}
         assert {pair: project.counts_as(pair) for pair in PAIRS} == expected
         table = project.labels()

@@ -16,7 +16,7 @@ from tests.project.test_commands import bagwise
 
 @pytest.fixture
 def whole(tmp_path):
-    """Makes a project of digits that asks as it is told, and says what is true."""
+    """Makes a project of digits with settings for asking, and its true labels."""
     data = datasets.load("digits")
 
     def make(**asking):
@@ -65,11 +65,11 @@ def test_a_bag_that_was_answered_completely_does_not_end_the_opening(whole):
     project = whole(granularity="bag")
     (question,) = ask(project)
     answer(project, question)
-    anew = Replay(project.contents, project.settings, project.bags)
-    anew.count(project.events)
-    anew.begin()
-    assert anew.learner.labels.known.all(axis=1).any()
-    assert anew.learner.cold_start, "what was answered is no labelled start, also where the model is fitted anew"
+    again = Replay(project.contents, project.settings, project.bags)
+    again.count(project.events)
+    again.begin()
+    assert again.learner.labels.known.all(axis=1).any()
+    assert again.learner.cold_start, "answers are not a labelled start, also where the model is fitted from scratch"
     project.close()
 
 

@@ -70,7 +70,7 @@ def test_undoing_a_correction_restores_the_answer(running, client):
     assert label_of(running, first) == "present"
     assert [one["number"] for one in client.get("/api/answers").json()] == [first["number"]]
     again = client.post("/api/corrections", json={"key": "d", "number": first["number"], "answer": "unsure"})
-    assert again.status_code == 200, "what stands again can be corrected again"
+    assert again.status_code == 200, "an answer that is in effect again can be corrected again"
     for expected in ("present", None):
         client.post("/api/undo", json={"key": f"to {expected}"})
         assert label_of(running, first) == expected

@@ -118,7 +118,7 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
     if site.missing_tls is not None:
         say(f"[yellow]{escape(site.missing_tls)}[/]")
     if project.database.is_read_only:
-        say("The folder is read-only: the project can be looked at, but answers cannot be saved.")
+        say("The folder is read-only: the project can be read, but answers cannot be saved.")
     if browser:
         threading.Timer(1.0, webbrowser.open, [address]).start()
     server.serve(project, me, site, port)
@@ -188,7 +188,7 @@ def disagreements(folder: Folder, as_json: AsJson = False) -> None:
     for bag, name, answers, decided in found:
         words = ", ".join(f"{who}: {what}" for who, what in answers.items())
         table.add_row(escape(bag), escape(name), escape(words), decided)
-    console.print(table if found else "Nobody disagrees.")
+    console.print(table if found else "There are no disagreements.")
 
 
 def _decided(project: Project, pair: tuple[int, int]) -> str:

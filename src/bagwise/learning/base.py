@@ -1,4 +1,4 @@
-"""Learner: ask and tell, the part that is the same for every learner whatever its model.
+"""Learner: ask and tell, the part that does not depend on the model.
 
 It stores the labels and the answers, validates input, and applies an answer completely or not at all.
 """
@@ -70,7 +70,7 @@ class Learner(ABC):
 
     @abstractmethod
     def _questions(self, count: int) -> list[Question]:
-        """Up to `count` different questions, best first; there is something to ask."""
+        """Up to `count` different questions, best first; at least one pair is open."""
 
     def _batch(self, count: int) -> list[Question]:
         """Up to `count` questions to be asked before any of them is answered."""

@@ -1,4 +1,4 @@
-"""Evidence: the instance of a bag that a model believes to show a class, and P(class in bag). Computed only here.
+"""Evidence: the instance of a bag that shows a class by a model, and P(class in bag). Computed only in this module.
 
 evidence[c] = argmax over the instances i of p_ic
 belief[c]   = 1 - product over the instances i of (1 - p_ic)

@@ -1,4 +1,4 @@
-"""Granularity: what one query asks. Scores go in, questions come out; arg-max and ties are only here.
+"""Granularity: what one query asks. Turns scores into questions; arg-max and ties are computed only in this module.
 
     pair            the best unknown (bag, class)
     bag             the bag with the largest sum of scores over its unknown classes; all of these are asked
@@ -51,27 +51,27 @@ def merged(parts: Iterable[Iterable[Question]], count: int) -> list[Question]:
     return sorted((one for part in parts for one in part), key=lambda question: question.rank, reverse=True)[:count]
 
 
-def _best(scores: Array, allowed: Array, count: int, lot: Callable[[Array], Array]) -> list[tuple[int, Rank]]:
-    """Positions of the `count` largest allowed scores, best first, with what ranks them; equal scores by lot."""
+def _best(scores: Array, allowed: Array, count: int, tie_breaker: Callable[[Array], Array]) -> list[tuple[int, Rank]]:
+    """Positions of the `count` largest allowed scores, best first, with their ranks (score, tie breaker)."""
     count = min(count, int(np.count_nonzero(allowed)))
     if count == 0:
         return []
     values = np.where(allowed, scores, -np.inf)
     lowest = values.max() if count == 1 else np.partition(values, len(values) - count)[-count]
     candidates = np.flatnonzero((values >= lowest) & allowed)
-    lots = lot(candidates)
-    order = np.lexsort((-lots, -values[candidates]))[:count]
-    return [(int(candidates[i]), (float(values[candidates[i]]), float(lots[i]))) for i in order]
+    tie_breakers = tie_breaker(candidates)
+    order = np.lexsort((-tie_breakers, -values[candidates]))[:count]
+    return [(int(candidates[i]), (float(values[candidates[i]]), float(tie_breakers[i]))) for i in order]
 
 
 def pair(pool: ScoredPool, scores: Array, count: int) -> list[Question]:
     """The `count` best unknown pairs."""
     classes = pool.shape[1]
 
-    def lot(candidates: Array) -> Array:
+    def tie_breaker(candidates: Array) -> Array:
         return hashed_uniform(pool.seed ^ TIES, pool.keys[candidates // classes], candidates % classes)
 
-    best = _best(scores.ravel(), pool.askable.ravel(), count, lot)
+    best = _best(scores.ravel(), pool.askable.ravel(), count, tie_breaker)
     return [_ranked(p // classes, (p % classes,), rank[0], rank) for p, rank in best]
 
 
@@ -105,10 +105,10 @@ def bag_then_class(pool: ScoredPool, scores: Array, count: int) -> list[Question
     questions = []
     for b, rank in _best_bags(pool, surprise, count):
 
-        def lot(candidates: Array, key: Array = pool.keys[b]) -> Array:
+        def tie_breaker(candidates: Array, key: Array = pool.keys[b]) -> Array:
             return hashed_uniform(pool.seed ^ TIES, key, candidates)
 
-        best, (score, _) = _best(scores[b], pool.askable[b], 1, lot)[0]
+        best, (score, _) = _best(scores[b], pool.askable[b], 1, tie_breaker)[0]
         questions.append(_ranked(b, (best,), score, rank))
     return questions
 
@@ -141,10 +141,10 @@ def _open(pool: ScoredPool, bag: int) -> list[int]:
 
 
 def _best_bags(pool: ScoredPool, values: Array, count: int) -> list[tuple[int, Rank]]:
-    def lot(candidates: Array) -> Array:
+    def tie_breaker(candidates: Array) -> Array:
         return hashed_uniform(pool.seed ^ TIES, pool.keys[candidates], np.array(pool.shape[1]))
 
-    return _best(values, np.any(pool.askable, axis=1), count, lot)
+    return _best(values, np.any(pool.askable, axis=1), count, tie_breaker)
 
 
 GRANULARITIES: dict[str, Granularity] = {

@@ -226,7 +226,7 @@ class Project:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # What there is
+    # Contents and model
 
     @property
     def settings(self) -> Settings:

@@ -2,10 +2,10 @@
 
     learner = fit(everything known at the last turning point), then every later event in its order
 
-Turning points are every `REFIT_EVERY`th event and every change of the contents (an import, a new adjudicator): there
-the model is fitted again to all that is known, so that a replay never has to learn more than a few hundred answers one
-by one. There, too, the rates at which people are wrong are estimated again where the settings ask for it, from all
-events up to there and nothing else. A snapshot (`snapshots`) saves time and changes nothing: the learner is the same,
+Turning points are every `REFIT_EVERY`th event and every change of the contents (an import, a new adjudicator). At a
+turning point the model is fitted again to all that is known, so that a replay never has to learn more than a few
+hundred answers one by one; where the settings ask for it, the error rates of the annotators are estimated again, from
+all events up to it and nothing else. A snapshot (`snapshots`) saves time and changes nothing: the learner is the same,
 bit for bit.
 """
 

@@ -73,11 +73,11 @@ class Leases:
         raise NoQuestion
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
-        """What is worth waiting for before questions are leased, after there were too few `tried` times."""
+        """Return what to wait for before questions are leased, after `tried` attempts found too few."""
         state = self.state
         needed = count + (1 + RANKED_PER_LEASE) * self._leased + state.votes.half_asked + SPARE_CANDIDATES
         needed = max(needed, LEAST_RANKED)
-        return state.trainer.rankings.waits(len(state.events), needed << tried, patiently=tried > 0)
+        return state.trainer.rankings.waits(len(state.events), needed << tried, require_newer=tried > 0)
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
         """Questions for each request; None where it must wait for a newer or a longer ranking."""

@@ -79,29 +79,30 @@ class RankingPublisher:
         self.newest: Ranking | None = None
         self.wanted, self.closed = 0, False
 
-    def waits(self, after: int, count: int, patiently: bool = False) -> Iterator[Wait]:
+    def waits(self, after: int, count: int, require_newer: bool = False) -> Iterator[Wait]:
         """What to wait for, one after the other, for `count` questions that know `after` events.
 
-        There may be nothing to wait for. There is no time limit where nothing was published yet, nor with `patiently`,
-        which waits for any newer ranking.
+        There may be nothing to wait for. There is no time limit where nothing was published yet, nor with
+        `require_newer`, which waits for any newer ranking.
         """
         until = time.monotonic() + TIMEOUT
-        while (found := self._expected(after, count, patiently)) is not None:
+        while (found := self._expected(after, count, require_newer)) is not None:
             published, worth_until = found
             left = min(until, worth_until) - time.monotonic()
-            if patiently or self.newest is None:
+            if require_newer or self.newest is None:
                 yield published, None
             elif left > 0:
                 yield published, left
-            if patiently or left <= 0:
+            if require_newer or left <= 0:
                 return
 
-    def _expected(self, after: int, count: int, patiently: bool) -> tuple[Future[None], float] | None:
+    def _expected(self, after: int, count: int, require_newer: bool) -> tuple[Future[None], float] | None:
         """The next ranking, and until when to wait for it; None where the newest is sufficient."""
         with self._mutex:
             found = self.newest
             error, self._error = self._error, None
-            if error is not None and not (isinstance(error, TrainerStopped) and found is not None and not patiently):
+            usable = isinstance(error, TrainerStopped) and found is not None and not require_newer
+            if error is not None and not usable:
                 raise error
             if self.closed or (found is not None and found.applied >= after and found.has(count)):
                 return None

@@ -1,7 +1,7 @@
 """Trainer: keeps the learner of an open project up to its events, in order, and ranks what to ask next.
 
 Learning one answer takes milliseconds, but now and then everything is fitted again, which takes seconds. So training
-runs in a thread of its own, which goes on until it has learned every event and publishes a ranking now and then. What
+runs in a separate thread until every event is learned, and publishes a ranking every `PUBLISH_EVERY` seconds. What
 is learned does not depend on which requests waited for it.
 """
 

@@ -75,7 +75,7 @@ class TrainerProcess(Trainer):
         while (found := self.rankings.newest) is None or found.applied < after:
             if self.rankings.closed:
                 return None
-            for published, _ in self.rankings.waits(after, 1, patiently=True):
+            for published, _ in self.rankings.waits(after, 1, require_newer=True):
                 wait_for(published, None)
         return found
 

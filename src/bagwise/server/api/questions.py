@@ -29,7 +29,7 @@ class Bag(BaseModel):
 
 
 class Example(Bag):
-    """A bag that has the class; `evidence` is the instance that the model believes it in."""
+    """A bag that has the class; `evidence` is the instance that shows it most, by the model."""
 
     evidence: int
 
@@ -190,7 +190,7 @@ def correct(project: CurrentProject, person: Person, sent: CorrectionIn) -> Even
 
 @router.post("/corrections/imported")
 def correct_imported(project: CurrentProject, person: Person, sent: ImportedCorrectionIn) -> EventOut:
-    """Correct an imported label; both are kept. It takes an adjudicator, the owner, or the only person there is."""
+    """Correct an imported label; both are kept. Only an adjudicator, the owner or the only person may."""
     pair = _pair_of(project, sent.bag, sent.class_name)
     return event_out(project, project.correct_imported(pair, person, sent.answer, sent.key))
 
