@@ -90,7 +90,7 @@ def test_demo_shows_both_curves(tmp_path):
         (["simulate", "whales"], "There is no data set 'whales': choose one of birds,"),
         (["simulate", "synthetic", "--criterion", "magic"], "There is no criterion 'magic'"),
         (["simulate", "synthetic", "--folds", "1000"], "1000 folds of 300 bags"),
-        (["simulate", "synthetic", "--prior", "1", "--penalty", "1"], "Both prior and penalty"),
+        (["simulate", "synthetic", "--prior", "1", "--penalty", "1"], "`prior` and `penalty` are both given"),
         (["simulate", "synthetic", "--out", "/proc/nowhere"], "/proc/nowhere"),
     ],
 )

@@ -197,7 +197,7 @@ def test_mistakes_get_one_clear_sentence(act, words):
 @pytest.mark.parametrize("answer", ["n", "yes", np.nan, -1, 2, 0.5, ["n"], [np.nan], {}, object()])
 def test_an_answer_is_never_guessed(answer):
     learner = make()
-    with pytest.raises(BagwiseError, match="is not known: say True"):
+    with pytest.raises(BagwiseError, match="is invalid: use True"):
         learner.tell(learner.ask(), answer)
     assert not learner.answers
 
@@ -236,7 +236,7 @@ def test_an_answer_that_could_not_be_learned_leaves_no_trace(error, monkeypatch)
 
 @pytest.mark.parametrize("count", [0, -1, 2.5, "3"])
 def test_ask_for_a_whole_number(count):
-    with pytest.raises(BagwiseError, match="whole number of questions"):
+    with pytest.raises(BagwiseError, match="`count` must be a whole number"):
         make().ask(count)
 
 

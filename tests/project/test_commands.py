@@ -159,7 +159,7 @@ def test_disagreements_and_an_adjudicator(files):
         (["init", "{0}/q", "--from", "{0}/nowhere.csv"], 2, "nowhere.csv: there is no such file"),
         (["init", "{0}/q", "--from", "{0}/instances.csv"], 1, "The project has no class"),
         (["init", "{0}/q", "--from", "{0}/labels.csv"], 2, "table of labels, not of instances"),
-        (["init", "{0}/p", "--from", "{0}/instances.csv"], 1, "there already"),
+        (["init", "{0}/p", "--from", "{0}/instances.csv"], 1, "exists already"),
         (
             ["init", "{0}/q", "--from", "{0}/instances.csv", "--labels", "{0}/odd.csv"],
             2,

@@ -47,14 +47,17 @@ COMMANDS = {
         "List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`.",
     ),
     "export": Entry("results", "Write labels, predictions, all answers or the model to a file."),
-    "train": Entry("results", "Fit a model from scratch to everything known and keep it."),
+    "train": Entry(
+        "results",
+        "Fit a model from scratch to everything known and store it: predictions come from it until more is known.",
+    ),
     "predict": Entry(
         "results",
         "Predict the classes of new bags or raw files, with the instance that carries each prediction.",
     ),
     "tune": Entry(
         "tuning",
-        "Choose prior, background and instance map by held-out labels and keep them as the project's settings.",
+        "Choose prior, background and instance map by held-out labels and write them to the project's settings.",
     ),
     "remove": Entry(
         "projects",
