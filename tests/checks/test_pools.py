@@ -68,18 +68,18 @@ def on_a_gpu(bags, folder, stack):
 def on_ray(bags, folder, stack):
     pytest.importorskip("ray")
     from bagwise.cluster import RayPool
-    from tests.ray_here import ray_here
+    from tests.support.local_ray import local_ray
 
-    stack.enter_context(ray_here())
+    stack.enter_context(local_ray())
     return stack.enter_context(RayPool.of(bags, [70, 1, 49], cpus=0.1))
 
 
 def on_ray_in_partitions(bags, folder, stack):
     pytest.importorskip("ray")
     from bagwise.cluster import RayPool
-    from tests.ray_here import ray_here
+    from tests.support.local_ray import local_ray
 
-    stack.enter_context(ray_here())
+    stack.enter_context(local_ray())
     return stack.enter_context(RayPool.open(_partitions(bags, folder), shards=2, cpus=0.1))
 
 
@@ -141,7 +141,7 @@ def test_the_same_questions_one_after_the_other(pool, bags, labels, truth, updat
                 one.tell(questions[1], None)
             if number % 5 == 2:
                 one.undo()
-    assert learner.ranked(20) == expected.ranked(20)
+    assert learner.rank(20) == expected.rank(20)
     snapshot = expected.snapshot()
     assert all(np.array_equal(value, snapshot[name]) for name, value in learner.snapshot().items())
 

@@ -25,6 +25,7 @@ from bagwise.partitions import Partitions
 ANSWERS = int(os.environ.get("BAGWISE_CLUSTER_ANSWERS", "80"))
 CLASSES = list("abcde")
 BAGS = 240
+SLOW = 3.0
 SHARDS = {"one": [BAGS], "two": [200, 40], "five": [1, 90, 30, 100, 19]}
 
 
@@ -234,19 +235,30 @@ def test_missing_storage_is_reported_and_once_it_is_back_all_goes_on(data, tmp_p
         there.ask()
 
 
+def asked_within_a_timeout(learner, pool):
+    """The question of the shards that reply before a slow one; the timeout is longer on a busy machine."""
+    pool.timeout = 0.1
+    while True:
+        try:
+            return learner.ask()
+        except BagwiseError:
+            pool.timeout *= 1.5
+            assert pool.timeout < SLOW, "no shard replied before the slow one"
+
+
 def test_a_slow_shard_is_waited_for_or_left_out(pools, data, caplog, monkeypatch):
     monkeypatch.setattr(messages, "WARN_AFTER", 0.2)
     pool = pools["two"]
     here, there = pair_of(pool, data, cold_start=False, audit=0)
-    pool.messages.send("be_slow", {0: (1.0,)})
+    pool.messages.send("be_slow", {0: (SLOW,)})
     assert here.ask() == there.ask()
     assert "Waiting for shard 0 (bags 0 to 199)" in caplog.text
-    pool.timeout = 0.1
-    some = there.ask()
+    some = asked_within_a_timeout(there, pool)
     assert some.partial
     assert some.bag >= 200
-    assert there.ask().partial, "it still works on what it was asked before"
-    pool.messages.send("be_slow", {1: (1.0,)})
+    assert asked_within_a_timeout(there, pool).partial, "it still works on what it was asked before"
+    pool.messages.send("be_slow", {1: (SLOW,)})
+    pool.timeout = 0.1
     with pytest.raises(BagwiseError, match=r"No shard replied within 0\.1 s"):
         there.ask()
     with pytest.raises(BagwiseError, match=r"No shard replied within 0\.1 s"):

@@ -61,7 +61,7 @@ def test_the_page_asks_from_the_cluster(partitioned, cluster):
             headers = {"Content-Type": "application/json", "Origin": server.address}
             request = urllib.request.Request(f"{server.address}/api/answers", body, headers)
             assert urllib.request.urlopen(request).status == 200
-        assert asked[0] == (expected.bag_id, expected.class_name)
+        assert asked[0] == (plain.contents.ids[expected.bag], plain.classes[expected.label_class])
         assert len(set(asked)) == 4
     finally:
         server.stop()

@@ -296,7 +296,7 @@ def test_a_renamed_file_is_not_a_new_bag(here, segmented_now):
     with Project.open("p") as project:
         assert project.contents.ids.tolist() == ["a.txt", "b.txt", "c.txt", "copy of a.txt"]
         assert project.medium(1).path.read_text() == "an owl and bread in b.txt"
-    assert "has another content" in fails("rename-file", "p", "b.txt", "texts/c.txt")
+    assert "has other content" in fails("rename-file", "p", "b.txt", "texts/c.txt")
     bagwise("rename-file", "p", "b.txt", "texts/dawn.txt")
     (here / "p" / "media" / "1.txt").unlink()
     bagwise("rename-file", "p", "b.txt", "texts/dawn.txt")

@@ -326,7 +326,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
         (tables / "call.wav").unlink()
         seen = Tables.look_at(project, tables, None, in_processes)
         write_table(tables / "b.csv", synthetic.bags.select(range(20, 30)), [f"bag {i}" for i in range(20, 30)])
-        with pytest.raises(BagwiseError, match=r"b\.csv: changed while it was imported"):
+        with pytest.raises(BagwiseError, match=r"b\.csv: changed during the import"):
             seen.import_into(project, 2)
         assert partitions_of(project.bags) == before == Partitions.open(first_table / "instances")
         assert not list((first_table / "instances").glob(".*"))

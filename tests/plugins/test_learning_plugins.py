@@ -75,7 +75,7 @@ def test_a_function_works_as_a_criterion(small):
     bags, labels = small
     named = ActiveLearner(bags, list("abcd"), labels=labels, criterion="uncertainty", cold_start=False)
     given = ActiveLearner(bags, list("abcd"), labels=labels, criterion=criteria.uncertainty, cold_start=False)
-    assert [named.ask(), *named.ranked(5)] == [given.ask(), *given.ranked(5)]
+    assert [named.ask(), *named.rank(5)] == [given.ask(), *given.rank(5)]
     other = ActiveLearner(bags, list("abcd"), labels=labels, criterion=absence, audit=0, cold_start=False)
     scores = np.where(labels.known, -np.inf, other.pool().absent)
     assert other.ask().score == scores.max()

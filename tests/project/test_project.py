@@ -229,7 +229,7 @@ def test_importing_more(project, say, synthetic):
     decided = project.labels().values.copy()
     more = source_of(synthetic.select(range(5)), [f"new {i}" for i in range(5)])
     table = LabelTable(["new 0", "bag 1"], ["class 0", "owl"], np.array([[1, 0], [np.nan, 1]], float))
-    with pytest.raises(BagwiseError, match="no class owl"):
+    with pytest.raises(BagwiseError, match="class owl does not exist"):
         project.import_(more, table)
     project.import_(more, table, ["owl"])
     assert len(project.bags) == 65
@@ -253,7 +253,7 @@ def test_an_import_that_contradicts_or_repeats_changes_nothing(project, say, syn
         project.import_(None, table)
     with pytest.raises(BagwiseError, match="bag 0 is in the project already"):
         project.import_(source_of(synthetic))
-    with pytest.raises(BagwiseError, match="no bag nowhere"):
+    with pytest.raises(BagwiseError, match="bag nowhere does not exist"):
         project.import_(None, LabelTable(["nowhere"], ["class 0"], np.array([[1.0]])))
     assert (project.folder / "instances.bin").stat().st_size == before
     assert len(project.bags) == 60
@@ -332,7 +332,7 @@ def test_the_pool_can_be_exhausted(make_project):
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 300, "line\nbreak"])
 def test_people_have_printable_names(project, name):
-    with pytest.raises(BagwiseError, match="no name of a person"):
+    with pytest.raises(BagwiseError, match="not a name of a person"):
         project.ask(name)
 
 

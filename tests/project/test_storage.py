@@ -129,7 +129,7 @@ def test_an_import_without_room_leaves_no_bytes_behind(in_a_file, tmp_path, mixe
     before = sizes_in(in_a_file.folder)
     ((code, said),) = restrictions.commands(("import", in_a_file.folder, "--from", table), largest_file=1_000_000)
     assert code == 1, said
-    assert "instances.bin cannot be written: File too large. The project is as it was." in said
+    assert "instances.bin cannot be written: File too large. The project is unchanged." in said
     assert sizes_in(in_a_file.folder) == before
     with Project.open(in_a_file.folder) as project:
         all_is_well(project)

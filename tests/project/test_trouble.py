@@ -59,12 +59,13 @@ def make_older(project):
     old.upgrade("0001")
     with sqlite3.connect(project.folder / "old.db") as connection:
         connection.execute(f"ATTACH '{file}' AS new")
-        for table in [name for name in metadata.tables if name not in ("annotators", "events")]:
+        for table in [name for name in metadata.tables if name not in ("annotators", "events", "leases")]:
             connection.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
         connection.execute("INSERT INTO annotators SELECT name, since FROM new.annotators")
-        kept = [column.name for column in metadata.tables["events"].columns if column.name != "shown"]
-        names = ", ".join(f'"{name}"' for name in kept)
-        connection.execute(f"INSERT INTO events ({names}) SELECT {names} FROM new.events")
+        for table, later in {"events": "shown", "leases": "others"}.items():
+            kept = [column.name for column in metadata.tables[table].columns if column.name != later]
+            names = ", ".join(f'"{name}"' for name in kept)
+            connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM new.{table}")
     connection.close()
     old.close()
     for suffix in ("", "-wal", "-shm"):

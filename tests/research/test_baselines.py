@@ -204,7 +204,7 @@ def test_key_instances_anchor_their_label():
 
 
 def test_unknown_options_are_refused():
-    with pytest.raises(BagwiseError, match="key_mode='both'"):
+    with pytest.raises(BagwiseError, match="`key_mode` is 'both'"):
         MIMLfast(key_mode="both").fit(DATA.bags, DATA.labels)
     with pytest.raises(BagwiseError, match="no Hausdorff distance 'mean'"):
         MIMLSVM(distance="mean").fit(DATA.bags, DATA.labels)

@@ -57,10 +57,10 @@ def test_an_exhausted_pool_keeps_its_last_value():
 
 
 class Counted(Simulation):
-    """A simulation that records every run in a file."""
+    """A simulation that records every run in a file, whose path is its title: workers may have an older environment."""
 
     def run(self, progress=lambda _: None):
-        with Path(os.environ["MARKS"]).open("a") as marks:
+        with Path(self.title).open("a") as marks:
             marks.write(f"{self.fold}\n")
         if os.environ.get("FAIL") == str(self.fold):
             raise KeyboardInterrupt
@@ -69,9 +69,10 @@ class Counted(Simulation):
 
 def test_an_interrupted_run_resumes_where_it_stopped(tmp_path, monkeypatch):
     marks = tmp_path / "marks"
-    monkeypatch.setenv("MARKS", str(marks))
     monkeypatch.setenv("BAGWISE_THREADS", "1")
-    simulations = [Counted("synthetic", queries=3, evaluate_every=1, folds=4, fold=fold) for fold in range(3)]
+    simulations = [
+        Counted("synthetic", queries=3, evaluate_every=1, folds=4, fold=fold, title=str(marks)) for fold in range(3)
+    ]
     monkeypatch.setenv("FAIL", "1")
     with pytest.raises(KeyboardInterrupt):
         run_all(simulations, tmp_path / "runs")

@@ -52,7 +52,7 @@ def test_a_database_that_fails_is_a_warning(client, project, caplog, monkeypatch
 
 
 def test_a_crash_of_the_training_process_is_a_warning(project, caplog, monkeypatch):
-    monkeypatch.setattr(trainer_process, "REST_AFTER_A_CRASH", 0.0)
+    monkeypatch.setattr(trainer_process, "RESTART_SECONDS", 0.0)
     caplog.set_level(logging.INFO)
     with Project.open(project.folder, apart=True) as served:
         for _ in range(2):
@@ -61,7 +61,6 @@ def test_a_crash_of_the_training_process_is_a_warning(project, caplog, monkeypat
             process = served._state.trainer._process
             if process is not None:
                 process.kill()
-                process.wait()
             while served._state.trainer._process is process:
                 time.sleep(0.01)
     messages = found(caplog, trainer_process.__name__)

@@ -158,7 +158,7 @@ def test_a_database_that_is_away_asks_to_try_again(client, project, monkeypatch)
 
     (question,) = client.get("/api/questions/next").json()
     body = {"key": question["key"], "answer": "present"}
-    monkeypatch.setattr(Answers, "answer", away)
+    monkeypatch.setattr(Answers, "submit", away)
     assert client.post("/api/answers", json=body).status_code == 503
     monkeypatch.undo()
     assert client.post("/api/answers", json=body).status_code == 200

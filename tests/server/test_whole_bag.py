@@ -58,7 +58,7 @@ def test_ticked_sent_and_taken_back_by_keyboard(page, whole):
 
 
 def test_a_script_answers_a_whole_bag_once(whole):
-    client = httpx.Client(base_url=whole.address)
+    client = httpx.Client(base_url=whole.address, timeout=LONGEST)
     (question,) = client.get("/api/questions/next").json()
     said = {"key": question["key"], "classes": question["classes"], "present": question["classes"][:1], "seconds": 9}
     first = client.post("/api/answers/whole", json=said)

@@ -14,7 +14,7 @@ class BagwiseError(ValueError):
     ...     Bags.from_list([])
     ... except BagwiseError as error:
     ...     print(error)
-    There are no bags: give at least one (instances, features) array.
+    There are no bags: give at least one (instances x features) array.
     """
 
     exit_code = 1

@@ -76,8 +76,8 @@ class NoisyLearner(ActiveLearner):
             # Not an answer: steps and refits keep the schedule of a learner that takes answers as correct.
             self._state = replace(self._updated(np.empty(0, int), np.empty(0, int)), steps=self._state.steps)
 
-    def _questions(self, count: int) -> list[Question]:
-        questions = super()._questions(count)
+    def _batch(self, count: int) -> list[Question]:
+        questions = super()._batch(count)
         if not (self.again and self._believed):
             return questions
         worth = worth_asking(list(self._believed.values()), self.rate)
