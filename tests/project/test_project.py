@@ -12,6 +12,7 @@ from bagwise.formats import LabelTable
 from bagwise.project import AlreadyAnswered, Asking, Learning, Project, check, status_of
 from bagwise.project.answers import replay as replaying
 from bagwise.project.storage import queries
+from bagwise.project.training import trainer
 from tests.conftest import source_of
 
 
@@ -117,7 +118,7 @@ def test_a_correction_names_what_it_replaces_and_keeps_both(project, say):
 
 @pytest.mark.parametrize("update", ["lbfgs", "bag_sgd", "replay"])
 def test_random_histories_replay_bit_for_bit(make_project, rng, monkeypatch, update):
-    monkeypatch.setattr(replaying, "SNAPSHOT_EVERY", 7)
+    monkeypatch.setattr(trainer, "SNAPSHOT_EVERY", 7)
     monkeypatch.setattr(replaying, "REFIT_EVERY", 31)
     project = make_project(learning=Learning(update=update))
     for _ in range(100):

@@ -298,7 +298,7 @@ def test_nothing_is_written_over(tmp_path, synthetic):
     place = tmp_path / "notes"
     place.mkdir()
     (place / "mine.txt").write_text("important")
-    with pytest.raises(BagwiseError, match="there already"):
+    with pytest.raises(BagwiseError, match="exists already"):
         Project.create(place, source_of(synthetic), classes=["a"])
     assert (place / "mine.txt").read_text() == "important"
     shutil.rmtree(place)

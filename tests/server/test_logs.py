@@ -53,7 +53,7 @@ def test_a_database_that_fails_is_a_warning(client, project, caplog, monkeypatch
 
 def test_a_crash_of_the_training_process_is_a_warning(project, caplog, monkeypatch):
     monkeypatch.setattr(trainer_process, "RESTART_SECONDS", 0.0)
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="bagwise")
     with Project.open(project.folder, apart=True) as served:
         for _ in range(2):
             (asked,) = served.ask("ann")
