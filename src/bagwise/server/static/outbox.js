@@ -45,17 +45,20 @@ export class Outbox {
   async #work() {
     if (this.sending) return;
     this.sending = true;
+    let failed = false;
     while (this.waiting.length) {
       const { name, path, body } = this.waiting[0];
       const answer = await post(path, body);
       if (answer === null) {
+        failed = true;
         this.onChange(this.waiting.length);
         await new Promise((resolve) => setTimeout(resolve, AGAIN));
         continue;
       }
       this.waiting.shift();
       localStorage.removeItem(name);
-      this.onChange(0);
+      // After a failure the page counts down: it must not say that all is saved while some answers still wait.
+      this.onChange(failed ? this.waiting.length : 0);
       this.done.get(body.key)?.(answer.ok);
       this.done.delete(body.key);
       if (answer.ok) this.onSaved(answer.body);
