@@ -352,7 +352,7 @@ class ParentConnection(Generic[Sent, Received]):
                 self._received.put(message)
                 if message is None:
                     return
-        # The parent has ended: nobody needs what this process does.
+        # The parent has ended: its results are not needed any more.
         os._exit(1)
 
 

@@ -1,7 +1,7 @@
 """Label Studio JSON: tasks whose `data` name the bag, with choices called `present` and `absent`.
 
 A task that was annotated elsewhere may have one kind of choices only: chosen classes are then present, and the others
-unknown, because nobody may have looked for them. Predictions are written as predictions of the tasks.
+unknown, because the annotator may not have looked for them. Predictions are written as predictions of the tasks.
 """
 
 import json

@@ -3,7 +3,6 @@
 Several processes may have one project open: each counts the same events in the same order.
 """
 
-import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +21,6 @@ from bagwise.project.settings import Settings
 from bagwise.project.storage import queries
 from bagwise.project.storage.database import Database, DatabaseError
 from bagwise.project.training.trainer import Trainer
-
-logger = logging.getLogger(__name__)
 
 MakeTrainer = Callable[[replay.Replay, Bags, list[Event], Snapshots], Trainer]
 
@@ -111,10 +108,3 @@ class ProjectState:
         before = self.trainer
         self._load()
         before.close()
-
-    def catch_up_later(self) -> None:
-        """Count what was saved if the database can be reached, else at the next request."""
-        try:
-            self.catch_up()
-        except DatabaseError as error:
-            logger.warning("new answers are read at the next request: %s", error)

@@ -131,7 +131,7 @@ class Invitations:
             return _any_invited(connection)
 
     def who(self, shown: Sequence[Shown]) -> list[str | NotSignedIn | None]:
-        """Return the person with each of these credentials, or the error; None where nobody was ever invited."""
+        """Return the person with each of these credentials, or the error; None where no person was ever invited."""
         with self.database.reading() as connection:
             return [_who(connection, one) for one in shown]
 

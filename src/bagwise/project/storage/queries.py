@@ -89,7 +89,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Lease:
-    """A question that one person may answer until a time; nobody else is asked about its pairs meanwhile.
+    """A question that one person may answer until a time; no other person is asked about its pairs meanwhile.
 
     Parameters
     ----------
