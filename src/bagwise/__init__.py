@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bagwise.core.errors import BagwiseError
     from bagwise.data import metrics
     from bagwise.data.bags import Bags
+    from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
     from bagwise.data.labels import Labels
     from bagwise.learning import criteria
     from bagwise.learning.base import NothingToAsk
@@ -24,6 +25,8 @@ __all__ = [
     "Answer",
     "Bags",
     "BagwiseError",
+    "InstanceLabel",
+    "InstanceLabels",
     "Labels",
     "MIMLClassifier",
     "NothingToAsk",
@@ -42,6 +45,8 @@ _MODULE_OF = {
     "Answer": "learning.questions",
     "Bags": "data.bags",
     "BagwiseError": "core.errors",
+    "InstanceLabel": "data.instance_labels",
+    "InstanceLabels": "data.instance_labels",
     "Labels": "data.labels",
     "MIMLClassifier": "model",
     "NothingToAsk": "learning.base",

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from bagwise.data.instance_labels import InstanceLabel
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 
@@ -95,7 +96,7 @@ class LabelCounts:
 
 @dataclass(frozen=True)
 class KnownLabels:
-    """The bags of which something is known or withdrawn.
+    """The bags of which, or of whose instances, something is known or withdrawn.
 
     Parameters
     ----------
@@ -123,12 +124,28 @@ class PairState(IntEnum):
 
 @dataclass(frozen=True)
 class LabelChange:
-    """A pair, its new state, and the rate `flip` at which such a label is wrong."""
+    """A pair, its new state, and what is known of single instances of its bag.
+
+    Parameters
+    ----------
+    bag, label_class
+        Positions of the bag and the class.
+    state
+        The new state of the pair; None where it stays as it is.
+    flip
+        The rate at which such a label is wrong.
+    labelled
+        New labels of instances of the bag.
+    forgotten
+        Instances whose label about the class is removed.
+    """
 
     bag: int
     label_class: int
-    state: PairState
+    state: PairState | None
     flip: float = 0.0
+    labelled: tuple[InstanceLabel, ...] = ()
+    forgotten: tuple[int, ...] = ()
 
 
 class LabelListener(Protocol):
@@ -301,9 +318,22 @@ class LabelStore:
         row = self._rows.find(bag)
         return 0.0 if self.labels.flip is None or row is None else float(self.labels.flip[row, label_class])
 
-    def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
-        """Make one pair known; `flip` is the rate at which such a label is wrong."""
-        self.apply(LabelChange(bag, label_class, PairState.PRESENT if present else PairState.ABSENT, flip))
+    def record(
+        self, bag: int, label_class: int, present: bool, flip: float = 0.0, labelled: Sequence[InstanceLabel] = ()
+    ) -> None:
+        """Make one pair known, and labels of instances with it; `flip` is the rate at which such a label is wrong."""
+        state = PairState.PRESENT if present else PairState.ABSENT
+        self.apply(LabelChange(bag, label_class, state, flip, tuple(labelled)))
+
+    def label_instances(self, bag: int, label_class: int, labels: Sequence[InstanceLabel]) -> None:
+        """Replace all that is known of the instances of a bag about one class; the pair stays as it is."""
+        row = self._rows.find(bag)
+        before = () if row is None else self.labels.instances.about(row, label_class)
+        kept = {label.instance for label in labels}
+        forgotten = tuple(label.instance for label in before if label.instance not in kept)
+        changed = tuple(label for label in labels if label not in before)
+        if changed or forgotten:
+            self.apply(LabelChange(bag, label_class, None, labelled=changed, forgotten=forgotten))
 
     def withdraw(self, bag: int, label_class: int) -> None:
         """Make one pair unknown and never ask it again: the answer was *unsure*."""
@@ -316,18 +346,25 @@ class LabelStore:
     def apply(self, change: LabelChange) -> None:
         """Give one pair a new state, and notify the listener."""
         with self._changing(change.bag) as row:
-            self.withdrawn[row, change.label_class] = change.state == PairState.WITHDRAWN
+            if change.state is not None:
+                self.withdrawn[row, change.label_class] = change.state == PairState.WITHDRAWN
             if change.state in (PairState.ABSENT, PairState.PRESENT):
                 self.labels.record(row, change.label_class, change.state == PairState.PRESENT, change.flip)
-            else:
+            elif change.state is not None:
                 self.labels.forget(row, change.label_class)
+            for instance in change.forgotten:
+                self.labels.instances.forget(row, instance, change.label_class)
+            for label in change.labelled:
+                self.labels.instances.set(row, label)
         if self.listener is not None:
             self.listener.changed(change)
 
     def known_labels(self, first: int = 0, last: int | None = None) -> KnownLabels:
         """Return all that is known or withdrawn of the bags `first` to `last` (exclusive; None: of all)."""
         bags = self._rows.bags()
-        rows = np.flatnonzero(~self.askable[: len(bags)].all(axis=1))
+        something = ~self.askable[: len(bags)].all(axis=1)
+        something[[row for row in self.labels.instances.bags if row < len(bags)]] = True
+        rows = np.flatnonzero(something)
         rows = rows[(bags[rows] >= first) & (bags[rows] < (self._rows.n_bags if last is None else last))]
         rows = rows[np.argsort(bags[rows])]
         return KnownLabels(bags[rows], self.labels.select(rows), self.withdrawn[rows])

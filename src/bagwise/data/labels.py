@@ -1,4 +1,4 @@
-"""Labels: present, absent or unknown for every (bag, class). Unknown is never absent."""
+"""Labels: present, absent or unknown for every (bag, class), and of single instances. Unknown is never absent."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
-from bagwise.kernels import Array
+from bagwise.data.instance_labels import InstanceLabel, InstanceLabels, explained
+from bagwise.kernels import Array, Evidence
 
 MOST_WRONG = 0.5
 
@@ -42,11 +43,14 @@ class Labels:
         Whether the label is known.
     flip : float or array-like, shape (B, C), optional
         The rate, from 0 to below 1/2, at which each known label is wrong; None where labels are always right.
+    instances : InstanceLabels, optional
+        What is known of single instances. A class that an instance is of is present in its bag.
 
     Attributes
     ----------
     value, known : ndarray of bool, shape (B, C)
     flip : ndarray of float, shape (B, C), or None
+    instances : InstanceLabels
 
     Examples
     --------
@@ -57,7 +61,13 @@ class Labels:
     array([ True,  True, False])
     """
 
-    def __init__(self, value: npt.ArrayLike, known: npt.ArrayLike, flip: npt.ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        value: npt.ArrayLike,
+        known: npt.ArrayLike,
+        flip: npt.ArrayLike | None = None,
+        instances: InstanceLabels | None = None,
+    ) -> None:
         self.known = _as_flags(known, "The known mask")
         # Values that are not known mean nothing, so they may be anything.
         matching = np.shape(value) == self.known.shape
@@ -71,6 +81,7 @@ class Labels:
             raise BagwiseError("There are no classes: labels need at least one column.")
         self.value &= self.known
         self.flip = None if flip is None else _as_rates(np.where(self.known, flip, 0.0), self.known.shape)
+        self.instances = InstanceLabels(self.n_classes) if instances is None else instances
 
     @classmethod
     def from_array(cls, array: npt.ArrayLike, missing: float = np.nan) -> "Labels":
@@ -147,7 +158,7 @@ class Labels:
         if not isinstance(other, Labels):
             return NotImplemented
         alike = np.array_equal(self.value, other.value) and np.array_equal(self.known, other.known)
-        return alike and np.array_equal(self._rates(), other._rates())
+        return alike and np.array_equal(self._rates(), other._rates()) and self.instances == other.instances
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -166,7 +177,67 @@ class Labels:
 
     def copy(self) -> "Labels":
         """Return an independent copy."""
-        return Labels(self.value, self.known, self.flip)
+        return Labels(self.value, self.known, self.flip, self.instances.copy())
+
+    def with_instances(self, instances: InstanceLabels) -> "Labels":
+        """Return the same labels together with labels of instances, whose classes become present in their bags.
+
+        Parameters
+        ----------
+        instances : InstanceLabels
+            What is known of single instances.
+
+        Returns
+        -------
+        Labels
+
+        Raises
+        ------
+        BagwiseError
+            Where an instance is of a class that is known to be absent from its bag, or of two classes.
+
+        Examples
+        --------
+        >>> labels = Labels.from_array([[np.nan, 0]])
+        >>> labels.with_instances(InstanceLabels(2, {0: [InstanceLabel(3, 0, True)]})).to_array()
+        array([[1., 0.]])
+        """
+        value, known = self.value.copy(), self.known.copy()
+        for bag, label in instances:
+            if not 0 <= bag < len(self) or not 0 <= label.label_class < self.n_classes:
+                raise BagwiseError(
+                    f"There is an instance label for bag {bag}, class {label.label_class}: there are {len(self)} bags "
+                    f"and {self.n_classes} classes, counted from 0."
+                )
+            if label.present:
+                if self.known[bag, label.label_class] and not self.value[bag, label.label_class]:
+                    raise BagwiseError(
+                        f"Instance {label.instance} of bag {bag} is said to be of class {label.label_class}, which is "
+                        "known to be absent from the bag: correct one of the two."
+                    )
+                value[bag, label.label_class] = known[bag, label.label_class] = True
+        for conflict in instances.conflicts():
+            raise BagwiseError(
+                f"Contradictory labels of instance {conflict.instance} of bag {conflict.bag}, about the classes "
+                f"{', '.join(map(str, conflict.classes))}: an instance is of one class."
+            )
+        return Labels(value, known, self.flip, instances)
+
+    def evidence(self, offsets: Array, outputs: int) -> Evidence | None:
+        """Return what the labels of instances are worth beside their logits; None where there are none.
+
+        Parameters
+        ----------
+        offsets : ndarray of int, shape (B + 1,)
+            Where the instances of each bag begin.
+        outputs : int
+            Number of classes of the model, with a background class C + 1.
+        """
+        return self.instances.evidence(offsets, outputs, self.known & ~self.value) if len(self.instances) else None
+
+    def learnable(self, offsets: Array, evidence: Evidence | None) -> Array:
+        """Return which known labels can be learned from, (B, C): those that some instance may explain."""
+        return self.known if evidence is None else self.known & (~self.value | explained(self.value, offsets, evidence))
 
     def doubted(self, flip: npt.ArrayLike) -> "Labels":
         """Return the same labels with a rate at which each is wrong: one for all, or shape (B, C).
@@ -176,24 +247,29 @@ class Labels:
         >>> Labels.from_array([[1, np.nan]]).doubted(0.1).flip
         array([[0.1, 0. ]])
         """
-        return Labels(self.value, self.known, flip)
+        return Labels(self.value, self.known, flip, self.instances)
 
     def select(self, chosen: npt.ArrayLike) -> "Labels":
         """Return the labels of the bags at these positions."""
         positions = np.asarray(chosen)
         flip = None if self.flip is None else self.flip[positions]
-        return Labels(self.value[positions], self.known[positions], flip)
+        return Labels(self.value[positions], self.known[positions], flip, self.instances.select(positions))
 
     def hide(self, bags: npt.ArrayLike) -> "Labels":
-        """Return the same labels with all labels of the bags at these positions unknown."""
+        """Return the same labels with all labels of the bags at these positions, and of their instances, unknown."""
         known = self.known.copy()
         known[np.asarray(bags)] = False
-        return Labels(self.value, known, self.flip)
+        instances = self.instances.copy()
+        instances.put(np.arange(len(self))[np.asarray(bags)], InstanceLabels(self.n_classes))
+        return Labels(self.value, known, self.flip, instances)
 
     def beside(self, more: "Labels") -> "Labels":
         """Return the labels of these bags followed by those of more bags."""
         flip = None if self.flip is None and more.flip is None else np.concatenate([self._rates(), more._rates()])
-        return Labels(np.concatenate([self.value, more.value]), np.concatenate([self.known, more.known]), flip)
+        instances = self.instances.copy()
+        instances.put(len(self) + np.arange(len(more)), more.instances)
+        value, known = np.concatenate([self.value, more.value]), np.concatenate([self.known, more.known])
+        return Labels(value, known, flip, instances)
 
     def put(self, bags: npt.ArrayLike, labels: "Labels") -> None:
         """Replace the labels of the bags at these positions."""
@@ -202,6 +278,7 @@ class Labels:
         if self.flip is not None or labels.flip is not None:
             self.flip = self._rates()
             self.flip[positions] = labels._rates()
+        self.instances.put(positions, labels.instances)
 
     def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
         """Make one pair known; `flip` is the rate at which such a label is wrong."""
@@ -210,6 +287,7 @@ class Labels:
         if flip or self.flip is not None:
             self.flip = self._rates()
             self.flip[bag, label_class] = _as_rates(flip, ())
+        self.instances.changed(bag)
 
     def forget(self, bag: int, label_class: int) -> None:
         """Make one pair unknown again."""
@@ -217,6 +295,7 @@ class Labels:
         self.known[bag, label_class] = False
         if self.flip is not None:
             self.flip[bag, label_class] = 0.0
+        self.instances.changed(bag)
 
     def to_array(self, missing: float = np.nan) -> Array:
         """Return an array of 1 (present), 0 (absent) and `missing` (unknown), shape (B, C).

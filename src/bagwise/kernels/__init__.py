@@ -3,6 +3,7 @@
 from bagwise.kernels.arithmetic.blocks import gather
 from bagwise.kernels.arithmetic.compile import Array
 from bagwise.kernels.arithmetic.hashed_random import hash_of, hashed_grid, hashed_uniform, mix
+from bagwise.kernels.cpu.evidence import Evidence
 from bagwise.kernels.cpu.gradient import log_likelihood_and_gradient
 from bagwise.kernels.cpu.gradient_length import absent_gradients, gradient_lengths
 from bagwise.kernels.cpu.instances import Instances
@@ -12,6 +13,7 @@ from bagwise.kernels.cpu.sgd import EVERY_KNOWN_CLASS, sgd_steps
 __all__ = [
     "EVERY_KNOWN_CLASS",
     "Array",
+    "Evidence",
     "Instances",
     "absent_gradients",
     "bag_probabilities",

@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
+from bagwise.data.instance_labels import InstanceLabels
 from bagwise.data.label_store import KnownLabels, LabelStore
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
-from bagwise.learning.questions import Answer, Present, Question, as_present
+from bagwise.learning.questions import Answer, Present, Question, as_instances, as_present
 
 
 class NothingToAsk(BagwiseError):
@@ -26,8 +27,8 @@ class NothingToAsk(BagwiseError):
 class Learner(ABC):
     """The part of a learner that does not depend on its model: labels, answers, validation."""
 
-    wants_key = False
-    """Whether a positive answer should come with the instance that carries the class."""
+    wants_where = False
+    """Whether simulations should point at an instance with every positive answer, as the system's paper does."""
 
     def __init__(
         self,
@@ -45,6 +46,9 @@ class Learner(ABC):
         self._label_store = self._first_label_store(labels)
         if self._label_store.shape[1] != len(self.classes):
             raise BagwiseError(f"The labels have {self._label_store.shape[1]} columns for {len(self.classes)} classes.")
+        known = self._label_store.known_labels()
+        self._first_instance_labels = InstanceLabels(len(self.classes))
+        self._first_instance_labels.put(known.bags, known.labels.instances)
         self._answers: dict[int, Answer] = {}
         self._n_answered = 0
 
@@ -128,7 +132,13 @@ class Learner(ABC):
         return min(count, open_pairs)
 
     def tell(
-        self, question: Question, answer: Present | Sequence[Present], key: int | None = None, flip: float = 0.0
+        self,
+        question: Question,
+        answer: Present | Sequence[Present],
+        where: Any = None,
+        elsewhere: Any = None,
+        flip: float = 0.0,
+        pointing_flip: float = 0.0,
     ) -> None:
         """Learn the answer to a question, completely or not at all.
 
@@ -139,19 +149,48 @@ class Learner(ABC):
         answer : bool or None, or sequence of these
             Present (True), absent (False) or unsure (None), which is stored and never used as a label. A question
             about several classes takes one for each.
-        key : int, optional
-            The instance that shows the class, for learners with `wants_key`.
+        where : sequence of int, optional
+            *Present, and these instances are of the class*: their positions in the bag, for instance
+            `question.evidence`. A question about several classes takes one sequence for each.
+        elsewhere : sequence of int, optional
+            *Present, but these instances are not of the class*.
         flip : float
             The probability that the answer is wrong.
+        pointing_flip : float
+            The probability that what is said of an instance is wrong.
 
         Raises
         ------
         BagwiseError
-            If a pair was answered before, or there is not one answer for each class.
+            If a pair was answered before, or there is not one answer for each class, or an instance does not exist.
+
+        Examples
+        --------
+        >>> from bagwise import ActiveLearner
+        >>> learner = ActiveLearner([[[-2.0], [2.0]], [[0.1], [1.0]]], ["low", "high"], audit=0)
+        >>> question = learner.ask()
+        >>> learner.tell(question, True, where=question.evidence)
+        >>> len(learner.labels.instances)
+        1
         """
         given = list(answer) if isinstance(answer, list | tuple | np.ndarray) and np.ndim(answer) else [answer]
         present = tuple(as_present(one) for one in given)
-        self._learn(Answer(question.bag, question.classes, present, question.audit, key, flip))
+        here, not_here = (as_instances(some, len(question.classes)) for some in (where, elsewhere))
+        if question.instance is not None and present == (True,) and not here:
+            here = ((question.instance,),)
+        self._learn(
+            Answer(
+                question.bag,
+                question.classes,
+                present,
+                question.audit,
+                flip,
+                here,
+                not_here,
+                pointing_flip,
+                question.instance,
+            )
+        )
 
     def replay(self, answers: Iterable[Answer]) -> None:
         """Learn all of these answers, in order."""
@@ -176,11 +215,15 @@ class Learner(ABC):
         self._n_answered += 1
         known_classes = []
         try:
-            for label_class, present in zip(answer.classes, answer.present, strict=True):
-                if present is None:
+            for place, (label_class, present) in enumerate(zip(answer.classes, answer.present, strict=True)):
+                if not answer.labels_bag:
+                    self._restore_instance_labels(answer.bag, label_class)
+                elif present is None:
                     self._label_store.withdraw(answer.bag, label_class)
                 else:
-                    self._label_store.record(answer.bag, label_class, present, answer.flip)
+                    labels = answer.instance_labels(place)
+                    self._label_store.record(answer.bag, label_class, present, answer.flip, labels)
+                if present is not None:
                     known_classes.append(label_class)
             with single_threaded_blas():
                 self._update(answer, known_classes)
@@ -194,8 +237,20 @@ class Learner(ABC):
         self._forget(answer)
 
     def _forget(self, answer: Answer) -> None:
-        for label_class in answer.classes:
-            self._label_store.forget(answer.bag, label_class)
+        for place, label_class in enumerate(answer.classes):
+            if answer.labels_bag:
+                self._label_store.forget(answer.bag, label_class)
+            if answer.instance_labels(place):
+                self._restore_instance_labels(answer.bag, label_class)
+
+    def _restore_instance_labels(self, bag: int, label_class: int) -> None:
+        """Make known of the instances about a class what was at the start and what the answers since then say."""
+        labels = list(self._first_instance_labels.about(bag, label_class))
+        for answer in self._answers.values():
+            if answer.bag == bag and label_class in answer.classes:
+                labels += answer.instance_labels(answer.classes.index(label_class))
+        newest = {label.instance: label for label in labels}
+        self._label_store.label_instances(bag, label_class, list(newest.values()))
 
     def _first_label_store(self, labels: Any) -> LabelStore:
         return LabelStore.of(labels, len(self.bags), len(self.classes))
@@ -220,6 +275,29 @@ class Learner(ABC):
             )
         if len(set(answer.classes)) < len(answer.classes):
             raise BagwiseError(f"The question names a class twice: {answer.classes}.")
+        self._validate_instances(answer)
+
+    def _validate_instances(self, answer: Answer) -> None:
+        for some in (answer.where, answer.elsewhere):
+            if some and len(some) != len(answer.classes):
+                raise BagwiseError(f"Instances are given for {len(some)} classes of {len(answer.classes)}.")
+            for instances, present in zip(some, answer.present, strict=False):
+                if instances and not present:
+                    raise BagwiseError("Instances can be pointed at only where the class is present in the bag.")
+        pointed = [label for place in range(len(answer.classes)) for label in answer.instance_labels(place)]
+        both = {label.instance for label in pointed if label.present} & {
+            label.instance for label in pointed if label.present is False
+        }
+        if len(answer.classes) == 1 and both:
+            raise BagwiseError(f"Instance {min(both)} is said to be of the class and not to be of it.")
+        if pointed:
+            size = len(self.bags[answer.bag])
+            outside = [label.instance for label in pointed if not 0 <= label.instance < size]
+            if outside:
+                raise BagwiseError(
+                    f"Bag {self.bags.name(answer.bag)} has {size} instances, counted from 0: there is no instance "
+                    f"{outside[0]}."
+                )
 
     def _validate_open(self, answer: Answer) -> None:
         for label_class in answer.classes:

@@ -39,6 +39,9 @@ def evidence_and_belief(probability: Array) -> tuple[Array, Array]:
 
 def explain(question: Question, probability: Array) -> Question:
     """The question with its evidence and belief, from P(class) of the instances of its bag, (instances, classes)."""
+    if question.instance is not None:
+        belief_of_it = float(probability[question.instance, question.classes[0]])
+        return replace(question, evidence=(question.instance,), belief=(belief_of_it,))
     evidence, belief = evidence_and_belief(probability[:, list(question.classes)])
     return replace(question, evidence=tuple(evidence.tolist()), belief=tuple(belief.tolist()))
 

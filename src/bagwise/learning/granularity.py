@@ -5,6 +5,7 @@
     bag_then_class  the bag whose number of predicted classes is least like the labelled bags', few questions so far
                     preferred; of its unknown classes the one with the best score
     best_value      a pair or a whole bag, whichever has the largest score per second of answering
+    instance        the best unknown (instance, class), as if every instance were a bag (`pool`)
 
 Exact ties are broken at random, keyed by seed, bag and class.
 """
@@ -152,6 +153,8 @@ GRANULARITIES: dict[str, Granularity] = {
     "bag": bag,
     "bag_then_class": bag_then_class,
     "best_value": best_value,
+    # Where pairs have scores, as in a cold start, the question is about the bag.
+    "instance": pair,
 }
 
 

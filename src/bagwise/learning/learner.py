@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
+from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
 from bagwise.data.label_store import KnownLabels, LabelStore
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
@@ -23,14 +24,14 @@ from bagwise.learning.audits import audit_turns
 from bagwise.learning.base import Learner
 from bagwise.learning.evidence import explain
 from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request, top_k_on
-from bagwise.learning.questions import Answer, Present, Question, diversify
+from bagwise.learning.questions import Answer, Present, Question, as_instances, diversify
 from bagwise.learning.top_k import Statistics
 from bagwise.model import MIMLClassifier, ScoredPool, solvers
 from bagwise.model.solvers import State
 
 UNDO_AT_ONCE = 64
 SPREAD_OVER = 10
-NO_KEY = -1
+NO_INSTANCE = -1
 CODE: dict[Present, int] = {True: 1, False: 0, None: -1}
 OPEN = "open"
 COVERING = ("pair", "bag")
@@ -56,8 +57,8 @@ class ActiveLearner(Learner):
         Its parameters are used, its weights are not.
     criterion : str or callable
         Scores every pair, larger: ask sooner. A name in `bagwise.criteria`, or a function of a `ScoredPool`.
-    granularity : {"pair", "bag", "bag_then_class", "best_value"}
-        What one question asks about.
+    granularity : {"pair", "bag", "bag_then_class", "best_value", "instance"}
+        What one question asks about; with "instance" one instance of a bag, for bags of many instances.
     update : str or Solver
         Learns every answer: "replay", "lbfgs", "gd", "bag_sgd", "pair_sgd" or another solver.
     audit : float
@@ -168,7 +169,16 @@ class ActiveLearner(Learner):
             self._label_store.withdraw(bag, label_class)
         self._n_answered = n_answered
 
-    def revise(self, bag: int, label_class: int, present: Present, flip: float = 0.0) -> None:
+    def revise(
+        self,
+        bag: int,
+        label_class: int,
+        present: Present,
+        flip: float = 0.0,
+        where: Sequence[int] = (),
+        elsewhere: Sequence[int] = (),
+        pointing_flip: float = 0.0,
+    ) -> None:
         """Correct the label of a pair; the model learns it now, as a new label, and goes on from there.
 
         Parameters
@@ -179,18 +189,24 @@ class ActiveLearner(Learner):
             The right answer: present, absent, or unsure (None), which is not a label.
         flip : float
             The probability that it is wrong.
+        where, elsewhere : sequence of int
+            Instances that are of the class, and that are not, where it is present; they replace those before.
+        pointing_flip : float
+            The probability that what is said of an instance is wrong.
 
         Raises
         ------
         BagwiseError
-            If the pair has neither an answer nor a label.
+            If the pair has neither an answer nor a label, or an instance does not exist.
         """
         number, answer = self._answer_about(bag, label_class)
+        here, not_here = as_instances(where, 1), as_instances(elsewhere, 1)
+        revised = Answer(bag, (label_class,), (present,), False, flip, here, not_here, pointing_flip)
+        self._validate_shape(revised)
         if answer is not None:
-            place = answer.classes.index(label_class)
-            revised = (*answer.present[:place], present, *answer.present[place + 1 :])
-            self._answers[number] = replace(answer, present=revised, flip=flip)
-        self._change(bag, label_class, present, flip)
+            others = _without(answer, label_class)
+            self._answers[number] = replace(revised, audit=answer.audit) if others is None else _joined(others, revised)
+        self._change(bag, label_class, present, flip, revised.instance_labels(0))
 
     def retract(self, bag: int, label_class: int) -> None:
         """Remove the label of a pair, however old: it is unknown and may be asked again.
@@ -210,12 +226,11 @@ class ActiveLearner(Learner):
         """
         number, answer = self._answer_about(bag, label_class)
         if answer is not None:
-            kept = [(c, one) for c, one in zip(answer.classes, answer.present, strict=True) if c != label_class]
-            if kept:
-                classes, present = zip(*kept, strict=True)
-                self._answers[number] = replace(answer, classes=classes, present=present)
-            else:
+            others = _without(answer, label_class)
+            if others is None:
                 del self._answers[number]
+            else:
+                self._answers[number] = others
         self._change(bag, label_class, OPEN)
 
     def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
@@ -223,12 +238,20 @@ class ActiveLearner(Learner):
         if self._label_store.is_open(bag, label_class):
             raise BagwiseError(f"Bag {bag}, class {label_class} has no answer: it is still open.")
         for number, answer in reversed(self._answers.items()):
-            if answer.bag == bag and label_class in answer.classes:
+            if answer.bag == bag and label_class in answer.classes and answer.labels_bag:
                 return number, answer
         return -1, None
 
-    def _change(self, bag: int, label_class: int, present: Present | str, flip: float = 0.0) -> None:
+    def _change(
+        self,
+        bag: int,
+        label_class: int,
+        present: Present | str,
+        flip: float = 0.0,
+        labelled: Sequence[InstanceLabel] = (),
+    ) -> None:
         is_label = isinstance(present, bool)
+        self._label_store.label_instances(bag, label_class, labelled)
         if is_label:
             self._label_store.forget(bag, label_class)
             self._label_store.record(bag, label_class, bool(present), flip)
@@ -269,15 +292,26 @@ class ActiveLearner(Learner):
                 label_class,
                 CODE[present],
                 answer.audit,
-                NO_KEY if answer.key is None else answer.key,
+                NO_INSTANCE if answer.instance is None else answer.instance,
             )
             for number, answer in self._answers.items()
             for label_class, present in zip(answer.classes, answer.present, strict=True)
         ]
         states = [self._first_state, self._state, *self._states]
         known = self._label_store.known_labels()
+        pointed = [
+            (number, label.instance, label.label_class, CODE[label.present])
+            for number, answer in self._answers.items()
+            if answer.where or answer.elsewhere
+            for place in range(len(answer.classes))
+            for label in answer.instance_labels(place)
+        ]
         return {
             "answers": np.array(rows, np.int64).reshape(-1, 6),
+            "pointed": np.array(pointed, np.int64).reshape(-1, 4),
+            "pointing_flip": np.array([(number, one.pointing_flip) for number, one in self._answers.items()]),
+            "instances": known.labels.instances.to_rows(),
+            "first_instances": self._first_instance_labels.to_rows(),
             "told": known.bags,
             "known": known.labels.known,
             "value": known.labels.value,
@@ -290,7 +324,10 @@ class ActiveLearner(Learner):
         }
 
     def _restore(self, snapshot: Snapshot) -> None:
-        known = Labels(snapshot["value"], snapshot["known"], snapshot.get("flip"))
+        of_code = {code: present for present, code in CODE.items()}
+        instances = InstanceLabels.from_rows(snapshot["instances"], len(self.classes))
+        self._first_instance_labels = InstanceLabels.from_rows(snapshot["first_instances"], len(self.classes))
+        known = Labels(snapshot["value"], snapshot["known"], snapshot.get("flip"), instances)
         self._label_store.load(KnownLabels(snapshot["told"], known, snapshot["withdrawn"].astype(bool)))
         self._n_answered, self._revised = int(snapshot["counts"][0]), bool(snapshot["counts"][1])
         moments = iter(snapshot["moments"])
@@ -302,13 +339,24 @@ class ActiveLearner(Learner):
         ]
         self._first_state, self._state, *undoable = states
         self._states.extend(undoable)
-        of_code = {code: present for present, code in CODE.items()}
-        for number, bag, label_class, code, audit, key in snapshot["answers"].tolist():
+        pointed: dict[tuple[int, int, bool | None], list[int]] = {}
+        for number, instance, label_class, code in snapshot["pointed"].tolist():
+            pointed.setdefault((number, label_class, of_code[code]), []).append(instance)
+        pointing_flip = dict(snapshot["pointing_flip"].tolist())
+        for number, bag, label_class, code, audit, instance in snapshot["answers"].tolist():
             before = self._answers.get(number)
-            classes = (*(before.classes if before else ()), label_class)
-            present = (*(before.present if before else ()), of_code[code])
-            flip = max(self._label_store.flip(bag, label_class), before.flip if before else 0.0)
-            self._answers[number] = Answer(bag, classes, present, bool(audit), None if key == NO_KEY else key, flip)
+            one = Answer(
+                bag,
+                (label_class,),
+                (of_code[code],),
+                bool(audit),
+                self._label_store.flip(bag, label_class),
+                as_instances(pointed.get((number, label_class, True)), 1),
+                as_instances(pointed.get((number, label_class, False)), 1),
+                pointing_flip[number],
+                None if instance == NO_INSTANCE else instance,
+            )
+            self._answers[number] = one if before is None else _joined(before, one)
 
     def close(self) -> None:
         """Release the pool: processes and memory elsewhere, if there are any."""
@@ -399,11 +447,12 @@ class ActiveLearner(Learner):
         if spread:
             chosen = diversify(chosen, (), by_score)[:by_score]
         left = {True: iter(drawn), False: iter(chosen)}
-        ranking: dict[tuple[int, tuple[int, ...]], Question] = {}
+        ranking: dict[tuple[int, tuple[int, ...], int | None], Question] = {}
         for audit in audits.tolist():
             for question in left[audit]:
-                if (question.bag, question.classes) not in ranking:
-                    ranking[question.bag, question.classes] = replace(question, audit=True) if audit else question
+                asked = question.bag, question.classes, question.instance
+                if asked not in ranking:
+                    ranking[asked] = replace(question, audit=True) if audit else question
                     break
         return list(ranking.values()), found.partial
 
@@ -412,7 +461,9 @@ class ActiveLearner(Learner):
         return QueryOptions(granularity or self.granularity, self.cold_start, self.seconds, last, self.random_state)
 
     def _explained(self, question: Question) -> Question:
-        return explain(question, self.model.scorer(self._pool.instances(question.bag)).instance_probabilities())
+        instances, labels = self._pool.instances(question.bag), self._label_store.labels_of([question.bag])
+        evidence = labels.evidence(instances.offsets, len(self.model.weights_))
+        return explain(question, self.model.scorer(instances.with_evidence(evidence)).instance_probabilities())
 
     def _check_parameters(self) -> None:
         criteria.get(self.criterion)
@@ -434,3 +485,33 @@ def _pool_of(bags: Bags | Sequence[npt.ArrayLike] | None, pool: Pool | None, dev
     if device != "cpu":
         raise BagwiseError(f"device={device!r} is for `bags`: a `pool` chooses its own devices.")
     return pool
+
+
+def _without(answer: Answer, label_class: int) -> Answer | None:
+    """The answer about its other classes; None where there are none."""
+    places = [place for place, one in enumerate(answer.classes) if one != label_class]
+    if not places:
+        return None
+    kept = {
+        name: tuple(getattr(answer, name)[place] for place in places) if getattr(answer, name) else ()
+        for name in ("classes", "present", "where", "elsewhere")
+    }
+    return replace(answer, **kept)
+
+
+def _joined(answer: Answer, other: Answer) -> Answer:
+    """The answer together with that about one more class of the bag."""
+    none = ((),) * len(answer.classes)
+    where, elsewhere = (
+        (*(of_answer or none), *(of_other or ((),))) if of_answer or of_other else ()
+        for of_answer, of_other in ((answer.where, other.where), (answer.elsewhere, other.elsewhere))
+    )
+    return replace(
+        answer,
+        classes=(*answer.classes, *other.classes),
+        present=(*answer.present, *other.present),
+        flip=max(answer.flip, other.flip),
+        where=where,
+        elsewhere=elsewhere,
+        pointing_flip=max(answer.pointing_flip, other.pointing_flip),
+    )

@@ -8,7 +8,7 @@ holds each to it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,7 +22,7 @@ from bagwise.learning.class_discovery import InstanceClusters
 from bagwise.learning.cold_start import cold_start_scores
 from bagwise.learning.granularity import Seconds
 from bagwise.learning.questions import Question
-from bagwise.learning.top_k import Statistics, TopK
+from bagwise.learning.top_k import Statistics, TopK, scan
 from bagwise.model import MIMLClassifier, ScoredPool
 from bagwise.model.objective import Counts, Objective
 
@@ -178,8 +178,9 @@ class QuestionChooser:
 
     def pool(self, model: MIMLClassifier, label_store: LabelStore, label_counts: LabelCounts, seed: int) -> ScoredPool:
         """Return what a criterion gets of these bags; `label_counts` are those of the whole pool."""
+        evidence = label_store.labels.evidence(self.instances.offsets, len(model.weights_))
         return model.pool_of(
-            model.scorer(self.instances),
+            model.scorer(self.instances.with_evidence(evidence)),
             label_store.labels,
             withdrawn=label_store.withdrawn,
             askable=label_store.askable,
@@ -199,12 +200,29 @@ class QuestionChooser:
         if criterion == "random":
             return granularity.random_choice(options.granularity, pool, count)
         first = cold_start_scores(pool, discover) if options.cold_start else None
+        if first is None and options.granularity == "instance" and (found := self._of_instances(pool, request)):
+            return found
+        options = replace(options, granularity="pair") if options.granularity == "instance" else options
         if first is None and options.granularity == "pair":
             return self.top_k.best(pool, criterion, count)
         scores = criteria.get(criterion)(pool) if first is None else first
         if options.granularity == "best_value":
             return granularity.best_value(pool, scores, count, options.seconds, options.last)
         return granularity.get(options.granularity)(pool, scores, count)
+
+    def _of_instances(self, pool: ScoredPool, request: Request) -> list[Question]:
+        """The best questions about single instances."""
+        if criteria.rises_with(request.criterion) is None:
+            raise BagwiseError(
+                f"granularity='instance' scores every instance as a bag of its own, which {request.criterion!r} does "
+                "not support: use a criterion that declares RISES_WITH."
+            )
+        offsets = pool.scorer.instances.offsets
+        found = []
+        for question in scan(pool.of_instances(), request.criterion, request.count):
+            bag = int(np.searchsorted(offsets, question.bag, side="right")) - 1
+            found.append(replace(question, bag=bag, instance=question.bag - int(offsets[bag])))
+        return found
 
 
 class LocalPool:

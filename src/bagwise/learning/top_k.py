@@ -128,6 +128,11 @@ class TopK:
         if upper_bounds is None:
             return None
         finalists = Finalists(pool, criterion, count)
+        if pool.scorer.instances.evidence is not None:
+            # The bounds do not count what is known of single instances: such bags are always scored.
+            pointed_at = pool.scorer.instances.evidence.bags(pool.scorer.instances.offsets)
+            upper_bounds = self._without(upper_bounds, pointed_at)
+            finalists.enter(pointed_at[pool.askable[pointed_at].any(axis=1)])
         finalists.enter(self._highest(upper_bounds, max(FIRST_LOOK, count) + self._reached))
         reaching = self._reaching(upper_bounds, finalists.worst)
         if len(reaching) > MOST_LOOKED_AT * len(upper_bounds):
@@ -144,6 +149,11 @@ class TopK:
             return np.arange(len(upper_bounds))
         highest: Array = np.argpartition(upper_bounds, len(upper_bounds) - count)[-count:]
         return highest
+
+    def _without(self, upper_bounds: Any, bags: Array) -> Any:
+        """Return bounds that leave out some bags."""
+        upper_bounds[bags] = -np.inf
+        return upper_bounds
 
     def _reaching(self, upper_bounds: Any, score: float) -> Array:
         """The bags whose ceilings reach a score."""

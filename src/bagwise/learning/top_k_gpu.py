@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bagwise.kernels import Array, Instances
+from bagwise.kernels import Array
 from bagwise.kernels.cpu.logit_cache import radii
 from bagwise.kernels.gpu import Resident, bag_probabilities, gradient_lengths
 from bagwise.learning import criteria
@@ -59,13 +59,13 @@ class GpuTopK(TopK):
 
     def _forget(self) -> None:
         super()._forget()
-        self._of: Instances | None = None
+        self._of: Array | None = None
         self._followed_touches: Sequence[int] | None = None
 
     def _upper_bounds(self, pool: ScoredPool, criterion: str | criteria.Criterion) -> torch.Tensor:
         scorer = pool.scorer
-        if self._of is not scorer.instances:
-            self._of, self._resident = scorer.instances, Resident.of(scorer.instances, self._device)
+        if self._of is not scorer.instances.x:
+            self._of, self._resident = scorer.instances.x, Resident.of(scorer.instances, self._device)
             self._radius = torch.as_tensor(radii(scorer.instances), device=self._resident.device)
             self._sizes = torch.diff(self._resident.offsets).double()
         off = self._off_on_device(scorer)
@@ -80,6 +80,10 @@ class GpuTopK(TopK):
 
     def _reaching(self, upper_bounds: torch.Tensor, score: float) -> Array:
         return np.asarray((upper_bounds >= score).nonzero().flatten().cpu().numpy())
+
+    def _without(self, upper_bounds: torch.Tensor, bags: Array) -> torch.Tensor:
+        upper_bounds[torch.as_tensor(bags, device=upper_bounds.device)] = -torch.inf
+        return upper_bounds
 
     def _taken(self, pool: ScoredPool) -> torch.Tensor:
         """Return which pairs may not be asked, on the device: copied once, and then only the rows that changed."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
+from bagwise.data.instance_labels import InstanceLabels
 from bagwise.data.labels import Labels
 from bagwise.data.metrics import THRESHOLD
 from bagwise.data.metrics.bag_accuracy import bag_accuracy
@@ -107,8 +108,8 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     # Learning
 
-    def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
-        """Fit the model to every known label.
+    def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any, instance_labels: Any = None) -> Self:
+        """Fit the model to every known label of bags and of instances.
 
         Parameters
         ----------
@@ -116,6 +117,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             The bags.
         labels : Labels, or array-like of shape (B, C) with NaN for unknown
             The known labels.
+        instance_labels : InstanceLabels, or array-like of shape (N,) or (N, C), optional
+            What is known of single instances: the class of each, -1 for none of the classes and NaN for unknown; or 1
+            (it is of the class), 0 (it is not) and NaN for each class. They are added to those in `labels`.
 
         Returns
         -------
@@ -126,8 +130,14 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         --------
         >>> MIMLClassifier().fit([[[0.0]], [[1.0]]], [[1, 0], [np.nan, 1]]).predict([[[0.0]]])
         array([[1, 0]])
+        >>> two_sounds = [[[-2.0], [2.0]]]
+        >>> model = MIMLClassifier().fit(two_sounds, [[1, 1]], instance_labels=[0, 1])
+        >>> model.predict_instance_proba(two_sounds).argmax(axis=1)
+        array([0, 1])
         """
         bags, labels = self._validated(bags, labels)
+        if instance_labels is not None:
+            labels = labels.with_instances(_instance_labels(instance_labels, bags, labels))
         if labels.n_known == 0:
             raise BagwiseError("No label is known: fitting needs at least one.")
         self.prepare(bags, labels.n_classes)
@@ -211,7 +221,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         """Return the objective that fitting these labels minimises."""
         prior = DEFAULT_PRIOR if self.prior is None and self.penalty is None else self.prior
         joint = self.objective == "joint"
-        return Objective(instances, labels, len(self.weights_), prior, self.penalty, joint, counted)
+        return Objective.of(instances, labels, len(self.weights_), prior, self.penalty, joint, counted)
 
     # Weights
 
@@ -446,3 +456,16 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
+
+
+def _instance_labels(given: Any, bags: Bags, labels: Labels) -> InstanceLabels:
+    """What is said of the instances of these bags, together with what `labels` has of them."""
+    said = given if isinstance(given, InstanceLabels) else None
+    if said is None:
+        said = InstanceLabels.from_array(given, bags.offsets, labels.n_classes)
+    together = labels.instances.copy()
+    for bag, label in said:
+        if bag >= len(bags) or not 0 <= label.instance < bags.sizes[bag]:
+            raise BagwiseError(f"Instance {label.instance} of bag {bag} does not exist, but has a label.")
+        together.set(bag, label)
+    return together

@@ -6,10 +6,14 @@ With `joint`, the known labels of a bag are taken together: sum_b log P(all know
 exponential in the number of classes known present, and has no value for labels that the model cannot produce.
 
 A label that is wrong with rate f (`Labels.flip`) has P = (1 - f) P(Y_bc) + f (1 - P(Y_bc)); the joint has no such form.
+
+What is known of single instances adds log P(what was said of the instance), and P(Y_bc) is conditional on it
+(`kernels.cpu.evidence`).
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +47,7 @@ class Counts:
 class Objective:
     """F for these instances and labels; `prior` is a fixed weight beside the sum, penalty = prior/|L|.
 
-    `counted` may count more bags than these instances have: bags without a label cost nothing.
+    What is known of single instances comes with them, as their evidence (`Objective.of`). `counted` may count more bags than these instances have: bags without a label cost nothing.
     """
 
     instances: Instances
@@ -53,6 +57,11 @@ class Objective:
     fixed_penalty: float | None
     joint: bool = False
     counted: Counts | None = None
+
+    @classmethod
+    def of(cls, instances: Instances, labels: Labels, n_outputs: int, *options: Any) -> "Objective":
+        """Return the objective of labels of bags and of single instances."""
+        return cls(instances.with_evidence(labels.evidence(instances.offsets, n_outputs)), labels, n_outputs, *options)
 
     @cached_property
     def counts(self) -> Counts:
@@ -75,11 +84,16 @@ class Objective:
     def radius(self) -> float:
         """The minimiser of F is in this ball around 0 (the paper's appendix); infinite without a penalty.
 
-        F(W*) <= F(0), and at W = 0 a label costs at most log K (present) or n/(K - 1) (absent).
+        F(W*) <= F(0), and at W = 0 a label costs at most log K (present) or n/(K - 1) (absent). What is said of an
+        instance costs at most log K, and may leave it two classes: then each label of its bag that is absent costs up
+        to log 2 more.
         """
         if self.penalty == 0:
             return float("inf")
         worst = max(float(log(self.n_outputs)), self.counts.largest_bag / (self.n_outputs - 1))
+        if self.instances.evidence is not None:
+            of_instance = float(log(self.n_outputs)) + self.labels.n_classes * float(log(2.0))
+            worst += len(self.instances.evidence.rows) * of_instance / max(self.counts.n_known, 1)
         return float(np.sqrt(2 / self.penalty * worst))
 
     def about(self, bags: Array) -> "Objective":
@@ -93,6 +107,11 @@ class Objective:
             counted=None,
         )
 
+    @cached_property
+    def learnable(self) -> Array:
+        """Which known labels count, (B, C): those that some instance may explain."""
+        return self.labels.learnable(self.instances.offsets, self.instances.evidence)
+
     @property
     def start(self) -> Array:
         """Weights to start from: all 0."""
@@ -102,7 +121,15 @@ class Objective:
     def _labelled(self) -> tuple[Instances, Labels]:
         """Only bags with a known label cost anything."""
         bags = self.counts.labelled
+        if self.instances.evidence is not None:
+            bags = np.union1d(bags, self.instances.evidence.bags(self.instances.offsets))
         return self.instances.select(bags), self.labels.select(bags)
+
+    @cached_property
+    def _learnable(self) -> Array:
+        """Which known labels of the labelled bags count: those that some instance may explain."""
+        instances, labels = self._labelled
+        return labels.learnable(instances.offsets, instances.evidence)
 
     @cached_property
     def _together(self) -> Array:
@@ -112,7 +139,7 @@ class Objective:
             return np.zeros(len(labels), bool)
         if labels.flip is not None and labels.flip.any():
             raise BagwiseError("The joint objective takes labels as certain: use objective='marginal' with flip rates.")
-        positives = labels.value.sum(axis=1)
+        positives = (labels.value & self._learnable).sum(axis=1)
         self._validate_explainable(np.diff(instances.offsets), positives, labels)
         return np.asarray(positives <= MOST_POSITIVES_TOGETHER)
 
@@ -140,9 +167,10 @@ class Objective:
             instances.offsets,
             *instances.fold(weights),
             labels.value,
-            labels.known,
+            self._learnable,
             self._together,
             labels.flip,
+            instances.evidence,
         )
         return total, instances.unfold(by_weight, by_bias)
 
@@ -150,11 +178,11 @@ class Objective:
         """Return the sum of log P over the known labels; free where the value of F is given."""
         if value is None:
             return self.log_likelihood_and_gradient(weights)[0]
-        return -self.counts.n_known * (value - self.penalty / 2 * inner(weights, weights))
+        return -max(self.counts.n_known, 1) * (value - self.penalty / 2 * inner(weights, weights))
 
     def __call__(self, weights: Array) -> tuple[float, Array]:
         """Return F and its gradient, shape (C [+ 1], d)."""
         total, gradient = self.log_likelihood_and_gradient(weights)
-        known = self.counts.n_known
+        known = max(self.counts.n_known, 1)
         value = -total / known + self.penalty / 2 * inner(weights, weights)
         return value, -gradient / known + self.penalty * weights

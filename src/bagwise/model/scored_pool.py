@@ -21,6 +21,7 @@ from bagwise.kernels import (
     bag_probabilities,
     gradient_lengths,
     instance_probabilities,
+    mix,
 )
 
 
@@ -45,11 +46,12 @@ class Scorer:
 
     def probabilities(self) -> tuple[Array, Array]:
         """P(present) and P(absent), (bags, classes)."""
-        return bag_probabilities(self.instances.x, self.instances.offsets, *self.folded, self.n_classes)
+        instances = self.instances
+        return bag_probabilities(instances.x, instances.offsets, *self.folded, self.n_classes, instances.evidence)
 
-    def instance_probabilities(self, rows: slice = slice(None)) -> Array:
+    def instance_probabilities(self) -> Array:
         """P(class) of instances, (instances, classes)."""
-        return instance_probabilities(self.instances.x[rows], *self.folded, self.n_classes)
+        return instance_probabilities(self.instances.x, *self.folded, self.n_classes, self.instances.evidence)
 
     def gradient_lengths(self) -> tuple[Array, Array]:
         """Norm of the gradient of log P(absent), and P(absent), in one pass."""
@@ -57,10 +59,7 @@ class Scorer:
 
     def gradients(self, bag: int) -> Array:
         """Gradient of log P(absent) of one bag, flat: (classes, weights)."""
-        first, last = self.instances.offsets[bag : bag + 2]
-        seen = self.instances.transformed(first, last)
-        explicit = absent_gradients(self.instances.bag(bag), seen, *self.folded, self.n_classes)
-        return explicit.reshape(self.n_classes, -1)
+        return absent_gradients(self.instances, bag, *self.folded, self.n_classes).reshape(self.n_classes, -1)
 
 
 class ScoredPool:
@@ -189,6 +188,27 @@ class ScoredPool:
         other = copy(self)
         other.__dict__.update(values)
         return other
+
+    def of_instances(self) -> "ScoredPool":
+        """Return the pool in which every instance is a bag of its own, with the label counts of this one.
+
+        A pair of an instance and a class may be asked where the class is open in its bag, and nothing is known of the
+        instance about it.
+        """
+        instances, sizes = self.scorer.instances, np.diff(self.scorer.instances.offsets)
+        alone = replace(instances, offsets=np.arange(len(instances.x) + 1), plain=None)
+        askable = np.repeat(self.askable, sizes, axis=0)
+        for bag, label in self.labels.instances:
+            askable[instances.offsets[bag] + label.instance, label.label_class] = False
+        places = np.arange(len(instances.x)) - np.repeat(instances.offsets[:-1], sizes)
+        return ScoredPool(
+            scorer=self.scorer.on(alone),
+            askable=askable,
+            label_counts=self.label_counts,
+            keys=mix(np.repeat(self.keys, sizes) ^ mix(places.astype(np.uint64))),
+            seed=self.seed,
+            prior=self.prior,
+        )
 
     def select(self, bags: Array) -> "ScoredPart":
         """Some of the bags."""

@@ -10,6 +10,7 @@ from bagwise.kernels.arithmetic.compile import Array, kernel
 from bagwise.kernels.arithmetic.product import Linear, precise
 from bagwise.kernels.arithmetic.softmax import softmax_rows
 from bagwise.kernels.arithmetic.sums import column_sums, transposed_product
+from bagwise.kernels.cpu.evidence import EVERY_OWNER, Evidence, add_difference, difference, no_evidence, weigh
 from bagwise.kernels.cpu.joint_likelihood import bag_joint_likelihood
 from bagwise.kernels.cpu.likelihood import bag_likelihood, no_flips
 
@@ -29,18 +30,43 @@ def _likelihood_block(
     x: Array,
     weights: Array,
     bias: Array,
+    evidence_rows: Array,
+    evidence: Array,
+    owners: Array,
 ) -> float:
     """Log-likelihood of the bags first..last; `logits` are overwritten by its derivative."""
+    changes = np.empty(evidence.shape)
+    base, total = offsets[first], weigh(logits, padded_bias, evidence_rows, evidence, changes)
     softmax_rows(logits, padded_bias, rest)
+    difference(logits, rest, evidence_rows, changes)
     room = np.empty((4, logits.shape[1]), logits.dtype)
-    base, total = offsets[first], 0.0
+    done = 0
     for b in range(first, last):
         rows = slice(offsets[b] - base, offsets[b + 1] - base)
+        begin = done
+        while done < evidence_rows.shape[0] and evidence_rows[done] < rows.stop:
+            done += 1
+        rows_with_evidence, of_bag = evidence_rows[begin:done] - rows.start, evidence[begin:done]
         if joint[b]:
-            total += bag_joint_likelihood(logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias)
+            total += bag_joint_likelihood(
+                logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias, rows_with_evidence, of_bag
+            )
         else:
             rates = flip[b if flip.shape[1] > 0 else 0]
-            total += bag_likelihood(logits[rows], rest[rows], value[b], known[b], rates, x[rows], weights, bias, room)
+            total += bag_likelihood(
+                logits[rows],
+                rest[rows],
+                value[b],
+                known[b],
+                rates,
+                x[rows],
+                weights,
+                bias,
+                rows_with_evidence,
+                of_bag,
+                room,
+            )
+    add_difference(logits, evidence_rows, changes, owners, EVERY_OWNER)
     return total
 
 
@@ -53,21 +79,40 @@ def log_likelihood_and_gradient(
     known: Array,
     joint: Array | None = None,
     flip: Array | None = None,
+    evidence: Evidence | None = None,
 ) -> tuple[float, Array, Array]:
     """sum log P, d/d weights (K, d), d/d bias (K,), summed block by block in double precision.
 
     `joint` says for which bags the known labels are taken together; for none where it is not given. `flip` is the rate
-    at which each label is wrong, for bags that are not joint; not given, none ever is.
+    at which each label is wrong, for bags that are not joint; not given, none ever is. `evidence` is what is known of
+    single rows: its own log P is added, and that of the labels is conditional on it.
     """
     rates = no_flips() if flip is None else flip
     together = np.zeros(len(offsets) - 1, bool) if joint is None else joint
     columns, linear = len(weights), Linear(weights, bias)
+    said = no_evidence(columns) if evidence is None else evidence
 
     def block(first: int, last: int) -> tuple[float, Array, Array]:
         rows = precise(x[offsets[first] : offsets[last]])
         logits, padded_bias, rest = linear.logits(rows)
+        of_block = said.between(offsets[first], offsets[last])
         total = _likelihood_block(
-            logits, padded_bias, rest, offsets, first, last, value, known, rates, together, rows, weights, bias
+            logits,
+            padded_bias,
+            rest,
+            offsets,
+            first,
+            last,
+            value,
+            known,
+            rates,
+            together,
+            rows,
+            weights,
+            bias,
+            of_block.rows,
+            of_block.weights,
+            of_block.owners,
         )
         return total, transposed_product(logits, rows, columns), column_sums(logits, columns)
 

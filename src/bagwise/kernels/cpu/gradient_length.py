@@ -163,7 +163,7 @@ def _lengths_by_gradient(e: Array, rest: Array, columns: int, seen: Array, class
 
 
 def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes: int) -> tuple[Array, Array]:
-    """Norm of d log P(absent)/d weights, and P(absent), each (bags, classes)."""
+    """Norm of d log P(absent)/d weights, and P(absent), each (bags, classes), given the evidence of the instances."""
     x, offsets, grams = instances.x, instances.offsets, instances.grams
     shape = (len(offsets) - 1, classes)
     lengths, absent = np.empty(shape, weights.dtype), np.empty(shape, weights.dtype)
@@ -175,6 +175,8 @@ def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes:
     def block(first: int, last: int) -> None:
         start = offsets[first]
         logits, padded_bias, rest = linear.logits(x[start : offsets[last]])
+        if instances.evidence is not None:
+            instances.evidence.between(start, offsets[last]).add_to(logits)
         softmax_rows(logits, padded_bias, rest)
         seen = instances.transformed(start, offsets[last] if fresh[first:last].any() else start)
         _length_block(logits, rest, offsets, first, last, grams.entries, grams.offsets, fresh, seen, lengths, absent)
@@ -187,9 +189,13 @@ def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes:
     return lengths, absent
 
 
-def absent_gradients(x: Array, seen: Array, weights: Array, bias: Array, classes: int) -> Array:
-    """d log P(absent)/d weights of one bag, explicitly: (classes, K, columns of `seen`)."""
-    logits, padded_bias, rest = Linear(weights, bias).logits(x)
+def absent_gradients(instances: Instances, bag: int, weights: Array, bias: Array, classes: int) -> Array:
+    """d log P(absent)/d weights of one bag, explicitly: (classes, K, columns of what is seen)."""
+    first, last = instances.offsets[bag : bag + 2]
+    seen = instances.transformed(first, last)
+    logits, padded_bias, rest = Linear(weights, bias).logits(instances.bag(bag))
+    if instances.evidence is not None:
+        instances.evidence.between(first, last).add_to(logits)
     softmax_rows(logits, padded_bias, rest)
     p, q, u, top = _rows_of(logits, rest)
     factors = scratch("factors", logits.shape, weights.dtype)

@@ -18,6 +18,7 @@ from bagwise.kernels.arithmetic.blocks import each_block, gather
 from bagwise.kernels.arithmetic.compile import Array
 from bagwise.kernels.arithmetic.product import precise
 from bagwise.kernels.arithmetic.sums import gram_into, row_dots
+from bagwise.kernels.cpu.evidence import Evidence
 
 KEPT_SHARE = 4
 
@@ -32,13 +33,24 @@ class Grams:
 
 @dataclass(frozen=True)
 class Instances:
-    """Rows `x`, grouped by `offsets`, seen through (x - shift)/scale, with a constant 1 where `intercept`."""
+    """Rows `x`, grouped by `offsets`, seen through (x - shift)/scale, with a constant 1 where `intercept`.
+
+    `evidence` is what is known of single rows, where anything is.
+    """
 
     x: Array
     offsets: Array
     shift: Array
     scale: Array
     intercept: bool
+    evidence: Evidence | None = None
+    plain: "Instances | None" = None
+    """The same instances without evidence, which cache what does not depend on it."""
+
+    def with_evidence(self, evidence: Evidence | None) -> "Instances":
+        """The same instances, of some of which something is known, or nothing any more."""
+        plain = self if self.plain is None else self.plain
+        return plain if evidence is None else replace(plain, evidence=evidence, plain=plain)
 
     @property
     def width(self) -> int:
@@ -74,16 +86,23 @@ class Instances:
     def select(self, bags: Array) -> "Instances":
         """These bags only, with their Gram matrices where these have been computed."""
         x, offsets = gather(self.x, self.offsets, bags)
-        chosen = replace(self, x=x.astype(self.precision, copy=False), offsets=offsets)
-        if "grams" in self.__dict__:
+        evidence = None if self.evidence is None else self.evidence.select(self.offsets, bags, offsets)
+        chosen = replace(self, x=x.astype(self.precision, copy=False), offsets=offsets, evidence=evidence, plain=None)
+        if self._has_grams:
             chosen.__dict__["grams"] = Grams(*gather(self.grams.entries, self.grams.offsets, bags))
         return chosen
+
+    @property
+    def _has_grams(self) -> bool:
+        return "grams" in (self if self.plain is None else self.plain).__dict__
 
     def between(self, first: int, last: int) -> "Instances":
         """Consecutive bags, as a view."""
         offsets = self.offsets[first : last + 1]
-        part = replace(self, x=self.x[offsets[0] : offsets[-1]], offsets=offsets - offsets[0])
-        if "grams" in self.__dict__:
+        evidence = None if self.evidence is None else self.evidence.between(offsets[0], offsets[-1])
+        x = self.x[offsets[0] : offsets[-1]]
+        part = replace(self, x=x, offsets=offsets - offsets[0], evidence=evidence, plain=None)
+        if self._has_grams:
             entries, starts = self.grams.entries, self.grams.offsets[first : last + 1]
             part.__dict__["grams"] = Grams(entries[starts[0] : starts[-1]], starts - starts[0])
         return part
@@ -109,6 +128,8 @@ class Instances:
     @cached_property
     def grams(self) -> Grams:
         """Gram matrices of the bags with n <= d/4 instances: at most a quarter of the memory of the data."""
+        if self.plain is not None:
+            return self.plain.grams
         sizes = np.diff(self.offsets)
         kept = sizes * KEPT_SHARE <= self.x.shape[1]
         offsets = np.concatenate([[0], np.cumsum(np.where(kept, sizes**2, 0))])

@@ -19,7 +19,8 @@ import numpy as np
 
 from bagwise.kernels.arithmetic.compile import Array, kernel
 from bagwise.kernels.arithmetic.elementary import exp_of, log1p_of, log_of
-from bagwise.kernels.cpu.likelihood import log_sum_exp, logits_of_row
+from bagwise.kernels.cpu.evidence import BARRED
+from bagwise.kernels.cpu.likelihood import evidence_of_row, log_sum_exp, logits_of_row
 
 SMALLEST = 1e-250
 NEVER = -1e300
@@ -38,11 +39,20 @@ def _times(a: float, b: float) -> float:
 
 
 @kernel
-def _in_logarithms(e: Array, value: Array, known: Array, x: Array, weights: Array, bias: Array) -> float:
+def _in_logarithms(
+    e: Array,
+    value: Array,
+    known: Array,
+    x: Array,
+    weights: Array,
+    bias: Array,
+    rows_with_evidence: Array,
+    evidence: Array,
+) -> float:
     rows, outputs, classes = e.shape[0], weights.shape[0], known.shape[0]
     log_p = np.empty((rows, outputs))
     for i in range(rows):
-        logits_of_row(x[i], weights, bias, log_p[i])
+        logits_of_row(x[i], weights, bias, evidence_of_row(i, rows_with_evidence, evidence), log_p[i])
         log_p[i] -= log_sum_exp(log_p[i])
     present = np.flatnonzero(known & value)
     free = np.full(rows, NEVER)
@@ -88,15 +98,19 @@ def _in_logarithms(e: Array, value: Array, known: Array, x: Array, weights: Arra
 
 
 @kernel
-def _in_products(e: Array, rest: Array, value: Array, known: Array, outputs: int) -> float:
+def _in_products(
+    e: Array, rest: Array, value: Array, known: Array, outputs: int, rows_with_evidence: Array, evidence: Array
+) -> float:
     """The same in products, which are fast; NEVER where they underflow."""
     rows = e.shape[0]
     classes = known.shape[0]
     p = np.empty((rows, outputs))
     for i in range(rows):
+        said = evidence_of_row(i, rows_with_evidence, evidence)
         for c in range(outputs):
             p[i, c] = np.float64(e[i, c]) / (1.0 + np.float64(rest[i]))
-            if p[i, c] < SMALLEST:
+            barred = said.shape[0] > 0 and said[c] <= BARRED
+            if p[i, c] < SMALLEST and not barred:
                 return NEVER
     present = np.empty(classes, np.int64)
     count = 0
@@ -167,8 +181,19 @@ def _in_products(e: Array, rest: Array, value: Array, known: Array, outputs: int
 
 @kernel
 def bag_joint_likelihood(
-    e: Array, rest: Array, value: Array, known: Array, x: Array, weights: Array, bias: Array
+    e: Array,
+    rest: Array,
+    value: Array,
+    known: Array,
+    x: Array,
+    weights: Array,
+    bias: Array,
+    rows_with_evidence: Array,
+    evidence: Array,
 ) -> float:
-    """log P(E) of one bag; `e`, from `softmax_rows` of `x @ weights.T + bias`, is overwritten by its derivative."""
-    total = _in_products(e, rest, value, known, weights.shape[0])
-    return total if total > NEVER else _in_logarithms(e, value, known, x, weights, bias)
+    """log P(E) of one bag; `e`, from `softmax_rows` of `x @ weights.T + bias`, is overwritten by its derivative.
+
+    `evidence` of some rows of the bag was added to the logits: P(E) is conditional on it.
+    """
+    total = _in_products(e, rest, value, known, weights.shape[0], rows_with_evidence, evidence)
+    return total if total > NEVER else _in_logarithms(e, value, known, x, weights, bias, rows_with_evidence, evidence)

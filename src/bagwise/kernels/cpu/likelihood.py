@@ -33,13 +33,22 @@ def no_flips() -> Array:
 
 
 @kernel
-def logits_of_row(x: Array, weights: Array, bias: Array, logits: Array) -> None:
-    """Logits of one instance in double precision."""
+def logits_of_row(x: Array, weights: Array, bias: Array, evidence: Array, logits: Array) -> None:
+    """Logits of one instance in double precision; `evidence` are its weights beside them, or empty."""
     for c in range(logits.shape[0]):
         z = np.float64(bias[c])
         for j in range(x.shape[0]):
             z += np.float64(x[j]) * np.float64(weights[c, j])
-        logits[c] = z
+        logits[c] = z + evidence[c] if evidence.shape[0] > 0 else z
+
+
+@kernel
+def evidence_of_row(row: int, rows: Array, evidence: Array) -> Array:
+    """The weights of one row beside its logits; empty where nothing is known of it."""
+    for k in range(rows.shape[0]):
+        if rows[k] == row:
+            return evidence[k]
+    return evidence[:0].reshape(0)
 
 
 @kernel
@@ -64,7 +73,9 @@ def _log_sum_exp_without(z: Array, left_out: int) -> float:
 
 
 @kernel
-def _log_absent(e: Array, rest: Array, x: Array, weights: Array, bias: Array, c: int) -> float:
+def _log_absent(
+    e: Array, rest: Array, x: Array, weights: Array, bias: Array, rows: Array, evidence: Array, c: int
+) -> float:
     """S = sum_i log(1 - p_ic), in logarithms: the product underflows in every large bag that hardly lacks c."""
     total = 0.0
     for i in range(x.shape[0]):
@@ -75,21 +86,23 @@ def _log_absent(e: Array, rest: Array, x: Array, weights: Array, bias: Array, c:
             total += log_of(r / (1.0 + r))
         else:
             z = np.empty(weights.shape[0])
-            logits_of_row(x[i], weights, bias, z)
+            logits_of_row(x[i], weights, bias, evidence_of_row(i, rows, evidence), z)
             total += _log_sum_exp_without(z, c) - log_sum_exp(z)
     return total
 
 
 @kernel
-def _improbable_presence(x: Array, weights: Array, bias: Array, c: int, derivative: Array) -> float:
+def _improbable_presence(
+    x: Array, weights: Array, bias: Array, rows: Array, evidence: Array, c: int, derivative: Array
+) -> float:
     """Log P1 where every p_ic underflows: P1 = sum_i p_ic then, to rounding. Adds its derivative."""
-    rows, columns = x.shape[0], weights.shape[0]
-    log_p = np.empty((rows, columns))
-    for i in range(rows):
-        logits_of_row(x[i], weights, bias, log_p[i])
+    instances, columns = x.shape[0], weights.shape[0]
+    log_p = np.empty((instances, columns))
+    for i in range(instances):
+        logits_of_row(x[i], weights, bias, evidence_of_row(i, rows, evidence), log_p[i])
         log_p[i] -= log_sum_exp(log_p[i])
     log_present = log_sum_exp(log_p[:, c].copy())
-    for i in range(rows):
+    for i in range(instances):
         share = exp_of(log_p[i, c] - log_present)
         for t in range(columns):
             derivative[i, t] -= share * exp_of(log_p[i, t])
@@ -98,10 +111,12 @@ def _improbable_presence(x: Array, weights: Array, bias: Array, c: int, derivati
 
 
 @kernel
-def _share_the_rest(x: Array, weights: Array, bias: Array, m: int, push: float, derivative: Array) -> None:
+def _share_the_rest(
+    x: Array, weights: Array, bias: Array, evidence: Array, m: int, push: float, derivative: Array
+) -> None:
     """Derivative -= push * u where `rest` underflows."""
     z = np.empty(weights.shape[0])
-    logits_of_row(x, weights, bias, z)
+    logits_of_row(x, weights, bias, evidence, z)
     log_rest = _log_sum_exp_without(z, m)
     for c in range(z.shape[0]):
         if c != m:
@@ -115,12 +130,23 @@ def _log_of(probability: float, complement: float) -> float:
 
 @kernel
 def bag_likelihood(
-    e: Array, rest: Array, value: Array, known: Array, flip: Array, x: Array, weights: Array, bias: Array, room: Array
+    e: Array,
+    rest: Array,
+    value: Array,
+    known: Array,
+    flip: Array,
+    x: Array,
+    weights: Array,
+    bias: Array,
+    rows_with_evidence: Array,
+    evidence: Array,
+    room: Array,
 ) -> float:
     """Sum of log P over the known labels; `e` is overwritten by its derivative by the logits.
 
-    `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`; `room` is (4, padded classes) to work in. `flip` has
-    the rate at which each label is wrong, or is empty where none ever is; a rate below `NEVER_WRONG` is none.
+    `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`, to which `evidence` of some rows of the bag was
+    added; `room` is (4, padded classes) to work in. `flip` has the rate at which each label is wrong, or is empty where
+    none ever is; a rate below `NEVER_WRONG` is none.
     """
     zero, one = e.dtype.type(0), e.dtype.type(1)
     tiny = e.dtype.type(TINY)
@@ -150,7 +176,7 @@ def bag_likelihood(
         else:
             factor[c] = -one
             if absent[c] < tiny:
-                total += _log_absent(e, rest, x, weights, bias, c)
+                total += _log_absent(e, rest, x, weights, bias, rows_with_evidence, evidence, c)
             else:
                 total += _log_of(np.float64(absent[c]), np.float64(present[c]))
     for i in range(rows):
@@ -172,10 +198,10 @@ def bag_likelihood(
         row[m] = push - inverse * pull
         factor[m] = at_top
         if r <= tiny and push != zero:
-            _share_the_rest(x[i], weights, bias, m, push, row)
+            _share_the_rest(x[i], weights, bias, evidence_of_row(i, rows_with_evidence, evidence), m, push, row)
     if improbable:
         for c in range(known.shape[0]):
             doubted = flip.shape[0] > 0 and flip[c] > NEVER_WRONG
             if known[c] and value[c] and present[c] < tiny and not doubted:
-                total += _improbable_presence(x, weights, bias, c, e)
+                total += _improbable_presence(x, weights, bias, rows_with_evidence, evidence, c, e)
     return total

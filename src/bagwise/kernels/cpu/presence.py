@@ -12,6 +12,7 @@ from bagwise.kernels.arithmetic.blocks import each_block
 from bagwise.kernels.arithmetic.compile import Array, kernel
 from bagwise.kernels.arithmetic.product import Linear
 from bagwise.kernels.arithmetic.softmax import softmax_rows
+from bagwise.kernels.cpu.evidence import Evidence
 
 
 @kernel
@@ -47,8 +48,10 @@ def _presence_block(
             absent[b, c] = absent_row[c]
 
 
-def bag_probabilities(x: Array, offsets: Array, weights: Array, bias: Array, classes: int) -> tuple[Array, Array]:
-    """P(present) and P(absent), each (bags, classes), of the first `classes` rows of `weights`."""
+def bag_probabilities(
+    x: Array, offsets: Array, weights: Array, bias: Array, classes: int, evidence: Evidence | None = None
+) -> tuple[Array, Array]:
+    """P(present) and P(absent), each (bags, classes), of the first `classes` rows of `weights`, given the evidence."""
     bags = len(offsets) - 1
     present = np.empty((bags, classes), weights.dtype)
     absent = np.empty((bags, classes), weights.dtype)
@@ -56,6 +59,8 @@ def bag_probabilities(x: Array, offsets: Array, weights: Array, bias: Array, cla
 
     def block(first: int, last: int) -> None:
         logits, padded_bias, rest = linear.logits(x[offsets[first] : offsets[last]])
+        if evidence is not None:
+            evidence.between(offsets[first], offsets[last]).add_to(logits)
         softmax_rows(logits, padded_bias, rest)
         _presence_block(logits, rest, offsets, first, last, present, absent)
 
@@ -63,13 +68,17 @@ def bag_probabilities(x: Array, offsets: Array, weights: Array, bias: Array, cla
     return present, absent
 
 
-def instance_probabilities(x: Array, weights: Array, bias: Array, classes: int) -> Array:
-    """P(instance has class), (instances, classes)."""
+def instance_probabilities(
+    x: Array, weights: Array, bias: Array, classes: int, evidence: Evidence | None = None
+) -> Array:
+    """P(instance has class), (instances, classes), given the evidence."""
     probabilities = np.empty((len(x), classes), weights.dtype)
     linear = Linear(weights, bias)
 
     def block(first: int, last: int) -> None:
         logits, padded_bias, rest = linear.logits(x[first:last])
+        if evidence is not None:
+            evidence.between(first, last).add_to(logits)
         softmax_rows(logits, padded_bias, rest)
         np.divide(logits[:, :classes], 1 + rest[:, None], out=probabilities[first:last])
 

@@ -2,7 +2,8 @@
 
     W <- P( W - eta_k sum_c [ grad f_bc(W) + penalty W ] ),    eta_k = step_size / (penalty k + 1)
 
-The sum runs over the one class of the step, or over every known class of the bag. P projects onto the ball
+The sum runs over the one class of the step, or over every known class of the bag. Evidence about instances counts in
+every step on the bag, or in that on the class that owns it (`evidence`). P projects onto the ball
 ||W|| <= radius. The paper leaves `penalty W` out of the step; with it the steps and the other solvers have one minimum.
 """
 
@@ -14,6 +15,7 @@ from bagwise.kernels.arithmetic.compile import Array, kernel, padding
 from bagwise.kernels.arithmetic.product import padded
 from bagwise.kernels.arithmetic.softmax import softmax_rows
 from bagwise.kernels.arithmetic.sums import dot
+from bagwise.kernels.cpu.evidence import EVERY_OWNER, add_difference, difference, no_evidence, weigh
 from bagwise.kernels.cpu.instances import Instances
 from bagwise.kernels.cpu.likelihood import bag_likelihood, no_flips
 
@@ -47,6 +49,9 @@ def _steps(
     step_size: float,
     penalty: float,
     radius: float,
+    evidence_rows: Array,
+    evidence: Array,
+    owners: Array,
 ) -> None:
     width, columns = x.shape[1], weights.shape[0]
     largest = 0
@@ -69,13 +74,23 @@ def _steps(
                 logits[i, c] = 0.0
             for c in range(columns):
                 logits[i, c] = dot(weights[c], seen[i])
+        begin = np.searchsorted(evidence_rows, offsets[b])
+        end = np.searchsorted(evidence_rows, offsets[b + 1])
+        rows_with_evidence, of_bag = evidence_rows[begin:end] - offsets[b], evidence[begin:end]
+        changes = np.empty(of_bag.shape)
+        weigh(logits, padded_bias, rows_with_evidence, of_bag, changes)
         softmax_rows(logits, padded_bias, rest)
+        difference(logits, rest, rows_with_evidence, changes)
         count = 0
         for c in range(known.shape[1]):
             asked[c] = known[b, c] and only in (EVERY_KNOWN_CLASS, c)
             count += asked[c]
         rates = flip[b if flip.shape[1] > 0 else 0]
-        bag_likelihood(logits, rest, value[b], asked, rates, seen, weights, padded_bias, room)
+        bag_likelihood(
+            logits, rest, value[b], asked, rates, seen, weights, padded_bias, rows_with_evidence, of_bag, room
+        )
+        owner = EVERY_OWNER if only == EVERY_KNOWN_CLASS else only
+        add_difference(logits, rows_with_evidence, changes, owners[begin:end], owner)
         eta = step_size / (penalty * (taken + step) + 1.0)
         decay = max(0.0, 1.0 - eta * penalty * count)
         for c in range(columns):
@@ -108,6 +123,7 @@ def sgd_steps(
         flip = None if flip is None else flip[stepped]
     result = np.array(weights, dtype=np.float64, order="C")
     columns = len(weights)
+    evidence = no_evidence(columns) if instances.evidence is None else instances.evidence
     padded_bias = np.full(padded(columns), padding(np.float64))
     padded_bias[:columns] = 0
     _steps(
@@ -126,5 +142,8 @@ def sgd_steps(
         step_size,
         penalty,
         radius,
+        evidence.rows,
+        evidence.weights,
+        evidence.owners,
     )
     return result

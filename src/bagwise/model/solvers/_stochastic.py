@@ -19,7 +19,7 @@ def take(objective: Objective, state: State, targets: Targets, settings: Setting
     weights = sgd_steps(
         objective.instances,
         objective.labels.value,
-        objective.labels.known,
+        objective.learnable,
         bags,
         classes,
         state.weights,

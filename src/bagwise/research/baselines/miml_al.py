@@ -30,7 +30,7 @@ LATER_PASSES = 4
 class MIMLAL(Learner):
     """The active learner MIML-AL; `model` is its MIMLfast, `schedule` is "ours" or "published"."""
 
-    wants_key = True
+    wants_where = True
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class MIMLAL(Learner):
         return [Question(choice.bag, choice.classes, (0,), choice.score) for choice in choices]
 
     def _update(self, answer: Answer, known_classes: list[int]) -> None:
-        if answer.key is not None and answer.present == (True,):
-            self._keys[answer.bag, answer.classes[0]] = answer.key
+        if answer.where and answer.where[0]:
+            self._keys[answer.bag, answer.classes[0]] = answer.where[0][0]
         self._answered_since_update.append(answer.bag)
         if len(self._answered_since_update) <= self.labels.n_classes:
             return
