@@ -22,11 +22,12 @@ def bag_of(rng, largest_rate=0.0, outputs=4):
     truth = rng.integers(0, outputs, n)
     inside = np.isin(np.arange(outputs - 1), truth)
     known = np.where(rng.random(outputs - 1) < 0.7, inside.astype(float), np.nan)
-    said = []
-    for i in range(n):
-        for c in range(outputs - 1):
-            if rng.random() < 0.3 and (truth[i] != c or known[c] == 1):
-                said.append((i, c, bool(truth[i] == c), largest_rate * float(rng.random())))
+    said = [
+        (i, c, bool(truth[i] == c), largest_rate * float(rng.random()))
+        for i in range(n)
+        for c in range(outputs - 1)
+        if rng.random() < 0.3 and (truth[i] != c or known[c] == 1)
+    ]
     return logits, known, said
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
-from bagwise.data.instance_labels import InstanceLabel, InstanceLabels, explained
+from bagwise.data.instance_labels import InstanceLabels, explained
 from bagwise.kernels import Array, Evidence
 
 MOST_WRONG = 0.5

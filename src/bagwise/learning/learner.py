@@ -492,11 +492,13 @@ def _without(answer: Answer, label_class: int) -> Answer | None:
     places = [place for place, one in enumerate(answer.classes) if one != label_class]
     if not places:
         return None
-    kept = {
-        name: tuple(getattr(answer, name)[place] for place in places) if getattr(answer, name) else ()
-        for name in ("classes", "present", "where", "elsewhere")
-    }
-    return replace(answer, **kept)
+    return replace(
+        answer,
+        classes=tuple(answer.classes[place] for place in places),
+        present=tuple(answer.present[place] for place in places),
+        where=tuple(answer.where[place] for place in places) if answer.where else (),
+        elsewhere=tuple(answer.elsewhere[place] for place in places) if answer.elsewhere else (),
+    )
 
 
 def _joined(answer: Answer, other: Answer) -> Answer:

@@ -47,7 +47,8 @@ class Counts:
 class Objective:
     """F for these instances and labels; `prior` is a fixed weight beside the sum, penalty = prior/|L|.
 
-    What is known of single instances comes with them, as their evidence (`Objective.of`). `counted` may count more bags than these instances have: bags without a label cost nothing.
+    What is known of single instances comes with them, as their evidence (`Objective.of`). `counted` may count more bags
+    than these instances have: bags without a label cost nothing.
     """
 
     instances: Instances

@@ -45,10 +45,11 @@ def logits_of_row(x: Array, weights: Array, bias: Array, evidence: Array, logits
 @kernel
 def evidence_of_row(row: int, rows: Array, evidence: Array) -> Array:
     """The weights of one row beside its logits; empty where nothing is known of it."""
+    found: Array = evidence[:0].reshape(0)
     for k in range(rows.shape[0]):
         if rows[k] == row:
-            return evidence[k]
-    return evidence[:0].reshape(0)
+            found = evidence[k]
+    return found
 
 
 @kernel

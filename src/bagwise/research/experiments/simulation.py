@@ -290,7 +290,7 @@ def _rows(
     while not learner.exhausted:
         question = learner.ask()
         present = annotator.answer(question)
-        wanted = learner.wants_key and present[0]
+        wanted = learner.wants_where and present[0]
         key = _key_instance(training, question.bag, question.classes[0], rng) if wanted else None
         cost = question.cost(simulation.classes_per_query) + (0 if key is None else simulation.key_cost)
         # A row describes the state after at most that many queries: an expensive question counts once it is paid.
@@ -299,7 +299,7 @@ def _rows(
             due = next(grid, None)
         if asked + cost > simulation.queries or due is None:
             return
-        learner.tell(question, present, key)
+        learner.tell(question, present, where=None if key is None else [key])
         asked += cost
         found.record(question, present, asked)
         progress(cost)
