@@ -362,7 +362,7 @@ class LabelStore:
     def known_labels(self, first: int = 0, last: int | None = None) -> KnownLabels:
         """Return all that is known or withdrawn of the bags `first` to `last` (exclusive; None: of all)."""
         bags = self._rows.bags()
-        something: Array = ~self.askable[: len(bags)].all(axis=1)
+        something = np.asarray(~self.askable[: len(bags)].all(axis=1))
         something[[row for row in self.labels.instances.bags if row < len(bags)]] = True
         rows = np.flatnonzero(something)
         rows = rows[(bags[rows] >= first) & (bags[rows] < (self._rows.n_bags if last is None else last))]

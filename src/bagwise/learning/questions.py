@@ -21,7 +21,7 @@ Instances = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Question:
-    """*Are these classes in this bag?* One class, or several in a whole-bag question; or *is this instance of the class?*
+    """*Are these classes in this bag?* One class, or several (a whole-bag question); or *is this instance of the class?*
 
     Parameters
     ----------
