@@ -89,6 +89,8 @@ class LabelTable:
         present at a place is present in `values`.
     extents : mapping of str to place
         The place of a bag's whole file, for bags where it is known.
+    of_files : bool
+        Whether the file names recordings, pictures or texts: a bag may then be called as its file, without its suffix.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class LabelTable:
     lines: Mapping[str, int] | None = None
     placed: Sequence[PlacedLabel] = ()
     extents: Mapping[str, Place] = field(default_factory=dict)
+    of_files: bool = False
 
     def __post_init__(self) -> None:
         if self.path is not None:

@@ -9,6 +9,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -66,7 +67,7 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
                 lines.append(line)
     if not triples and not placed:
         raise FileError(path, "contains no labels.")
-    return LabelTable.from_triples(path, triples, lines, placed)
+    return replace(LabelTable.from_triples(path, triples, lines, placed), of_files=True)
 
 
 def write_labels(table: LabelTable, path: Path) -> None:

@@ -100,9 +100,10 @@ def _said(path: Path, number: int, result: Any) -> list[tuple[str, bool, dict[st
 def _place(path: Path, number: int, result: dict[str, Any], value: dict[str, Any]) -> dict[str, float]:
     """The place of a region; empty where it has none that Bagwise knows."""
     if all(name in value for name in BOX) and not value.get("rotation"):
-        size = [result.get("original_width"), result.get("original_height")]
-        if not all(_is_number(one) and one > 0 for one in size):
+        whole_size = [result.get("original_width"), result.get("original_height")]
+        if not all(_is_number(one) and one for one in whole_size):
             raise FileError(path, "a box needs original_width and original_height.", number, row="task")
+        size = _numbers(path, number, whole_size)
         box = _numbers(path, number, [value[name] for name in BOX])
         scaled = (part * whole / 100 for part, whole in zip(box, [*size, *size], strict=True))
         return validated_place(dict(zip(BOX, scaled, strict=True)), path, number, "task")
@@ -170,7 +171,9 @@ def _result(kind: str, names: list[str]) -> dict[str, Any]:
 
 def _regions(label: PlacedLabel, extent: Mapping[str, float], key: str) -> list[dict[str, Any]]:
     """The region of a label; none where its place is not known."""
-    place, more = label.place, {}
+    place = label.place
+    value: dict[str, Any]
+    more: dict[str, Any] = {}
     if "start" in place:
         kind, value = "labels", {"start": place["start"], "end": place["end"], "channel": 0}
         more = {"meta": {"low": place["low"], "high": place["high"]}} if "low" in place else {}

@@ -5,6 +5,7 @@ present in the recording, *negative* in it says nothing about the rest.
 """
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +50,13 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
             lines.append(line)
     if not triples and not placed:
         raise FileError(path, "contains no positive or negative labels.")
-    return LabelTable.from_triples(path, triples, lines, placed)
+    return replace(LabelTable.from_triples(path, triples, lines, placed), of_files=True)
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
     """Write one row for every label of a window, and one for every other label, about the whole recording."""
-    placed = table.placed_by("start")
+    # A window has all frequencies: that a sound in a band of it is not of the class would say too much.
+    placed = [one for one in table.placed_by("start") if one.present or "low" not in one.place]
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)

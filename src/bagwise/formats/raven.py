@@ -9,6 +9,7 @@ selection is present. Our column `Scope` says `recording` where a row is about t
 
 import csv
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,7 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
             lines.append(line)
     if not triples and not placed:
         raise FileError(path, "contains no selections.")
-    return LabelTable.from_triples(path, triples, lines, placed)
+    return replace(LabelTable.from_triples(path, triples, lines, placed), of_files=True)
 
 
 def _place(path: Path, row: Mapping[str, str], line: int) -> dict[str, float]:
