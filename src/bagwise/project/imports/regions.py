@@ -53,7 +53,7 @@ class Placement:
     Examples
     --------
     >>> print(Placement(given=5, labels=3, unmatched=2).sentence)
-    5 labels say where: 3 labels of instances are known by them; 2 match no instance and count for their bags alone.
+    Labels that say where: 5. Labels of instances by them: 3. For the bag alone: 2 (at no instance).
     """
 
     given: int = 0
@@ -66,13 +66,10 @@ class Placement:
         """Say it in words; empty where no label said where."""
         if not self.given:
             return ""
-        found = f"{self.given} labels say where: {self.labels} labels of instances are known by them"
-        left = [
-            f"{count} {what}"
-            for count, what in ((self.unmatched, "match no instance"), (self.ambiguous, "match several"))
-            if count
-        ]
-        return f"{found}; {' and '.join(left)} and count for their bags alone." if left else f"{found}."
+        whys = ((self.unmatched, "at no instance"), (self.ambiguous, "at several"))
+        left = ", ".join(f"{count} ({why})" for count, why in whys if count)
+        found = f"Labels that say where: {self.given}. Labels of instances by them: {self.labels}."
+        return f"{found} For the bag alone: {left}." if left else found
 
 
 def place_labels(
