@@ -122,6 +122,15 @@ class Labels:
     def unknown(cls, bags: int, classes: int) -> "Labels":
         """Return labels of which none is known.
 
+        Parameters
+        ----------
+        bags, classes : int
+            The shape of the labels.
+
+        Returns
+        -------
+        Labels
+
         Examples
         --------
         >>> Labels.unknown(bags=2, classes=3)
@@ -131,7 +140,24 @@ class Labels:
 
     @classmethod
     def of(cls, labels: Any, bags: int) -> "Labels":
-        """Return `labels` as Labels with one row for every bag; an array with NaN for unknown is converted."""
+        """Return `labels` as Labels with one row for every bag; an array with NaN for unknown is converted.
+
+        Parameters
+        ----------
+        labels : Labels or array-like, shape (B, C)
+            Labels, or an array of 1 (present), 0 (absent) and NaN (unknown).
+        bags : int
+            Number of bags B.
+
+        Returns
+        -------
+        Labels
+
+        Raises
+        ------
+        BagwiseError
+            Where the number of rows is another, or the array has any other value.
+        """
         result = labels if isinstance(labels, cls) else cls.from_array(labels)
         if len(result) != bags:
             raise BagwiseError(f"There are labels for {len(result)} bags but {bags} bags: give one row for each bag.")
@@ -171,6 +197,15 @@ class Labels:
     def doubted(self, flip: npt.ArrayLike) -> "Labels":
         """Return the same labels with a rate at which each is wrong: one for all, or shape (B, C).
 
+        Parameters
+        ----------
+        flip : float or array-like, shape (B, C)
+            Rates from 0 to below 1/2; those of unknown labels are ignored.
+
+        Returns
+        -------
+        Labels
+
         Examples
         --------
         >>> Labels.from_array([[1, np.nan]]).doubted(0.1).flip
@@ -179,24 +214,65 @@ class Labels:
         return Labels(self.value, self.known, flip)
 
     def select(self, chosen: npt.ArrayLike) -> "Labels":
-        """Return the labels of the bags at these positions."""
+        """Return the labels of the bags at these positions.
+
+        Parameters
+        ----------
+        chosen : array-like of int, or of bool and shape (B,)
+            Positions of bags, or a mask.
+
+        Returns
+        -------
+        Labels
+            A copy, in the order of `chosen`.
+        """
         positions = np.asarray(chosen)
         flip = None if self.flip is None else self.flip[positions]
         return Labels(self.value[positions], self.known[positions], flip)
 
     def hide(self, bags: npt.ArrayLike) -> "Labels":
-        """Return the same labels with all labels of the bags at these positions unknown."""
+        """Return the same labels with all labels of the bags at these positions unknown.
+
+        Parameters
+        ----------
+        bags : array-like of int, or of bool and shape (B,)
+            Positions of bags, or a mask.
+
+        Returns
+        -------
+        Labels
+            A copy of the same shape.
+        """
         known = self.known.copy()
         known[np.asarray(bags)] = False
         return Labels(self.value, known, self.flip)
 
     def beside(self, more: "Labels") -> "Labels":
-        """Return the labels of these bags followed by those of more bags."""
+        """Return the labels of these bags followed by those of more bags.
+
+        Parameters
+        ----------
+        more : Labels
+            The labels of more bags, for the same classes.
+
+        Returns
+        -------
+        Labels
+            A copy with a row for every bag of both.
+        """
         flip = None if self.flip is None and more.flip is None else np.concatenate([self._rates(), more._rates()])
         return Labels(np.concatenate([self.value, more.value]), np.concatenate([self.known, more.known]), flip)
 
     def put(self, bags: npt.ArrayLike, labels: "Labels") -> None:
-        """Replace the labels of the bags at these positions."""
+        """Replace the labels of the bags at these positions.
+
+        Parameters
+        ----------
+        bags : array-like of int, shape (n,)
+            Positions of bags.
+        labels : Labels
+            Their labels, shape (n, C).
+        """
         positions = np.asarray(bags)
         self.value[positions], self.known[positions] = labels.value, labels.known
         if self.flip is not None or labels.flip is not None:
@@ -204,7 +280,17 @@ class Labels:
             self.flip[positions] = labels._rates()
 
     def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
-        """Make one pair known; `flip` is the rate at which such a label is wrong."""
+        """Make one pair known; `flip` is the rate at which such a label is wrong.
+
+        Parameters
+        ----------
+        bag, label_class : int
+            Positions of the bag and of the class.
+        present : bool
+            Whether the class is in the bag.
+        flip : float
+            From 0 to below 1/2.
+        """
         self.value[bag, label_class] = present
         self.known[bag, label_class] = True
         if flip or self.flip is not None:
@@ -212,7 +298,13 @@ class Labels:
             self.flip[bag, label_class] = _as_rates(flip, ())
 
     def forget(self, bag: int, label_class: int) -> None:
-        """Make one pair unknown again."""
+        """Make one pair unknown again.
+
+        Parameters
+        ----------
+        bag, label_class : int
+            Positions of the bag and of the class.
+        """
         self.value[bag, label_class] = False
         self.known[bag, label_class] = False
         if self.flip is not None:
@@ -220,6 +312,15 @@ class Labels:
 
     def to_array(self, missing: float = np.nan) -> Array:
         """Return an array of 1 (present), 0 (absent) and `missing` (unknown), shape (B, C).
+
+        Parameters
+        ----------
+        missing : float
+            The value of an unknown label.
+
+        Returns
+        -------
+        ndarray of float, shape (B, C)
 
         Examples
         --------
