@@ -20,7 +20,18 @@ from bagwise.learning.questions import Answer, Present, Question, as_present
 
 
 class NothingToAsk(BagwiseError):
-    """Every pair has been answered."""
+    """Every pair has been answered.
+
+    Examples
+    --------
+    >>> from bagwise import ActiveLearner
+    >>> learner = ActiveLearner([[[0.0]], [[1.0]]], ["wren"], labels=[[1], [0]])
+    >>> try:
+    ...     learner.ask()
+    ... except NothingToAsk as error:
+    ...     print(error)
+    There is nothing left to ask: every pair has been answered.
+    """
 
 
 class Learner(ABC):
@@ -62,7 +73,17 @@ class Learner(ABC):
 
     @abstractmethod
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """P(class is in bag), or a score that exceeds a half where the class is predicted."""
+        """P(class is in bag), or a score that exceeds a half where the class is predicted.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
 
     def close(self) -> None:
         """Release what the learner holds in other processes, if anything."""
@@ -114,6 +135,15 @@ class Learner(ABC):
 
         Unlike a batch of `ask`, similar questions may follow each other.
 
+        Parameters
+        ----------
+        count : int
+            The most questions.
+
+        Returns
+        -------
+        list of Question
+
         Raises
         ------
         NothingToAsk
@@ -154,7 +184,13 @@ class Learner(ABC):
         self._learn(Answer(question.bag, question.classes, present, question.audit, key, flip))
 
     def replay(self, answers: Iterable[Answer]) -> None:
-        """Learn all of these answers, in order."""
+        """Learn all of these answers, in order.
+
+        Parameters
+        ----------
+        answers : iterable of Answer
+            The answers, as in the `answers` of another learner.
+        """
         for answer in answers:
             self._learn(answer)
 

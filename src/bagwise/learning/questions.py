@@ -61,7 +61,17 @@ class Question:
         return tuple((self.bag, label_class) for label_class in self.classes)
 
     def cost(self, classes_per_query: int = 1) -> int:
-        """Pair queries it costs when a person answers `classes_per_query` classes of a bag at once."""
+        """Pair queries it costs when a person answers `classes_per_query` classes of a bag at once.
+
+        Parameters
+        ----------
+        classes_per_query : int
+            Number of classes, at least 1.
+
+        Returns
+        -------
+        int
+        """
         return -(-len(self.classes) // classes_per_query)
 
 
@@ -83,6 +93,12 @@ class Answer:
         An instance that the person pointed at as showing the class; most learners do not use it.
     flip : float
         The rate at which such an answer is wrong.
+
+    Examples
+    --------
+    >>> answer = Answer(bag=3, classes=(0, 2), present=(True, None))
+    >>> answer.present
+    (True, None)
     """
 
     bag: int
