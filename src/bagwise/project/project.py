@@ -641,7 +641,7 @@ class Project:
         pairs : sequence of (int, int)
             Bag and class of each.
         key : str
-            Unique key, at least of this call.
+            Unique key of these answers.
 
         Returns
         -------
@@ -653,7 +653,7 @@ class Project:
         AlreadyAnswered
             If this person answered a pair before.
         BagwiseError
-            If a pair does not exist or has an imported label.
+            If there is no pair, one does not exist or is named twice, or one has an imported label.
         """
         return self._answers.answer_listed(annotator, answer, pairs, key)
 
@@ -740,7 +740,7 @@ class Project:
             Bag and class.
         annotator : str
             Who corrects: an adjudicator, the owner, or the only person in the project.
-        answer : {"present", "absent", "unsure", "skipped"}
+        answer : {"present", "absent", "unsure"}
             The new answer.
         key : str, optional
             Sent again with the same key, it is saved once.
