@@ -29,7 +29,22 @@ DRAWN_AT_A_TIME = 1 << 20
 
 @dataclass(frozen=True)
 class Seconds:
-    """What answering takes: about a class of a bag, about one more class of the bag asked about last, about all."""
+    """What answering takes: about a class of a bag, about one more class of the bag asked about last, about all.
+
+    Parameters
+    ----------
+    pair : float
+        Seconds for a question about one class of a bag.
+    again : float
+        Seconds for one more class of the bag that was asked about last.
+    bag : float
+        Seconds for a whole-bag question.
+
+    Examples
+    --------
+    >>> Seconds(pair=4, again=2, bag=10).of(bag=7, classes=1, last=7)
+    2
+    """
 
     pair: float = 4.0
     again: float = 2.0
@@ -40,7 +55,22 @@ class Seconds:
             raise BagwiseError(f"{self}: every time must be above 0.")
 
     def of(self, bag: int, classes: int, last: int | None) -> float:
-        """What a question about so many classes of the bag takes when `last` was asked about before."""
+        """What a question about so many classes of the bag takes when `last` was asked about before.
+
+        Parameters
+        ----------
+        bag : int
+            The position of the bag.
+        classes : int
+            Number of classes that are asked.
+        last : int or None
+            The position of the bag that was asked about last.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
         return self.bag if classes > 1 else self.again if bag == last else self.pair
 
 

@@ -21,6 +21,15 @@ def answering_seconds(events: Sequence[Event], asking: Asking) -> Seconds:
         All events of the project; the newest `MOST_TIMED` of each kind count.
     asking : Asking
         The settings used where fewer than `FEWEST_TIMED` were timed.
+
+    Returns
+    -------
+    Seconds
+
+    Examples
+    --------
+    >>> answering_seconds([], Asking(pair_seconds=5))
+    Seconds(pair=5, again=2.0, bag=10.0)
     """
     timed = [event for event in events if event.kind == "answer" and event.seconds]
     again = {new.number for old, new in pairwise(timed) if (old.bag, old.annotator) == (new.bag, new.annotator)}

@@ -71,7 +71,7 @@ class Simulation:
         Those of `NoisyLearner`.
     pointing : {"", "key", "click"}
         What a positive answer says of instances: nothing; whether the marked instance is of the class (*yes, the marked
-        one*, or *yes, elsewhere*); or an instance that is of it, pointed at with a click where it is not the marked one.
+        one*, or *yes, elsewhere*); or an instance that is of it, with a click where that is not the marked one.
     pointing_wrong, pointing_missing : float
         Share of positive answers that point at a wrong instance, and that do not point.
     pointing_noise : float
