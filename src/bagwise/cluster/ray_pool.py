@@ -33,6 +33,7 @@ from bagwise.cluster.shard_state import ShardStates
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.label_store import LabelStore
+from bagwise.data.labels import Labels
 from bagwise.kernels import Array, Instances
 from bagwise.learning import class_discovery, criteria
 from bagwise.learning.class_discovery import InstanceClusters
@@ -420,9 +421,11 @@ class RayPool:
                 f"solver={model.solver!r} needs the labelled bags on one machine: use one of {', '.join(able)}."
             )
         labelled = label_store.labelled
+        labels = label_store.labels_of(labelled.tolist())
         plain = model.objective_of(
             model.instances(self._first_bag),
-            label_store.labels_of(labelled.tolist()),
+            # What is known of instances is with them, in the shards.
+            Labels(labels.value, labels.known, labels.flip),
             Counts(label_store.label_counts.n_known, labelled, self.largest_bag),
         )
         return DistributedObjective(

@@ -213,6 +213,20 @@ class InstanceLabels:
         """Positions of the bags with labels of instances, ascending."""
         return sorted(self._labels)
 
+    def has(self, bag: int) -> bool:
+        """Return whether anything is known of the instances of a bag.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        bool
+        """
+        return bag in self._labels
+
     def of(self, bag: int) -> tuple[InstanceLabel, ...]:
         """Return the labels of the instances of one bag, by instance and class.
 

@@ -198,6 +198,13 @@ class Labels:
         """Number of known pairs |L|."""
         return int(np.count_nonzero(self.known))
 
+    @property
+    def labelled(self) -> Array:
+        """Positions of the bags with a known label, of the bag or of an instance, ascending."""
+        some = np.asarray(self.known.any(axis=1))
+        some[self.instances.bags] = True
+        return np.flatnonzero(some)
+
     def _rates(self) -> Array:
         return np.zeros(self.known.shape) if self.flip is None else self.flip
 

@@ -430,8 +430,10 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         array([[0.5, 0.5]])
         """
         bags = Bags.of(bags)
-        scorer = self._scorer(bags)
         known = Labels.unknown(len(bags), self.n_classes_) if labels is None else Labels.of(labels, len(bags))
+        plain = self._scorer(bags)
+        evidence = known.evidence(plain.instances.offsets, len(self.weights_))
+        scorer = plain.on(plain.instances.with_evidence(evidence))
         return self.pool_of(scorer, known, keys=bags.keys, seed=self.random_state or 0)
 
     def pool_of(self, scorer: Scorer, labels: Labels, **rest: Any) -> ScoredPool:

@@ -260,6 +260,22 @@ class ScoredPool:
         other.__dict__.update(values)
         return other
 
+    def instance(self, row: int) -> "ScoredPool":
+        """Return the pool of one instance as a bag of its own, without what is known of it.
+
+        Parameters
+        ----------
+        row : int
+            Position of the instance among those of all bags.
+
+        Returns
+        -------
+        ScoredPool
+        """
+        plain = self.scorer.instances.with_evidence(None)
+        alone = replace(plain, x=plain.x[row : row + 1], offsets=np.array([0, 1]))
+        return ScoredPool(scorer=self.scorer.on(alone), seed=self.seed, prior=self.prior)
+
     def of_instances(self) -> "ScoredPool":
         """Return the pool in which every instance is a bag of its own, with the label counts of this one.
 
