@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from bagwise import ActiveLearner, BagwiseError, InstanceLabel, MIMLClassifier, datasets
+from bagwise import ActiveLearner, BagwiseError, InstanceLabel, InstanceLabels, Labels, MIMLClassifier, datasets
 from bagwise.learning import criteria
 from bagwise.learning.questions import Question
 from bagwise.model import solvers
+from tests.oracles.model import softmax
 
 DATA = datasets.load("digits").select(range(60))
 UPDATES = list(solvers.available())
@@ -161,12 +162,23 @@ def test_bad_pointing_is_refused_and_changes_nothing(answer, where, elsewhere, m
     assert state_of(learner) == before
 
 
-def test_what_is_said_of_an_instance_is_information():
-    """The gain about an instance's class falls once it is known, in bags that look like its own."""
-    learner = make(criterion="information_gain", audit=0.0)
-    learner.tell(Question(10, (3,)), True)
-    before = criteria.information_gain(learner.pool())
-    pointed = learner.labels.with_instances(learner.labels.instances.copy())
-    pointed.instances.set(10, InstanceLabel(0, 3, True))
-    pool = learner.model.pool(DATA.bags, pointed)
-    assert criteria.information_gain(pool)[20].sum() < before[20].sum()
+def gradient_if_absent(x, weights, label_class):
+    """d log(1 - p_c) / d weights of one instance, flat, and p_c."""
+    p = softmax((weights @ x)[None])[0]
+    by_logit = p * p[label_class] / (1 - p[label_class])
+    by_logit[label_class] = -p[label_class]
+    return np.outer(by_logit, x).ravel(), p[label_class]
+
+
+def test_what_is_said_of_an_instance_is_information(rng):
+    """It counts as the label of a bag that has only this instance; the bag's own label is certain by it."""
+    weights, x = rng.normal(size=(3, 2)), rng.normal(size=(4, 2))
+    model = MIMLClassifier.from_weights(weights)
+    labels = Labels.from_array([[1, np.nan, np.nan], [np.nan] * 3])
+    pointed = labels.with_instances(InstanceLabels(3, {0: [InstanceLabel(1, 0, True)]}))
+    scores = criteria.information_gain(model.pool([x[:3], x[3:]], pointed))
+    said, p = gradient_if_absent(x[1], weights, 0)
+    information = np.eye(6) + (1 - p) / p * np.outer(said, said)
+    asked, p = gradient_if_absent(x[3], weights, 2)
+    expected = np.log1p((1 - p) / p * asked @ np.linalg.solve(information, asked))
+    assert scores[1, 2] == pytest.approx(expected)
