@@ -343,6 +343,14 @@ class Project:
         first, last = self.contents.offsets[bag : bag + 2].tolist()
         return kept.kept_of(self.folder, bag, first, last)
 
+    def shows_instances(self, bag: int) -> bool:
+        """Whether a person sees several instances of the bag, by their places or in a table, and can point at one."""
+        first, last = self.contents.offsets[bag : bag + 2].tolist()
+        if last - first < 2:
+            return False
+        medium = self.medium(bag)
+        return medium is None or any(place is not None for place in medium.places)
+
     def evidence(self, bags: Sequence[int], label_class: int) -> list[int]:
         """Return for each bag the instance that contributes most to P(class in bag)."""
         if not bags:

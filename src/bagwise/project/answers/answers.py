@@ -179,11 +179,12 @@ class Answers:
     ) -> Event:
         """The next event; it corrects a pair that the person skipped before, so that both never count."""
         skipped = self._skipped_before(pair, annotator, new)
-        question = None if lease is None else lease.question
+        question, marked = None if lease is None else lease.question, None
         if lease is not None and question is not None:
             asked_after = lease.asked_after
             place = question.classes.index(pair[1]) if pair[1] in question.classes else None
             belief = None if place is None else _number(question.belief[place])
+            marked = None if place is None else question.evidence[place]
         return Event(
             self.number(new),
             key,
@@ -201,6 +202,7 @@ class Answers:
             shown=shown,
             where=pointing.where,
             elsewhere=pointing.elsewhere,
+            marked=marked,
         )
 
     def answer_listed(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:

@@ -226,6 +226,7 @@ def _replacing(
         replaces=chain.newest,
         where=pointing.where,
         elsewhere=pointing.elsewhere,
+        marked=like.marked,
     )
 
 
