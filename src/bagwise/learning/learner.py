@@ -251,6 +251,9 @@ class ActiveLearner(Learner):
         labelled: Sequence[InstanceLabel] = (),
     ) -> None:
         is_label = isinstance(present, bool)
+        # What was known at the start about this pair is replaced: an undo of a later answer must not bring it back.
+        for label in self._first_instance_labels.about(bag, label_class):
+            self._first_instance_labels.forget(bag, label.instance, label_class)
         self._label_store.label_instances(bag, label_class, labelled)
         if is_label:
             self._label_store.forget(bag, label_class)

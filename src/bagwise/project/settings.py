@@ -138,6 +138,8 @@ class Asking:
         Where the best questions are searched; auto uses a GPU where there is one.
     pair_seconds, again_seconds, bag_seconds : float
         Time that an answer takes (about a pair, about the same bag again, about a whole bag) until enough are measured.
+    pointed_seconds : float
+        The same for an answer about a pair with a click on another instance than the marked one.
 
     Examples
     --------
@@ -153,6 +155,7 @@ class Asking:
     pair_seconds: Seconds = 4.0
     again_seconds: Seconds = 2.0
     bag_seconds: Seconds = 10.0
+    pointed_seconds: Seconds = 5.0
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from bagwise.evaluation.noise import Rate
-from bagwise.project.answers.events import Event
+from bagwise.project.answers.events import NOWHERE, Event
 from bagwise.project.instances import partitions
 from bagwise.project.project import Project
+from bagwise.project.queue.answering_time import Timed, answering_times
+from bagwise.project.reports.disagreements import disagreements_of
 from bagwise.project.storage import queries
 from bagwise.project.training.model_file import ModelInfo
 
@@ -68,12 +70,16 @@ class Status:
         Estimated rates of wrong answers; empty unless `noise = "estimate"`.
     filled : float
         Share of all pairs with a known label.
+    pointed : int
+        Answers in effect that say of an instance whether it is of the class.
     disagreements : int
-        Pairs about which people disagree.
+        Pairs about which, or about whose instances, people disagree.
     agreement : Share or None
         How often an answer to an audit question, drawn at random, was what the model believed before.
     seconds_per_answer : float or None
         Median.
+    seconds_by_kind : dict of str to Timed
+        The same for each kind of answer that was timed: plain, pointed by key, pointed by click, whole bag.
     bytes_on_disk : dict of str to int
         By file or folder.
     removed : list of str
@@ -101,9 +107,11 @@ class Status:
     by_person: dict[str, dict[str, int]]
     wrong_by_person: dict[str, Rate]
     filled: float
+    pointed: int
     disagreements: int
     agreement: Share | None
     seconds_per_answer: float | None
+    seconds_by_kind: dict[str, Timed]
     bytes_on_disk: dict[str, int]
     removed: list[str]
     model: ModelInfo
@@ -165,9 +173,11 @@ def status_of(project: Project) -> Status:
         by_person,
         project.people().rates,
         float(known.mean()),
-        len(project.votes.disagreements()),
+        sum(event.pointing != NOWHERE for event in answers),
+        len(disagreements_of(project)),
         agreement(audits_of(answers)),
         times[len(times) // 2] if times else None,
+        answering_times(project.events),
         _bytes_on_disk(project),
         contents.ids[sorted(contents.removed)].tolist(),
         project.model_info(),
