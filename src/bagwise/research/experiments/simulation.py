@@ -255,7 +255,8 @@ class _Annotator:
 
     def __init__(self, simulation: Simulation, data: Dataset, wants_where: bool) -> None:
         self.wrong, self.seed, self.data = simulation.wrong, simulation.seed + simulation.fold, data
-        self.pointing = "click" if wants_where else simulation.pointing
+        # Some systems mark no instance: any that shows the class is pointed at.
+        self.pointing, self.marks = ("click", False) if wants_where else (simulation.pointing, True)
         self.pointing_wrong, self.pointing_missing = simulation.pointing_wrong, simulation.pointing_missing
         if simulation.pointing and data.instance_labels is None:
             raise BagwiseError(f"The instances of {data.name} have no labels: nobody knows where to point.")
@@ -287,7 +288,7 @@ class _Annotator:
         if draw < self.pointing_wrong:
             of_class = ~of_class
         marked = question.evidence[place]
-        if of_class[marked]:
+        if self.marks and of_class[marked]:
             return [marked], [], 0
         if self.pointing == "key" or not of_class.any():
             return [], [marked], 0
