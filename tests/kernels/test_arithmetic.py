@@ -1,6 +1,9 @@
 """Numbers that must not depend on the processor: right to the last digits, and in an order that is written down."""
 
 import math
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import mpmath
@@ -73,6 +76,38 @@ def test_limits_of_elementary_functions():
     assert elementary.exp(0.0) == 1
     assert elementary.logit(0.5) == 0
     np.testing.assert_array_equal(elementary.log([[1.0, np.inf]]), [[0, np.inf]])
+
+
+LOGARITHMS = """
+import sys
+from bagwise.kernels.arithmetic import elementary
+from bagwise.kernels.arithmetic.compile import kernel
+
+@kernel
+def in_a_kernel(x):
+    return elementary.log_of(x)
+
+for use in sys.argv[1:]:
+    if use == "kernel":
+        assert in_a_kernel(1.0) == 0
+    elif use == "number":
+        assert elementary.log_of(float("inf")) == float("inf")
+    else:
+        found = elementary.log([1.0, float("inf"), float("nan")]).tolist()
+        assert str(found) == "[0.0, inf, nan]", found
+"""
+
+
+@pytest.mark.parametrize(("first", "then"), [("kernel", ["array", "number"]), ("array", ["number"])])
+def test_what_is_compiled_first_is_not_loaded_for_another_use(first, then, tmp_path):
+    script = tmp_path / "logarithms.py"
+    script.write_text(LOGARITHMS)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for uses in ([first], then):
+        done = subprocess.run(
+            [sys.executable, script, *uses], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{uses}: {done.returncode} {done.stderr}"
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

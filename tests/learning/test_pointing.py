@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from bagwise import ActiveLearner, BagwiseError, InstanceLabel, MIMLClassifier, datasets
+from bagwise import ActiveLearner, BagwiseError, InstanceLabel, InstanceLabels, Labels, MIMLClassifier, datasets
 from bagwise.learning import criteria
 from bagwise.learning.questions import Question
 from bagwise.model import solvers
+from tests.oracles.model import softmax
 
 DATA = datasets.load("digits").select(range(60))
 UPDATES = list(solvers.available())
@@ -159,3 +160,25 @@ def test_bad_pointing_is_refused_and_changes_nothing(answer, where, elsewhere, m
     with pytest.raises(BagwiseError, match=message):
         learner.tell(Question(10, (3,)), answer, where=where, elsewhere=elsewhere)
     assert state_of(learner) == before
+
+
+def gradient_if_absent(x, weights, label_class):
+    """d log(1 - p_c) / d weights of one instance, flat, and p_c."""
+    p = softmax((weights @ x)[None])[0]
+    by_logit = p * p[label_class] / (1 - p[label_class])
+    by_logit[label_class] = -p[label_class]
+    return np.outer(by_logit, x).ravel(), p[label_class]
+
+
+def test_what_is_said_of_an_instance_is_information(rng):
+    """It counts as the label of a bag that has only this instance; the bag's own label is certain by it."""
+    weights, x = rng.normal(size=(3, 2)), rng.normal(size=(4, 2))
+    model = MIMLClassifier.from_weights(weights)
+    labels = Labels.from_array([[1, np.nan, np.nan], [np.nan] * 3])
+    pointed = labels.with_instances(InstanceLabels(3, {0: [InstanceLabel(1, 0, True)]}))
+    scores = criteria.information_gain(model.pool([x[:3], x[3:]], pointed))
+    said, p = gradient_if_absent(x[1], weights, 0)
+    information = np.eye(6) + (1 - p) / p * np.outer(said, said)
+    asked, p = gradient_if_absent(x[3], weights, 2)
+    expected = np.log1p((1 - p) / p * asked @ np.linalg.solve(information, asked))
+    assert scores[1, 2] == pytest.approx(expected)

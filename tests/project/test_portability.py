@@ -16,6 +16,9 @@ for name in ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty
 for name in "fork geteuid getuid killpg nice posix_fallocate sched_getaffinity sched_setaffinity".split():
     if hasattr(os, name):
         delattr(os, name)
+# Python 3.13 and newer define this by `sched_getaffinity` where there is one.
+if hasattr(os, "process_cpu_count"):
+    os.process_cpu_count = os.cpu_count
 multiprocessing.reduction.HAVE_SEND_HANDLE = False
 """
 

@@ -182,8 +182,9 @@ def test_a_file_that_was_renamed_is_shown_again(tmp_path):
     server = Running(tmp_path / "p")
     try:
         bag = server.project.contents.ids.tolist().index("clip 2")
-        with pytest.raises(urllib.error.HTTPError):
+        with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{server.address}/media/{bag}")
+        refused.value.close()
         code, out, err = bagwise("rename-file", tmp_path / "p", "clip 2", tmp_path / "files" / "Dawn chorus.wav")
         assert code == 0, err
         with urllib.request.urlopen(f"{server.address}/media/{bag}") as sent:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bagwise import BagwiseError, datasets
+from bagwise import ActiveLearner, BagwiseError, datasets
 from bagwise.research.experiments import systems
 from bagwise.research.experiments.curves import mean_curves
 from bagwise.research.experiments.runner import run_all
@@ -154,3 +154,55 @@ def test_curves_are_means_over_runs():
     assert curves["mean"].to_list() == pytest.approx([0.3, 0.7])
     assert queries_to(rows, "bag_accuracy", 0.65) == {"a": 10}
     assert queries_to(rows, "bag_accuracy", 0.9) == {"a": None}
+
+
+class Told(ActiveLearner):
+    """A learner that remembers its answers for the test."""
+
+    answers_told = []
+
+    def _learn(self, answer):
+        Told.answers_told.append(answer)
+        super()._learn(answer)
+
+
+def pointed(monkeypatch, **options):
+    """The positive answers of a short simulation, each with the classes of the instances of its bag."""
+    monkeypatch.setattr(systems, "ActiveLearner", Told)
+    Told.answers_told = []
+    Simulation("digits", queries=60, evaluate_every=60, update="bag_sgd", **options).run()
+    training, _ = split(datasets.load("digits", 0), 10, 0, 0)
+    of_bags = np.split(training.instance_labels, training.bags.offsets[1:-1])
+    return [(answer, of_bags[answer.bag]) for answer in Told.answers_told if answer.present == (True,)]
+
+
+def test_a_click_is_on_an_instance_of_the_class(monkeypatch):
+    answers = pointed(monkeypatch, pointing="click")
+    assert len(answers) > 5
+    for answer, digits in answers:
+        ((instance,),) = answer.where
+        assert digits[instance] == answer.classes[0]
+
+
+def test_a_key_is_about_the_marked_instance(monkeypatch):
+    answers = pointed(monkeypatch, pointing="key")
+    assert {bool(answer.where) for answer, _ in answers} == {True, False}
+    for answer, digits in answers:
+        if answer.where:
+            assert digits[answer.where[0][0]] == answer.classes[0]
+        else:
+            assert digits[answer.elsewhere[0][0]] != answer.classes[0]
+
+
+def test_pointing_may_be_wrong_or_missing(monkeypatch):
+    answers = pointed(monkeypatch, pointing="click", pointing_wrong=0.5, pointing_missing=0.4)
+    right = [bool(digits[answer.where[0][0]] == answer.classes[0]) for answer, digits in answers if answer.where]
+    assert {True, False} == set(right)
+    assert 0 < len(right) < len(answers)
+
+
+def test_pointing_needs_labels_of_instances():
+    with pytest.raises(BagwiseError, match="have no labels"):
+        Simulation("birds", pointing="click", queries=1).run()
+    with pytest.raises(BagwiseError, match="must be one of"):
+        Simulation("digits", pointing="finger")

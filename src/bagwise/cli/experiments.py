@@ -45,6 +45,12 @@ def simulate(
     classes_per_query: Annotated[
         int, typer.Option(min=1, help="Classes of a whole bag that a person answers at the price of one query.")
     ] = 1,
+    pointing: Annotated[
+        list[str] | None,
+        typer.Option(help="Repeat to compare what a yes says of instances: none, key (the marked one or not), click."),
+    ] = None,
+    pointing_wrong: Annotated[float, typer.Option(help="Share of the pointing that is at a wrong instance.")] = 0.0,
+    pointing_missing: Annotated[float, typer.Option(help="Share of the yeses that do not point.")] = 0.0,
     folds: Annotated[int, typer.Option(min=2, help="Partitions of the cross validation.")] = 10,
     runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run (default: all).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds, first labels, ties and drawn data.")] = 0,
@@ -58,9 +64,12 @@ def simulate(
         Simulation(
             dataset, one, unit, update, background, prior, penalty, step_size, audit, queries, initial, every,
             classes_per_query=classes_per_query, folds=folds, fold=fold, seed=seed, cluster=cluster,
+            pointing="" if pointed == "none" else pointed, pointing_wrong=pointing_wrong,
+            pointing_missing=pointing_missing,
         )
         for one in criterion or ("widening_uncertainty", "random")
         for unit in granularity or ("pair",)
+        for pointed in pointing or ("none",)
         for fold in range(folds if runs is None else min(runs, folds))
     ]  # fmt: skip
     folder = out or Path("results") / dataset

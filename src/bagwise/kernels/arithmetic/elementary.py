@@ -12,6 +12,7 @@ have the names that NumPy and SciPy have for them.
 
 import math
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -27,7 +28,9 @@ NEAR_ZERO = -0.35
 OF_LOG = tuple(2 / (2 * j + 1) for j in range(11, 0, -1))
 OF_EXPM1 = tuple(1 / math.factorial(j) for j in range(14, 1, -1))
 
-exactly = numba.njit(cache=True, nogil=True)  # not as a `kernel`: logarithms of 0 are infinite
+# Not as a `kernel`: logarithms of 0 are infinite. Flags that are not given are those of whichever caller is compiled
+# first, and the cache keeps them for all.
+exactly = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")
 
 
 @exactly
@@ -105,7 +108,10 @@ def logaddexp_of(a: float, b: float) -> float:
 
 
 def _of_arrays(function: Any) -> Callable[..., Any]:
-    of_numbers: Callable[..., Any] = numba.vectorize(cache=True)(function.py_func)  # type: ignore[no-untyped-call]
+    # The cache knows code by its name: under the same one, each would load what was compiled for the other.
+    in_arrays = FunctionType(function.py_func.__code__, function.py_func.__globals__)
+    in_arrays.__qualname__ += "_in_arrays"
+    of_numbers: Callable[..., Any] = numba.vectorize(cache=True)(in_arrays)  # type: ignore[no-untyped-call]
 
     def of_arrays(*values: npt.ArrayLike) -> Any:
         # Where both sides of a condition are computed, the one that is not taken may be infinite.

@@ -83,6 +83,8 @@ class Event:
         What was shown with the question: `WHOLE_BAG`, `LISTED`, "highlighted" or "not highlighted".
     where, elsewhere : tuple of int
         Where the answer is *present*: instances of the bag that are of the class, and that are not; ascending.
+    marked : int or None
+        The instance that was marked with the question.
 
     Examples
     --------
@@ -108,6 +110,7 @@ class Event:
     # Not in `repr`, from which digests are made: events without pointing have those they always had.
     where: Instances = field(default=(), repr=False)
     elsewhere: Instances = field(default=(), repr=False)
+    marked: int | None = field(default=None, repr=False)
 
     @property
     def pointing(self) -> Pointing:
