@@ -114,7 +114,7 @@ def test_undo_after_a_turning_point_does_not_bring_back_what_was_replaced(make, 
     with make() as project:
         answer(project, pair=(0, 1), where=[0])
         answer(project, "bea", pair=(1, 1))
-        project.learner
+        assert instance_labels(project) == {(0, 0, 1): True}
         monkeypatch.setattr(replay, "REFIT_EVERY", 1000)
         project.undo("ann")
         assert instance_labels(project) == {}

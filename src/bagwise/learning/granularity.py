@@ -64,7 +64,24 @@ class Seconds:
             raise BagwiseError(f"{self}: `clicked` is a share and must be between 0 and 1.")
 
     def of(self, bag: int, classes: int, last: int | None, click: bool = False) -> float:
-        """What a question about so many classes of the bag takes when `last` was asked about before."""
+        """What a question about so many classes of the bag takes when `last` was asked about before.
+
+        Parameters
+        ----------
+        bag : int
+            The position of the bag.
+        classes : int
+            Number of classes that are asked.
+        last : int or None
+            The position of the bag that was asked about last.
+        click : bool
+            Whether the answer points at another instance than the marked one.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
         by_key = self.bag if classes > 1 else self.again if bag == last else self.pair
         return by_key + (self.pointed - self.pair if click else 0)
 

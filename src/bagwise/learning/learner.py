@@ -366,7 +366,17 @@ class ActiveLearner(Learner):
         self._pool.close()
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return P(class in bag) under the current model, (B, C)."""
+        """Return P(class in bag) under the current model.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         return self.model.predict_proba(bags)
 
     def pool(self) -> ScoredPool:

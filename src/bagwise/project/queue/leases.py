@@ -30,7 +30,16 @@ TRIES = 30
 
 
 class NoQuestion(BagwiseError):
-    """There are open questions, but none could be leased now."""
+    """There are open questions, but none could be leased now.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise NoQuestion
+    ... except NoQuestion as error:
+    ...     print(error)
+    All open questions are leased to others: retry.
+    """
 
     def __init__(self) -> None:
         super().__init__("All open questions are leased to others: retry.")
@@ -46,6 +55,11 @@ class LeaseRequest:
         Name of the person.
     count : int
         The most questions to lease; leases that the person has already are among them.
+
+    Examples
+    --------
+    >>> LeaseRequest("ann").count
+    1
     """
 
     annotator: str

@@ -86,6 +86,17 @@ class Status:
         Ids of removed bags.
     model : ModelInfo
         Which model predictions come from.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     status = status_of(project)
+    >>> status.bags, status.filled, status.model.kind
+    (2, 0.0, 'online')
     """
 
     name: str
@@ -111,7 +122,30 @@ class Status:
 
 
 def status_of(project: Project) -> Status:
-    """Return the status of a project; nothing is replayed for it, unless rates of wrong answers are estimated."""
+    """Return the status of a project; nothing is replayed for it, unless rates of wrong answers are estimated.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+
+    Returns
+    -------
+    Status
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     (lease,) = project.ask("ann")
+    ...     _ = project.answer(lease.key, "ann", "absent")
+    ...     status = status_of(project)
+    >>> status.answers, status.classes
+    (1, [ClassStatus(name='wren', present=0, absent=1, unsure=0, open=1)])
+    """
     labels = project.labels()
     unsure = labels.unsure if labels.unsure is not None else np.zeros(labels.values.shape, bool)
     answers = project.votes.all_effective()

@@ -40,6 +40,17 @@ def check(project: Project, progress: Progress = quiet) -> list[Found]:
     -------
     list of Found
         One result for each check that ran.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     found = check(project)
+    >>> found[0].what, [one.what for one in found if one.wrong]
+    ('the database is intact', [])
     """
     steps: list[tuple[str, Callable[[], str]]] = [
         ("the database is intact", lambda: _database(project)),

@@ -103,6 +103,12 @@ class Lease:
         When it expires, in seconds since 1970 by the clock of the database.
     asked_after : int
         Number of events that the model which asked had learned.
+
+    Examples
+    --------
+    >>> lease = Lease("key", Question(bag=3, classes=(0,)), "ann", until=1798761600.0, asked_after=12)
+    >>> lease.bag, lease.pair
+    (3, (3, 0))
     """
 
     key: str
