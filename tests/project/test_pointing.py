@@ -15,6 +15,8 @@ from bagwise.project import Asking, Learning, Project, Submission, answering_sec
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import labels_of
 from bagwise.project.queue.answering_time import FEWEST_TIMED, answering_times
+from bagwise.project.reports.quality import _fingerprints
+from bagwise.project.training.thresholds import labels_and_audits
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
 from tests.support import example_media
@@ -166,6 +168,24 @@ def test_an_instance_that_is_known_to_be_another_class_is_not_marked(make):
         expected = dict(zip(explained.classes, explained.evidence, strict=True))
         assert dict(zip(again.question.classes, again.question.evidence, strict=True)) == expected
         assert second in expected
+
+
+def test_the_estimated_quality_knows_what_was_pointed_at(make):
+    """Its models are fitted to the instance labels as well, and it is computed again where only these change."""
+    with make() as project:
+        for number in range(30):
+            answer(project, answer="present" if number % 2 else "absent", **({"where": "marked"} if number % 2 else {}))
+        labels, _ = labels_and_audits(replayed(project, project.events))
+        assert labels.instances == labels_of(project.contents, project.votes, project.people()).instances
+        plain = [replace(event, where=()) for event in project.events]
+        assert replayed(project, plain).votes.digest() != project.votes.digest()
+        assert _fingerprints(project, plain, [30]) != _fingerprints(project, project.events, [30])
+
+
+def replayed(project, events):
+    counted = replay.Replay(project.contents, project.settings)
+    counted.count(events)
+    return counted
 
 
 # Noise
