@@ -11,10 +11,12 @@ import pytest
 from bagwise import datasets
 from bagwise.formats import Source
 from bagwise.learning.granularity import Seconds
-from bagwise.project import Asking, Learning, Project, answering_seconds, check, status_of
+from bagwise.project import Asking, Learning, Project, Submission, answering_seconds, check, status_of
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import labels_of
 from bagwise.project.queue.answering_time import FEWEST_TIMED, answering_times
+from bagwise.project.reports.quality import _fingerprints
+from bagwise.project.training.thresholds import labels_and_audits
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
 from tests.support import example_media
@@ -114,7 +116,7 @@ def test_undo_after_a_turning_point_does_not_bring_back_what_was_replaced(make, 
     with make() as project:
         answer(project, pair=(0, 1), where=[0])
         answer(project, "bea", pair=(1, 1))
-        project.learner
+        assert instance_labels(project) == {(0, 0, 1): True}
         monkeypatch.setattr(replay, "REFIT_EVERY", 1000)
         project.undo("ann")
         assert instance_labels(project) == {}
@@ -148,6 +150,42 @@ def test_a_removed_bag_teaches_nothing_of_its_instances(make):
         project.bring_back([str(project.contents.ids[event.bag])], "ann")
         assert instance_labels(project) == {(event.bag, event.where[0], event.label_class): True}
         assert nothing_wrong(project)
+
+
+def test_an_instance_that_is_known_to_be_another_class_is_not_marked(make):
+    """The marked instance of a question is what the learner would mark, given what was pointed at."""
+    with make(asking=Asking(granularity="bag")) as project:
+        (lease,) = project.ask("ann")
+        first, second, *_ = lease.question.classes
+        marked = lease.question.evidence[1]
+        answers = ("present",) + ("skipped",) * (len(lease.question.classes) - 1)
+        where = ((marked,), *((),) * (len(answers) - 1))
+        project.submit(Submission(lease.key, "ann", answers, lease.question.classes, where=where))
+        (again,) = [one for one in project.ask("bea", 20) if one.bag == lease.bag]
+        assert first not in again.question.classes
+        assert marked not in again.question.evidence
+        explained = {question.bag: question for question in project.learner.ask(30)}[lease.bag]
+        expected = dict(zip(explained.classes, explained.evidence, strict=True))
+        assert dict(zip(again.question.classes, again.question.evidence, strict=True)) == expected
+        assert second in expected
+
+
+def test_the_estimated_quality_knows_what_was_pointed_at(make):
+    """Its models are fitted to the instance labels as well, and it is computed again where only these change."""
+    with make() as project:
+        for number in range(30):
+            answer(project, answer="present" if number % 2 else "absent", **({"where": "marked"} if number % 2 else {}))
+        labels, _ = labels_and_audits(replayed(project, project.events))
+        assert labels.instances == labels_of(project.contents, project.votes, project.people()).instances
+        plain = [replace(event, where=()) for event in project.events]
+        assert replayed(project, plain).votes.digest() != project.votes.digest()
+        assert _fingerprints(project, plain, [30]) != _fingerprints(project, project.events, [30])
+
+
+def replayed(project, events):
+    counted = replay.Replay(project.contents, project.settings)
+    counted.count(events)
+    return counted
 
 
 # Noise

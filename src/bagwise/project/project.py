@@ -387,7 +387,18 @@ class Project:
         return kept.kept_of(self.folder, bag, first, last)
 
     def shows_instances(self, bag: int) -> bool:
-        """Whether a person sees several instances of the bag, by their places or in a table, and can point at one."""
+        """Whether a person sees several instances of the bag, by their places or in a table, and can point at one.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        bool
+            False where the bag has one instance, or a file in which no place of an instance is known.
+        """
         first, last = self.contents.offsets[bag : bag + 2].tolist()
         if last - first < 2:
             return False
@@ -776,6 +787,8 @@ class Project:
             The new answer.
         key : str, optional
             Sent again with the same key, it is saved once.
+        where, elsewhere : sequence of int
+            Where the answer is *present*: instances that are of the class, and instances that are not.
 
         Returns
         -------
@@ -822,7 +835,18 @@ class Project:
         return None if known is None else ANSWER_OF[known.present]
 
     def known_instances(self, bag: int) -> list[InstanceLabel]:
-        """Return what is known of the instances of a bag, without what people disagree about."""
+        """Return what is known of the instances of a bag, without what people disagree about.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        list of InstanceLabel
+            By instance and class.
+        """
         found = labels_in_bag(self.contents, self.votes, bag)
         disputed = {one for instances in disputed_in_bag(self.contents, self.votes, bag).values() for one in instances}
         return sorted(
@@ -831,7 +855,18 @@ class Project:
         )
 
     def disputed(self, pair: Pair) -> Instances:
-        """Return the instances for this pair about which there is a disagreement, so that they teach nothing."""
+        """Return the instances for this pair about which there is a disagreement, so that they teach nothing.
+
+        Parameters
+        ----------
+        pair : (int, int)
+            Bag and class.
+
+        Returns
+        -------
+        tuple of int
+            Instances that are said to be of the class and not to be of it, or to be of another class too.
+        """
         return disputed_in_bag(self.contents, self.votes, pair[0]).get(pair, ())
 
     def adjudicate(

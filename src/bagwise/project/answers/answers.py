@@ -83,7 +83,18 @@ class Submission:
     elsewhere: tuple[Instances, ...] = ()
 
     def pointing(self, classes: Sequence[int]) -> dict[int, Pointing]:
-        """Return what is said of single instances, for each of the classes."""
+        """Return what is said of single instances, for each of the classes.
+
+        Parameters
+        ----------
+        classes : sequence of int
+            The classes of the question.
+
+        Returns
+        -------
+        dict of int to Pointing
+            By class.
+        """
         none: tuple[Instances, ...] = ((),) * len(classes)
         if {len(some or none) for some in (self.where, self.elsewhere)} != {len(classes)}:
             raise BagwiseError(f"Point at instances for each of the {len(classes)} classes, or for none.")

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from bagwise.learning.granularity import Seconds
-from bagwise.project.answers.events import NOWHERE, WHOLE_BAG, Event, Pointing
+from bagwise.project.answers.events import WHOLE_BAG, Event, Pointing
 from bagwise.project.settings import Asking
 
 FEWEST_TIMED, MOST_TIMED = 10, 200
@@ -29,10 +29,20 @@ def kind_of(event: Event) -> str:
 
     One about one class is plain, or points with one key at the marked instance or away from it, or points with a click
     at others.
+
+    Parameters
+    ----------
+    event : Event
+        An answer.
+
+    Returns
+    -------
+    str
+        One of `KINDS`.
     """
     if event.shown == WHOLE_BAG:
         return WHOLE
-    if event.pointing == NOWHERE:
+    if not event.where and not event.elsewhere:
         return PLAIN
     marked = (event.marked,) if event.marked is not None else ()
     return BY_KEY if event.pointing in (Pointing(marked), Pointing((), marked)) else BY_CLICK
@@ -45,6 +55,16 @@ def answering_times(events: Sequence[Event]) -> dict[str, Timed]:
     ----------
     events : sequence of Event
         All events of the project.
+
+    Returns
+    -------
+    dict of str to Timed
+        By kind; only kinds of which some were timed.
+
+    Examples
+    --------
+    >>> answering_times([])
+    {}
     """
     timed = [(kind_of(event), event.seconds) for event in _timed(events)]
     found = {kind: [seconds for one, seconds in timed if one == kind and seconds] for kind in KINDS}
@@ -70,7 +90,7 @@ def answering_seconds(events: Sequence[Event], asking: Asking) -> Seconds:
     Examples
     --------
     >>> answering_seconds([], Asking(pair_seconds=5))
-    Seconds(pair=5, again=2.0, bag=10.0)
+    Seconds(pair=5, again=2.0, bag=10.0, pointed=5.0, clicked=0.0)
     """
     timed = _timed(events)
     again = {new.number for old, new in pairwise(timed) if (old.bag, old.annotator) == (new.bag, new.annotator)}

@@ -259,7 +259,7 @@ def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[
     digest = hashlib.sha256(json.dumps([*named, settings.asking.share], sort_keys=True).encode())
     found = {0: digest.hexdigest()}
     for event in events:
-        digest.update(repr(event).encode())
+        digest.update(event.fingerprint)
         if event.number in needed:
             found[event.number] = digest.hexdigest()
     return {count: found[count] for count in counts}
