@@ -124,3 +124,32 @@ def test_a_function_is_a_metric_once_it_says_whether_more_is_better():
 def test_a_function_of_the_package_is_the_metric_of_its_file():
     assert metrics.get(metrics.hamming_loss) == metrics.get("hamming_loss")
     assert metrics.get("f1") is metrics.get("micro_f1")
+
+
+def slow_auc(truth, score):
+    """The mean over classes of the share of pairs of instances that are in the right order; ties count half."""
+    areas = []
+    for label_class in range(score.shape[1]):
+        of_class = [s for t, s in zip(truth, score[:, label_class], strict=True) if t == label_class]
+        others = [s for t, s in zip(truth, score[:, label_class], strict=True) if t >= 0 and t != label_class]
+        if of_class and others:
+            won = sum((a > b) + 0.5 * (a == b) for a in of_class for b in others)
+            areas.append(won / (len(of_class) * len(others)))
+    return float(np.mean(areas)) if areas else np.nan
+
+
+@pytest.mark.parametrize("levels", [2, 5, 10**6])
+def test_instance_auc_counts_pairs(rng, levels):
+    truth = rng.integers(-1, 4, 60)
+    score = rng.integers(0, levels, (60, 5)) / levels
+    assert metrics.instance_auc(truth, score) == pytest.approx(slow_auc(truth, score), abs=1e-12)
+
+
+def test_instance_auc_where_it_is_not_defined():
+    assert np.isnan(metrics.instance_auc([-1, -1], [[0.1, 0.9], [0.2, 0.8]]))
+    assert np.isnan(metrics.instance_auc([0, 0], [[0.1, 0.9], [0.2, 0.8]]))
+    assert np.isnan(metrics.instance_auc([], np.empty((0, 2))))
+
+
+def test_instance_auc_of_a_constant_is_a_half():
+    assert metrics.instance_auc([0, 1, 2, 1], np.full((4, 3), 0.3)) == 0.5

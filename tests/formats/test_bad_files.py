@@ -85,8 +85,8 @@ def test_csv_in_another_encoding(tmp_path):
         ("bag,w\na,2\n", "line 2, column w: '2' is not a label"),
         ("bag,w\n", "no labels"),
         (
-            "recording,start_offset_s,end_offset_s,label,label_type\nr,1,2,w,negative\n",
-            "line 2, column label_type: negative in a window",
+            "recording,start_offset_s,end_offset_s,label,label_type\nr,2,1,w,negative\n",
+            "line 2: end is before start",
         ),
         (
             "recording,start_offset_s,end_offset_s,label,label_type\nr,,,w,perhaps\n",

@@ -11,6 +11,7 @@ from bagwise import formats
 from bagwise.cli import app
 from bagwise.core.errors import FileError
 from bagwise.project import Project
+from bagwise.project.imports.regions import Placement
 from tests.support import example_media
 
 # As perch-hoplite 1.0 makes it.
@@ -71,6 +72,49 @@ def test_a_file_of_birdnet_is_a_bag(birdnet, vectors):
     bags = formats.read(birdnet).to_bags()
     assert list(bags.ids) == ["marsh", "sub/wood"]
     np.testing.assert_allclose(bags.instances, vectors[[1, 2, 4, 0]], rtol=1e-6)
+
+
+ANNOTATIONS = """
+CREATE TABLE annotations (id INTEGER PRIMARY KEY AUTOINCREMENT, recording_id INTEGER NOT NULL REFERENCES recordings(id),
+    offsets FLOAT_LIST NOT NULL, label TEXT NOT NULL, label_type INTEGER NOT NULL, provenance TEXT NOT NULL);
+"""
+
+
+def annotate(folder, *rows):
+    with sqlite3.connect(folder / "hoplite.sqlite") as database:
+        database.executescript(ANNOTATIONS)
+        for recording, start, end, label, kind in rows:
+            offsets = np.array([start, end], "<f8").tobytes()
+            row = (recording, offsets, label, kind, "ann")
+            database.execute("INSERT INTO annotations VALUES (NULL, ?, ?, ?, ?, ?)", row)
+    database.close()
+
+
+def test_annotations_of_hoplite_are_labels_of_windows(hoplite, tmp_path):
+    annotate(hoplite, (1, 5.0, 10.0, "wren", 1), (1, 0.0, 5.0, "wren", 0), (2, 0.0, 5.0, "owl", 2), (3, 1, 2, "owl", 1))
+    source = formats.read(hoplite)
+    assert source.labels.classes == ["wren", "owl"]
+    np.testing.assert_array_equal(source.labels.values, [[1, np.nan], [np.nan, np.nan], [np.nan, 1]])
+    assert [(one.bag, one.label_class, one.present) for one in source.labels.placed] == [
+        ("marsh.wav", "wren", True),
+        ("marsh.wav", "wren", False),
+        ("south/wood.wav", "owl", True),
+    ]
+    # The windows are known from the database, with files or without.
+    with Project.create(tmp_path / "p", source) as project:
+        labels = project.contents.instance_labels
+        assert [(bag, one.instance, one.label_class, one.present) for bag, one in labels] == [
+            (0, 0, 0, False),
+            (0, 1, 0, True),
+            (2, 0, 1, True),
+        ]
+        assert project.placement == Placement(3, 3)
+
+
+def test_annotations_of_hoplite_that_are_damaged(hoplite):
+    annotate(hoplite, (1, 5.0, 10.0, "wren", 7))
+    with pytest.raises(FileError, match="an annotation has the type 7"):
+        formats.read(hoplite)
 
 
 @pytest.mark.parametrize("name", ["hoplite", "birdnet"])

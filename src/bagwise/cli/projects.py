@@ -103,6 +103,8 @@ def _show_size(project: Project) -> None:
         f"{escape(str(project.folder))}: {len(project.contents.kept_bags)} bags, {project.bags.n_instances} instances, "
         f"{project.bags.n_features} features, {len(project.classes)} classes, {known} labels known."
     )
+    if project.placement.given:
+        say(project.placement.sentence)
     without = sorted(set(range(len(project.bags))) - bags_with_a_file(project.folder))
     if 0 < len(without) < len(project.bags):
         first = escape(str(project.contents.ids[without[0]]))

@@ -4,7 +4,7 @@ A format is a module (or any object) with `DESCRIPTION`, `SUFFIXES` and `recogni
 file and not only at its name, and any of
 
     read(path, bag_column) -> Source                instances in bags, with labels where the file has them
-    read_labels(path, bag_column) -> LabelTable     labels by name
+    read_labels(path, bag_column) -> LabelTable     labels by name, of bags and of places in them
     write_labels(table, path)
     write_predictions(table, path)
     read_table(path) -> Table                       any rows and columns, all of them as text
@@ -23,11 +23,23 @@ from bagwise.core.errors import BagwiseError, FileError
 from bagwise.core.extras import require
 from bagwise.core.plugins import choose, discover
 from bagwise.formats._spreadsheet import marked, marked_frame
-from bagwise.formats._types import NOT_IN_NAMES, LabelTable, PredictionTable, RowLocator, Source, Table, as_labels
+from bagwise.formats._types import (
+    NOT_IN_NAMES,
+    LabelTable,
+    Place,
+    PlacedLabel,
+    PredictionTable,
+    RowLocator,
+    Source,
+    Table,
+    as_labels,
+)
 
 __all__ = [
     "NOT_IN_NAMES",
     "LabelTable",
+    "Place",
+    "PlacedLabel",
     "PredictionTable",
     "RowLocator",
     "Source",

@@ -2,7 +2,7 @@
 
 Instances: a column `bag` with the bag's id, columns `label:NAME` with 1, 0 or nothing, the same in every row of a bag,
 and all others features. Labels, wide: `bag` and one column per class. Labels, long: `bag`, `class` and `label`; without
-`label` every row is present.
+`label` every row is present. A row of a long table with an `instance` or a place is about that part of the bag.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,17 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import LabelTable, PredictionTable, RowLocator, label_value, validate_unique
+from bagwise.formats._types import (
+    PLACE_COLUMNS,
+    LabelTable,
+    PlacedLabel,
+    PredictionTable,
+    RowLocator,
+    label_value,
+    place_from,
+    validate_unique,
+    whole_number,
+)
 from bagwise.kernels import Array
 
 BAG_NAMES = ("bag", "bag_id", "bagid")
@@ -142,11 +152,15 @@ def labels_from_rows(
     bag = columns.index(bag_column_of(path, columns, named))
     triples: list[tuple[str, str, float]] = []
     lines: list[int] = []
+    placed: list[PlacedLabel] = []
     long = "class" in columns
     if long:
-        unexpected = [column for column in columns if column not in (columns[bag], "class", "label")]
+        known = (columns[bag], "class", "label", "instance", *PLACE_COLUMNS)
+        unexpected = [column for column in columns if column not in known]
         if unexpected:
-            what = "a long table of labels has the columns bag, class and label, and no other."
+            what = (
+                "a long table of labels has the columns bag, class, label, instance and those of places, and no other."
+            )
             raise FileError(path, what, 1, unexpected[0])
         name, label = columns.index("class"), columns.index("label") if "label" in columns else None
     classes = [] if long else [c.removeprefix(LABEL_PREFIX) for i, c in enumerate(columns) if i != bag]
@@ -158,7 +172,12 @@ def labels_from_rows(
             if not cells[name].strip():
                 raise FileError(path, "the class has no name.", line, "class", row_name)
             value = 1.0 if label is None else label_value(cells[label], path, line, "label", row_name)
-            triples.append((cells[bag], cells[name], value))
+            part = _part(path, dict(zip(columns, cells, strict=True)), line, row_name)
+            if part is None or np.isnan(value):
+                triples.append((cells[bag], cells[name], np.nan if part is not None else value))
+            else:
+                instance, place = part
+                placed.append(PlacedLabel(cells[bag], cells[name], bool(value), instance, place, line))
         else:
             if cells[bag] in previous_bags:
                 raise FileError(path, f"bag {cells[bag]} appears twice.", line, columns[bag], row_name)
@@ -169,13 +188,37 @@ def labels_from_rows(
             ]
         previous_bags[cells[bag]] = None
         lines += [line] * (len(triples) - len(lines))
-    if not triples:
+    if not triples and not placed:
         raise FileError(path, "contains no labels.")
-    return LabelTable.from_triples(path, triples, lines)
+    return LabelTable.from_triples(path, triples, lines, placed)
+
+
+def _part(path: Path, row: dict[str, str], line: int, row_name: str) -> tuple[int | None, dict[str, float]] | None:
+    """The instance and the place that a row is about; None where it is about the whole bag."""
+    text = row.get("instance", "")
+    instance = whole_number(text, path, line, "instance", row_name) if text.strip() else None
+    place = place_from({name: row[name] for name in PLACE_COLUMNS if name in row}, path, line, row_name)
+    return None if instance is None and not place else (instance, place)
 
 
 def labels_as_frame(table: LabelTable) -> pl.DataFrame:
-    """Return a long table: bag, class, label (1, 0, or null for *unsure*)."""
+    """Return a long table: bag, class, label (1, 0, or null for *unsure*); instance and place where any is known.
+
+    A pair that is labelled at an instance has a row for the bag too.
+    """
+    bags = _labels_of_bags(table)
+    if not table.placed:
+        return bags
+    used = [name for name in PLACE_COLUMNS if any(name in one.place for one in table.placed)]
+    rows = [
+        (one.bag, one.label_class, int(one.present), one.instance, *(one.place.get(name) for name in used))
+        for one in table.placed
+    ]
+    schema = {**bags.schema, "instance": pl.Int64(), **dict.fromkeys(used, pl.Float64())}
+    return pl.concat([bags, pl.DataFrame(rows, schema, orient="row")], how="diagonal")
+
+
+def _labels_of_bags(table: LabelTable) -> pl.DataFrame:
     triples = list(table.triples())
     value = {"present": 1, "absent": 0, "unsure": None}
     return pl.DataFrame(

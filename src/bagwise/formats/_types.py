@@ -28,6 +28,43 @@ PRESENT = {"1", "1.0", "true", "yes", "present", "positive"}
 ABSENT = {"0", "0.0", "false", "no", "absent", "negative"}
 UNKNOWN = {"", "nan", "na", "null", "none", "?", "unknown", "unsure", "uncertain"}
 
+PLACE_COLUMNS = ("start", "end", "low", "high", "x", "y", "width", "height", "first", "last")
+"""The columns of places in all media: seconds and Hz, pixels, characters."""
+
+Place = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class PlacedLabel:
+    """A label about a part of a bag: one instance, or a place in the bag's file.
+
+    Parameters
+    ----------
+    bag, label_class : str
+        Their names.
+    present : bool
+        Whether the class is there; that it is not says nothing about the rest of the bag.
+    instance : int, optional
+        Position of the instance in its bag, counted from 0.
+    place : mapping of str to float
+        Columns of a medium: `start` and `end` in seconds, with `low` and `high` in Hz if known; `x`, `y`, `width` and
+        `height` in pixels; `first` and `last` character. Where no instance is given, those at the place are meant.
+    line : int, optional
+        Its line in the file, named in errors.
+
+    Examples
+    --------
+    >>> PlacedLabel("marsh-3", "wren", True, place={"start": 1.5, "end": 2.0}).place["end"]
+    2.0
+    """
+
+    bag: str
+    label_class: str
+    present: bool
+    instance: int | None = None
+    place: Place = field(default_factory=dict)
+    line: int | None = None
+
 
 @dataclass(frozen=True)
 class LabelTable:
@@ -47,6 +84,13 @@ class LabelTable:
         The file that they come from, named in errors.
     lines : mapping of str to int, optional
         The line of each bag in that file.
+    placed : sequence of PlacedLabel
+        Labels of instances and places; their bags and classes are among the ids and classes, and a class that is
+        present at a place is present in `values`.
+    extents : mapping of str to place
+        The place of a bag's whole file, for bags where it is known.
+    of_files : bool
+        Whether the file names recordings, pictures or texts: a bag may then be called as its file, without its suffix.
 
     Examples
     --------
@@ -61,13 +105,16 @@ class LabelTable:
     unsure: Array | None = None
     path: Path | None = None
     lines: Mapping[str, int] | None = None
+    placed: Sequence[PlacedLabel] = ()
+    extents: Mapping[str, Place] = field(default_factory=dict)
+    of_files: bool = False
 
     def __post_init__(self) -> None:
         if self.path is not None:
             validate_names(self.path, "bag", self.ids)
             validate_names(self.path, "class", self.classes)
 
-    def fault(self, what: str, bag: str | None = None) -> BagwiseError:
+    def fault(self, what: str, bag: str | None = None, line: int | None = None) -> BagwiseError:
         """Return an error about these labels that names their file and line.
 
         Parameters
@@ -76,6 +123,8 @@ class LabelTable:
             What is wrong and what to do.
         bag : str, optional
             The bag whose line is named.
+        line : int, optional
+            The line, where it is known.
 
         Returns
         -------
@@ -84,6 +133,8 @@ class LabelTable:
         """
         if self.path is None:
             return BagwiseError(f"The labels: {what}")
+        if line is not None:
+            return FileError(self.path, what, line)
         line = self.lines.get(bag) if self.lines is not None and bag is not None else None
         return FileError(self.path, what, line)
 
@@ -93,6 +144,15 @@ class LabelTable:
             value = self.values[b, c]
             yield self.ids[b], self.classes[c], "unsure" if np.isnan(value) else "present" if value else "absent"
 
+    def placed_by(self, *columns: str) -> list[PlacedLabel]:
+        """Return the labels of places that have one of these columns, as `start` for sound."""
+        return [one for one in self.placed if any(column in one.place for column in columns)]
+
+    def triples_but(self, placed: Sequence[PlacedLabel]) -> Iterator[tuple[str, str, str]]:
+        """Yield the triples of all pairs but those that are present at a place in `placed`."""
+        at_places = {(one.bag, one.label_class) for one in placed if one.present}
+        return (triple for triple in self.triples() if triple[:2] not in at_places)
+
     @property
     def _answered(self) -> Array:
         known = ~np.isnan(self.values)
@@ -100,9 +160,15 @@ class LabelTable:
 
     @classmethod
     def from_triples(
-        cls, path: Path, triples: Sequence[tuple[str, str, float]], lines: Sequence[int] | None = None
+        cls,
+        path: Path,
+        triples: Sequence[tuple[str, str, float]],
+        lines: Sequence[int] | None = None,
+        placed: Sequence[PlacedLabel] = (),
     ) -> "LabelTable":
         """Return the table of (bag, class, value); a pair that appears twice must have one value.
+
+        What is present at a place is present in its bag; what is not there may be elsewhere in it.
 
         Parameters
         ----------
@@ -112,12 +178,19 @@ class LabelTable:
             The bag, the class, and 1 for present, 0 for absent or nan for unknown.
         lines : sequence of int, optional
             The line of each triple in the file.
+        placed : sequence of PlacedLabel
+            Labels of instances and places.
 
         Returns
         -------
         LabelTable
             Bags and classes are in the order in which they first appear.
         """
+        triples = [*triples, *((one.bag, one.label_class, 1.0 if one.present else np.nan) for one in placed)]
+        if lines is not None:
+            lines = [*lines, *(one.line or 0 for one in placed)]
+            order = sorted(range(len(lines)), key=lines.__getitem__)
+            triples, lines = [triples[place] for place in order], [lines[place] for place in order]
         ids = list(dict.fromkeys(bag for bag, _, _ in triples))
         classes = list(dict.fromkeys(name for _, name, _ in triples))
         if len(ids) * len(classes) > MAX_PAIRS:
@@ -128,6 +201,8 @@ class LabelTable:
         values = np.full((len(ids), len(classes)), np.nan)
         for number, (bag, name, value) in enumerate(triples):
             before = values[row[bag], column[name]]
+            if np.isnan(value):
+                continue
             if not np.isnan(before) and before != value:
                 line = lines[number] if lines is not None else None
                 raise FileError(path, f"bag {bag} is both present and absent for class {name}.", line)
@@ -135,7 +210,7 @@ class LabelTable:
         line_of_bag = (
             {bag: line for (bag, _, _), line in zip(reversed(triples), reversed(lines), strict=True)} if lines else None
         )
-        return cls(ids, classes, values, path=path, lines=line_of_bag)
+        return cls(ids, classes, values, path=path, lines=line_of_bag, placed=tuple(placed))
 
 
 @dataclass(frozen=True)
@@ -432,6 +507,78 @@ def label_value(
         raise FileError(path, what, line, column, row)
     what = f"{text!r} is not a label: write 1 (present), 0 (absent) or leave it empty."
     raise FileError(path, what, line, column, row)
+
+
+def whole_number(text: str, path: Path, line: int | None, column: str, row: str = "line") -> int:
+    """Return the position of an instance from text."""
+    word = text.strip().removesuffix(".0")
+    if not (word.isascii() and word.isdigit()):
+        what = f"{text!r} is not the number of an instance: they are counted 0, 1, 2, ..."
+        raise FileError(path, what, line, column, row)
+    return int(word)
+
+
+def place_from(
+    cells: Mapping[str, str],
+    path: Path,
+    line: int | None = None,
+    row: str = "line",
+    names: Mapping[str, str] | None = None,
+) -> dict[str, float]:
+    """Return a place from the text of its columns, validated; empty cells are left out.
+
+    Parameters
+    ----------
+    cells : mapping of str to str
+        Text by column of `PLACE_COLUMNS`.
+    path, line, row
+        Named in errors.
+    names : mapping of str to str, optional
+        What the file calls the columns.
+
+    Examples
+    --------
+    >>> place_from({"start": "1.5", "end": "2", "low": ""}, Path("labels.csv"))
+    {'start': 1.5, 'end': 2.0}
+    """
+    place = {}
+    for column, text in cells.items():
+        if not text.strip():
+            continue
+        try:
+            value = float(text)
+        except ValueError:
+            value = np.nan
+        if not np.isfinite(value):
+            raise FileError(path, f"{text!r} is not a number.", line, (names or {}).get(column, column), row)
+        place[column] = value
+    return validated_place(place, path, line, row)
+
+
+def validated_place(
+    place: dict[str, float], path: Path, line: int | None = None, row: str = "line"
+) -> dict[str, float]:
+    """Return the place, or raise a FileError for one that ends before it begins or has only one of two limits."""
+    for low, high in (("start", "end"), ("low", "high"), ("first", "last")):
+        if (low in place) != (high in place):
+            raise FileError(
+                path,
+                f"the place has {low if low in place else high} alone: {low} and {high} go together.",
+                line,
+                None,
+                row,
+            )
+        if low in place and place[high] < place[low]:
+            raise FileError(path, f"{high} is before {low}." if low != "low" else "high is below low.", line, None, row)
+    for column in ("start", "low", "first"):
+        if place.get(column, 0) < 0:
+            raise FileError(path, f"{column} is negative.", line, None, row)
+    box = [column for column in ("x", "y", "width", "height") if column in place]
+    if box and (len(box) < 4 or place["width"] <= 0 or place["height"] <= 0):
+        raise FileError(path, "a box needs x, y, and a width and a height above 0.", line, None, row)
+    if "low" in place and "start" not in place:
+        raise FileError(path, "low and high need start and end.", line, None, row)
+    return place
 
 
 def label_matrix(path: Path, ids: Sequence[str], classes: Sequence[str], values: Array) -> LabelTable:

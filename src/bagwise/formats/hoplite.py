@@ -1,7 +1,8 @@
 """A database of perch-hoplite (1.x): a folder with hoplite.sqlite and usearch.index.
 
 The windows of one recording are one bag, called by the recording's file; where two deployments have files of the same
-name, by deployment and file. Embeddings are in the index, which the library usearch reads.
+name, by deployment and file. Embeddings are in the index, which the library usearch reads. Annotations are labels of
+spans of time: positive, negative or uncertain (which says nothing).
 """
 
 import contextlib
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.formats._types import Source
+from bagwise.formats._types import LabelTable, PlacedLabel, Source, validated_place
 from bagwise.kernels import Array
 
 DESCRIPTION = "a database of perch-hoplite, a folder with hoplite.sqlite and usearch.index"
@@ -27,6 +28,8 @@ WINDOWS = """
     LEFT JOIN deployments ON deployments.id = recordings.deployment_id
     ORDER BY recordings.filename, recordings.id, windows.id
 """
+ANNOTATIONS = "SELECT recording_id, offsets, label, label_type FROM annotations ORDER BY id"
+NEGATIVE, POSITIVE, UNCERTAIN = 0, 1, 2
 
 
 def recognises_folder(folder: Path) -> bool:
@@ -35,8 +38,10 @@ def recognises_folder(folder: Path) -> bool:
 
 
 def read_folder(folder: Path) -> Source:
-    """Read the windows now, their embeddings when they are needed."""
-    rows = _windows(folder / SUFFIXES[0])
+    """Read the windows and annotations now, the embeddings when they are needed."""
+    rows = _rows(folder / SUFFIXES[0], WINDOWS)
+    if not rows:
+        raise FileError(folder / SUFFIXES[0], "contains no windows.")
     keys = np.array([row[0] for row in rows], np.uint64)
     spans = np.array([_span(folder, row[1]) for row in rows])
     _, codes = np.unique([row[2] for row in rows], return_inverse=True)
@@ -48,18 +53,39 @@ def read_folder(folder: Path) -> Source:
     order = np.argsort(codes, kind="stable")
     width = _index(folder).ndim
     blocks = lambda: _embeddings(folder, keys[order])  # noqa: E731
-    return Source(folder, ids, codes[order], width, np.dtype(np.float32), blocks, spans=spans[order])
+    labels = _labels(folder, dict(zip(sorted(first), ids, strict=True)))
+    return Source(folder, ids, codes[order], width, np.dtype(np.float32), blocks, labels, spans=spans[order])
 
 
-def _windows(path: Path) -> list[tuple[int, bytes, int, str, str | None]]:
+def _labels(folder: Path, bags: dict[int, str]) -> LabelTable | None:
+    """The annotations of recordings that have windows; None where there are none."""
+    path, placed = folder / SUFFIXES[0], []
+    for recording, offsets, name, kind in _rows(path, ANNOTATIONS) if _has_annotations(path) else []:
+        if kind not in (NEGATIVE, POSITIVE, UNCERTAIN):
+            raise FileError(path, f"an annotation has the type {kind!r}, which is not one of perch-hoplite 1.x.")
+        if recording in bags and kind != UNCERTAIN:
+            start, end = _span(folder, offsets)
+            place = validated_place({"start": start, "end": end}, path)
+            placed.append(PlacedLabel(bags[recording], str(name), kind == POSITIVE, None, place))
+    if not placed:
+        return None
+    found = LabelTable.from_triples(path, [], placed=placed)
+    values = np.full((len(bags), len(found.classes)), np.nan)
+    position = {name: number for number, name in enumerate(bags.values())}
+    values[[position[name] for name in found.ids]] = found.values
+    return LabelTable(list(bags.values()), found.classes, values, path=path, placed=found.placed)
+
+
+def _has_annotations(path: Path) -> bool:
+    return bool(_rows(path, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'annotations'"))
+
+
+def _rows(path: Path, query: str) -> list[Any]:
     try:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-            rows = database.execute(WINDOWS).fetchall()
+            return database.execute(query).fetchall()
     except sqlite3.Error as error:
         raise FileError(path, f"is not a database of perch-hoplite 1.x ({error}).") from error
-    if not rows:
-        raise FileError(path, "contains no windows.")
-    return rows
 
 
 def _span(folder: Path, raw: bytes) -> tuple[float, float]:

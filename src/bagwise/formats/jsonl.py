@@ -1,6 +1,7 @@
 """JSON lines, one bag each: {"bag": "a", "instances": [[0.1, 2], [3, 4]], "labels": {"wren": 1, "robin": 0}}.
 
-1 or true is present, 0 or false absent; a class that is null or not named is unknown.
+1 or true is present, 0 or false absent; a class that is null or not named is unknown. Labels of instances and places
+are a list: "instance_labels": [{"instance": 1, "class": "wren", "label": 1, "start": 0.5, "end": 1.25}].
 """
 
 import json
@@ -12,7 +13,16 @@ import numpy as np
 
 from bagwise.core.errors import FileError
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import LabelTable, PredictionTable, Source, label_value
+from bagwise.formats._types import (
+    PLACE_COLUMNS,
+    LabelTable,
+    PlacedLabel,
+    PredictionTable,
+    Source,
+    label_value,
+    place_from,
+    whole_number,
+)
 from bagwise.kernels import Array
 
 DESCRIPTION = "JSON lines with one bag each (.jsonl)"
@@ -39,7 +49,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         if bags[-1].shape[1] != bags[0].shape[1]:
             what = f"instances have {bags[-1].shape[1]} numbers where those before have {bags[0].shape[1]}."
             raise FileError(path, what, number)
-        label_objects.append((number, one.get("labels")))
+        label_objects.append((number, one))
     return Source.of_bags(path, bags, list(ids), _labels(path, list(ids), label_objects))
 
 
@@ -49,7 +59,7 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     label_objects = []
     for number, one in _objects(path, "bag"):
         _add(path, number, str(one["bag"]), ids)
-        label_objects.append((number, one.get("labels")))
+        label_objects.append((number, one))
     table = _labels(path, list(ids), label_objects)
     if table is None:
         raise FileError(path, "no line has labels.")
@@ -61,7 +71,22 @@ def write_labels(table: LabelTable, path: Path) -> None:
     by_bag: dict[str, dict[str, int | None]] = {}
     for bag, name, answer in table.triples():
         by_bag.setdefault(bag, {})[name] = {"present": 1, "absent": 0, "unsure": None}[answer]
-    _write(path, ({"bag": bag, "labels": labels} for bag, labels in by_bag.items()))
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for one in table.placed:
+        instance = {} if one.instance is None else {"instance": one.instance}
+        part = {**instance, "class": one.label_class, "label": int(one.present), **one.place}
+        parts.setdefault(one.bag, []).append(part)
+    _write(
+        path,
+        (
+            {
+                "bag": bag,
+                "labels": by_bag.get(bag, {}),
+                **({"instance_labels": parts[bag]} if bag in parts else {}),
+            }
+            for bag in dict.fromkeys([*by_bag, *parts])
+        ),
+    )
 
 
 def write_predictions(table: PredictionTable, path: Path) -> None:
@@ -141,19 +166,43 @@ def _instances(path: Path, number: int, given: Any) -> Array:
     return numbers
 
 
-def _labels(path: Path, ids: list[str], label_objects: list[tuple[int, Any]]) -> LabelTable | None:
-    classes: dict[str, int] = {}
-    for number, labels in label_objects:
+def _labels(path: Path, ids: list[str], lines: list[tuple[int, dict[str, Any]]]) -> LabelTable | None:
+    triples: list[tuple[str, str, float]] = []
+    numbers: list[int] = []
+    placed: list[PlacedLabel] = []
+    for bag, (number, one) in zip(ids, lines, strict=True):
+        labels = one.get("labels")
         if labels is not None and not isinstance(labels, dict):
             raise FileError(path, '"labels" must be an object with one entry per class.', number)
-        for name in labels or {}:
-            classes.setdefault(name, len(classes))
-    if not classes:
-        return None
-    values = np.full((len(ids), len(classes)), np.nan)
-    for row, (number, labels) in enumerate(label_objects):
         for name, value in (labels or {}).items():
-            text = "" if value is None else str(value)
-            values[row, classes[name]] = label_value(text, path, number, name)
-    lines = dict(zip(ids, (number for number, _ in label_objects), strict=True))
-    return LabelTable(ids, list(classes), values, path=path, lines=lines)
+            triples.append((bag, name, label_value("" if value is None else str(value), path, number, name)))
+            numbers.append(number)
+        placed += _placed(path, bag, number, one.get("instance_labels"))
+    if not triples and not placed:
+        return None
+    found = LabelTable.from_triples(path, triples, numbers, placed)
+    row = {name: position for position, name in enumerate(found.ids)}
+    values = np.full((len(ids), len(found.classes)), np.nan)
+    for position, name in enumerate(ids):
+        if name in row:
+            values[position] = found.values[row[name]]
+    of_bag = dict(zip(ids, (number for number, _ in lines), strict=True))
+    return LabelTable(ids, found.classes, values, path=path, lines=of_bag, placed=found.placed)
+
+
+def _placed(path: Path, bag: str, number: int, given: Any) -> list[PlacedLabel]:
+    if given is not None and (not isinstance(given, list) or not all(isinstance(one, dict) for one in given)):
+        raise FileError(path, '"instance_labels" must be a list of objects.', number)
+    found = []
+    for one in given or []:
+        name, text = one.get("class"), {key: "" if value is None else str(value) for key, value in one.items()}
+        if not isinstance(name, str) or not name:
+            raise FileError(path, 'an instance label has no "class".', number)
+        instance = whole_number(text["instance"], path, number, "instance") if text.get("instance") else None
+        place = place_from({column: text[column] for column in PLACE_COLUMNS if column in text}, path, number)
+        if instance is None and not place:
+            raise FileError(path, 'an instance label needs "instance" or a place.', number)
+        value = label_value(text.get("label", "1"), path, number, "label")
+        if not np.isnan(value):
+            found.append(PlacedLabel(bag, name, bool(value), instance, place, number))
+    return found

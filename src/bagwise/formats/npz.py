@@ -1,8 +1,10 @@
 """NumPy .npz: `instances` (or `X`), `offsets` or `bag` (of every row), and optionally `ids`, `labels` (or `Y`;
-1, 0 and nan) and `classes` (or `class_names`). Pickled objects are never loaded.
+1, 0 and nan) and `classes` (or `class_names`). Labels of instances are `labels_of_instances`, whole numbers (n x 4):
+bag, instance, class, and 1 or 0. Pickled objects are never loaded.
 """
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from bagwise.formats._types import (
     ALWAYS_ALLOWED_BYTES,
     MAX_BYTES_PER_BYTE,
     LabelTable,
+    PlacedLabel,
     Source,
     label_matrix,
     numbered,
@@ -24,6 +27,7 @@ from bagwise.kernels import Array
 DESCRIPTION = "NumPy arrays (.npz)"
 SUFFIXES = (".npz",)
 GENERIC = True
+OF_INSTANCES = "labels_of_instances"
 
 
 def recognises(path: Path) -> bool:
@@ -61,6 +65,13 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
 def write_labels(table: LabelTable, path: Path) -> None:
     """Write `labels`, `ids` and `classes`."""
     names = {"ids": np.array(table.ids, str), "classes": np.array(table.classes, str)}
+    rows = [
+        (table.ids.index(one.bag), one.instance, table.classes.index(one.label_class), one.present)
+        for one in table.placed
+        if one.instance is not None
+    ]
+    if rows:
+        names[OF_INSTANCES] = np.array(rows, np.int64)
     with path.open("wb") as file:
         np.savez_compressed(file, labels=table.values, **names)  # type: ignore[arg-type]
 
@@ -175,4 +186,23 @@ def _labels(path: Path, arrays: dict[str, Array], ids: list[str]) -> LabelTable 
         raise FileError(path, f"labels have shape {values.shape}: they must be (bags x classes).")
     names = arrays.get("classes", arrays.get("class_names"))
     classes = numbered(values.shape[1]) if names is None else [_text(path, name) for name in names.ravel().tolist()]
-    return label_matrix(path, ids, classes, values)
+    table = label_matrix(path, ids, classes, values)
+    return replace(table, placed=_placed(path, arrays[OF_INSTANCES], table)) if OF_INSTANCES in arrays else table
+
+
+def _placed(path: Path, rows: Array, table: LabelTable) -> list[PlacedLabel]:
+    if rows.ndim != 2 or rows.shape[1] != 4 or rows.dtype.kind not in "iu":
+        raise FileError(path, f"{OF_INSTANCES} must be whole numbers (n x 4): bag, instance, class, and 1 or 0.")
+    found = []
+    for number, (bag, instance, label_class, present) in enumerate(rows.tolist(), start=1):
+        if not (0 <= bag < len(table.ids) and 0 <= label_class < len(table.classes)):
+            raise FileError(path, f"{OF_INSTANCES} names a bag or a class that does not exist.", number, None, "row")
+        if instance < 0 or present not in (0, 1):
+            raise FileError(
+                path, f"{OF_INSTANCES} has a negative instance, or a label that is not 1 or 0.", number, None, "row"
+            )
+        if present and table.values[bag, label_class] != 1:
+            what = f"{OF_INSTANCES} has a class in an instance that is not present in its bag."
+            raise FileError(path, what, number, None, "row")
+        found.append(PlacedLabel(table.ids[bag], table.classes[label_class], bool(present), instance))
+    return found

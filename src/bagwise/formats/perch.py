@@ -1,10 +1,11 @@
 """The CSV of perch-hoplite: recording,start_offset_s,end_offset_s,label,label_type (positive, negative, uncertain).
 
 A bag is a recording. Without offsets a row is about all of it. With offsets it is about a window: *positive* in it is
-present in the recording, but *negative* in it says nothing about the rest and is refused.
+present in the recording, *negative* in it says nothing about the rest.
 """
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ import numpy as np
 from bagwise.core.errors import FileError
 from bagwise.formats._spreadsheet import marked, unmarked
 from bagwise.formats._text import TextTable, header_of
-from bagwise.formats._types import LabelTable
+from bagwise.formats._types import LabelTable, PlacedLabel, place_from
 
 DESCRIPTION = "perch-hoplite's CSV of positive, negative and uncertain labels (.csv)"
 SUFFIXES = (".perch.csv",)
 COLUMNS = ("recording", "start_offset_s", "end_offset_s", "label", "label_type")
+OFFSETS = {"start": "start_offset_s", "end": "end_offset_s"}
 TYPES = {"positive": 1.0, "negative": 0.0, "uncertain": float("nan")}
 NAMES = {"present": "positive", "absent": "negative", "unsure": "uncertain"}
 
@@ -27,10 +29,10 @@ def recognises(path: Path) -> bool:
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """Read the labels of recordings; a class that is positive in one window is present."""
+    """Read the labels of recordings and windows; a class that is positive in one window is present."""
     table = TextTable.open(path)
     position = {name: table.columns.index(name) for name in COLUMNS}
-    triples, lines = [], []
+    triples, lines, placed = [], [], []
     for line, cells in table.rows():
         recording, start, end, label, kind = (unmarked(cells[position[name]]) for name in COLUMNS)
         if not recording.strip() or not label.strip():
@@ -38,20 +40,30 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
         if kind.strip().lower() not in TYPES:
             raise FileError(path, f"{kind!r} is not one of {', '.join(TYPES)}.", line, "label_type")
         value = TYPES[kind.strip().lower()]
-        if value == 0 and (start.strip() or end.strip()):
-            what = "negative in a window says nothing about the rest of the recording: leave the offsets empty."
-            raise FileError(path, what, line, "label_type")
-        if not np.isnan(value):
+        place = place_from({"start": start, "end": end}, path, line, names=OFFSETS)
+        if np.isnan(value):
+            continue
+        if place:
+            placed.append(PlacedLabel(recording, label, bool(value), None, place, line))
+        else:
             triples.append((recording, label, value))
             lines.append(line)
-    if not triples:
+    if not triples and not placed:
         raise FileError(path, "contains no positive or negative labels.")
-    return LabelTable.from_triples(path, triples, lines)
+    return replace(LabelTable.from_triples(path, triples, lines, placed), of_files=True)
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """Write one row for every label, about the whole recording."""
+    """Write one row for every label of a window, and one for every other label, about the whole recording."""
+    # A window has all frequencies: that a sound in a band of it is not of the class would say too much.
+    placed = [one for one in table.placed_by("start") if one.present or "low" not in one.place]
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
-        rows.writerows([marked(bag), "", "", marked(name), NAMES[answer]] for bag, name, answer in table.triples())
+        rows.writerows(
+            [marked(bag), "", "", marked(name), NAMES[answer]] for bag, name, answer in table.triples_but(placed)
+        )
+        for one in placed:
+            offsets = [repr(float(one.place[column])) for column in ("start", "end")]
+            kind = NAMES["present" if one.present else "absent"]
+            rows.writerow([marked(one.bag), *offsets, marked(one.label_class), kind])

@@ -1,23 +1,30 @@
 """Raven selection tables: tab-separated, one selection per row; `Begin File` names the recording, which is the bag.
 
-Raven has selections of present sounds only. Our column `Label Type` (positive, negative, uncertain) distinguishes the
-others; without it every selection is present. Written selections have no extent: they are about the whole recording.
+A selection is a place: its times, and its frequencies where there are any. With `File Offset (s)` times count from
+there, since Raven counts `Begin Time (s)` through all files that it opened together. Raven has selections of present
+sounds only; our column `Label Type` (positive, negative, uncertain) distinguishes the others, and without it every
+selection is present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from
+0 to 0 is.
 """
 
 import csv
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from bagwise.core.errors import FileError
 from bagwise.formats._text import TextTable, header_of
-from bagwise.formats._types import LabelTable
+from bagwise.formats._types import LabelTable, Place, PlacedLabel, place_from, validated_place
 from bagwise.formats.perch import NAMES, TYPES
 
 DESCRIPTION = "Raven selection table (.txt)"
 SUFFIXES = (".txt",)
-COLUMNS = ("Selection", "View", "Channel", "Begin Time (s)", "End Time (s)", "Low Freq (Hz)", "High Freq (Hz)")
-FILE, CLASS, TYPE = "Begin File", "Species", "Label Type"
+PLACES = {"start": "Begin Time (s)", "end": "End Time (s)", "low": "Low Freq (Hz)", "high": "High Freq (Hz)"}
+COLUMNS = ("Selection", "View", "Channel", *PLACES.values())
+FILE, CLASS, TYPE, SCOPE, OFFSET = "Begin File", "Species", "Label Type", "Scope", "File Offset (s)"
+WHOLE, PART = "recording", "selection"
 CLASS_NAMES = ("Species", "Class", "Common Name", "Annotation", "Label")
 
 
@@ -27,36 +34,69 @@ def recognises(path: Path) -> bool:
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
-    """Read the labels of recordings; without `Begin File` the recording has the name of the table."""
+    """Read the labels of recordings and selections; without `Begin File` the recording has the name of the table."""
     table = TextTable.open(path)
     named = [name for name in CLASS_NAMES if name in table.columns]
     if not named:
         raise FileError(path, f"no column names the class: one of {', '.join(CLASS_NAMES)} is needed.", 1)
-    class_column = table.columns.index(named[0])
-    file_column = table.columns.index(FILE) if FILE in table.columns else None
-    type_column = table.columns.index(TYPE) if TYPE in table.columns else None
     recording_of_table = path.name.split(".")[0]
-    triples, lines = [], []
+    triples, lines, placed = [], [], []
     for line, cells in table.rows():
-        recording = recording_of_table if file_column is None else cells[file_column]
-        name = cells[class_column]
+        row = dict(zip(table.columns, cells, strict=True))
+        recording, name = row.get(FILE, recording_of_table), row[named[0]]
         if not recording.strip() or not name.strip():
             raise FileError(path, "the recording or the class is missing.", line)
-        kind = "positive" if type_column is None else cells[type_column].strip().lower()
+        kind = row.get(TYPE, "positive").strip().lower()
         if kind not in TYPES:
             raise FileError(path, f"{kind!r} is not one of {', '.join(TYPES)}.", line, TYPE)
-        if not np.isnan(TYPES[kind]):
+        place = _place(path, row, line)
+        if np.isnan(TYPES[kind]):
+            continue
+        if place:
+            placed.append(PlacedLabel(recording, name, bool(TYPES[kind]), None, place, line))
+        else:
             triples.append((recording, name, TYPES[kind]))
             lines.append(line)
-    if not triples:
+    if not triples and not placed:
         raise FileError(path, "contains no selections.")
-    return LabelTable.from_triples(path, triples, lines)
+    return replace(LabelTable.from_triples(path, triples, lines, placed), of_files=True)
+
+
+def _place(path: Path, row: Mapping[str, str], line: int) -> dict[str, float]:
+    """The times and frequencies of a selection; empty where it is about the whole recording."""
+    cells = {column: row.get(name, "") for column, name in PLACES.items()}
+    if not cells["end"].strip() or row.get(SCOPE, PART).strip().lower() == WHOLE:
+        return {}
+    place = place_from(cells, path, line, names=PLACES)
+    offset = place_from(
+        {"first": row.get(OFFSET, ""), "last": row.get(OFFSET, "")},
+        path,
+        line,
+        names=dict.fromkeys(("first", "last"), OFFSET),
+    )
+    if "first" in offset:
+        place |= {"start": offset["first"], "end": offset["first"] + place["end"] - place["start"]}
+    if place.get("high", 1) == 0:
+        del place["low"], place["high"]
+    return {} if place["end"] == 0 else validated_place(place, path, line)
 
 
 def write_labels(table: LabelTable, path: Path) -> None:
-    """Write one selection for every label."""
+    """Write one selection for every label of a place in time, and one for every other label of a recording."""
+    placed = table.placed_by("start")
+    rows: list[tuple[str, str, str, str, Place]] = [
+        (bag, name, NAMES[answer], WHOLE, table.extents.get(bag, {})) for bag, name, answer in table.triples_but(placed)
+    ]
+    for one in placed:
+        kind = "positive" if one.present else "negative"
+        # A selection needs frequencies: where they are not known it has those of the recording.
+        band = {name: value for name, value in table.extents.get(one.bag, {}).items() if name in ("low", "high")}
+        rows.append((one.bag, one.label_class, kind, PART, {**band, **one.place}))
+    order = {bag: position for position, bag in enumerate(table.ids)}
+    rows.sort(key=lambda row: order[row[0]])
     with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, delimiter="\t")
-        rows.writerow([*COLUMNS, FILE, CLASS, TYPE])
-        for number, (bag, name, answer) in enumerate(table.triples(), start=1):
-            rows.writerow([number, "Spectrogram 1", 1, "0.0", "0.0", "0.0", "0.0", bag, name, NAMES[answer]])
+        writer = csv.writer(file, delimiter="\t")
+        writer.writerow([*COLUMNS, FILE, CLASS, TYPE, SCOPE])
+        for number, (bag, name, kind, scope, place) in enumerate(rows, start=1):
+            limits = (repr(float(place.get(column, 0.0))) for column in PLACES)
+            writer.writerow([number, "Spectrogram 1", 1, *limits, bag, name, kind, scope])

@@ -208,7 +208,7 @@ class ActiveLearner(Learner):
             self._answers[number] = replace(revised, audit=answer.audit) if others is None else _joined(others, revised)
         self._change(bag, label_class, present, flip, revised.instance_labels(0))
 
-    def retract(self, bag: int, label_class: int) -> None:
+    def retract(self, bag: int, label_class: int, elsewhere: Sequence[int] = ()) -> None:
         """Remove the label of a pair, however old: it is unknown and may be asked again.
 
         The model goes on from where it is: `lbfgs` and `gd` forget the label, the stochastic updates only what later
@@ -218,6 +218,8 @@ class ActiveLearner(Learner):
         ----------
         bag, label_class : int
             Positions of the bag and the class.
+        elsewhere : sequence of int
+            Instances that are known not to be of the class all the same.
 
         Raises
         ------
@@ -231,7 +233,7 @@ class ActiveLearner(Learner):
                 del self._answers[number]
             else:
                 self._answers[number] = others
-        self._change(bag, label_class, OPEN)
+        self._change(bag, label_class, OPEN, labelled=[InstanceLabel(one, label_class, False) for one in elsewhere])
 
     def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
         """The answer to a pair and its number; (-1, None) where it was known from the start."""

@@ -15,7 +15,7 @@ import numpy as np
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.instance_labels import InstanceLabel
-from bagwise.formats import LabelTable, PredictionTable, Source
+from bagwise.formats import LabelTable, PlacedLabel, PredictionTable, Source
 from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.questions import Instances, Pair
@@ -25,10 +25,11 @@ from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import AnnotatorRates, Doubt, doubts, examine
 from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
-from bagwise.project.answers.current_labels import disputed_in_bag, known_of, labels_in_bag
+from bagwise.project.answers.current_labels import disputed_in_bag, instance_labels_of, known_of, labels_in_bag
 from bagwise.project.answers.events import ANSWER_OF, Event, Pointing, Votes
 from bagwise.project.imports import media as kept
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
+from bagwise.project.imports.regions import Placement
 from bagwise.project.imports.removal import set_removed
 from bagwise.project.instances import partitions
 from bagwise.project.instances.partitioning import partition
@@ -75,6 +76,11 @@ class Project:
     make_trainer : callable
         Returns the trainer: in this process, or in one of its own.
 
+    Attributes
+    ----------
+    placement : Placement
+        What became of labels that say where, in the last import by this object.
+
     Examples
     --------
     >>> import tempfile
@@ -97,6 +103,7 @@ class Project:
         self._answers = Answers(self._state)
         self._corrections = Corrections(self._state, self._answers, self._leases)
         self.model_file = ModelFile(folder)
+        self.placement = Placement()
 
     # Making and opening
 
@@ -161,7 +168,7 @@ class Project:
             unfinished.mkdir(parents=True)
             of_answers = database_of(unfinished, settings)
             try:
-                fill(unfinished, settings, of_answers, source, labels, classes, progress, media)
+                placement = fill(unfinished, settings, of_answers, source, labels, classes, progress, media)
             finally:
                 of_answers.close()
             if place.exists():
@@ -171,7 +178,9 @@ class Project:
             raise BagwiseError(f"{place} cannot be made: {error.strerror or error}.") from error
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
-        return cls.open(place)
+        project = cls.open(place)
+        project.placement = placement
+        return project
 
     @classmethod
     def open(cls, folder: str | Path, apart: bool = False, cluster: str = "") -> "Project":
@@ -340,7 +349,8 @@ class Project:
         Returns
         -------
         LabelTable
-            A row for each bag that was not removed: 1 present, 0 absent, NaN unknown; and which pairs are unsure.
+            A row for each bag that was not removed: 1 present, 0 absent, NaN unknown; which pairs are unsure; and the
+            instances that are known to be of a class, or not to be.
         """
         with self._state.lock:
             self.catch_up()
@@ -348,7 +358,12 @@ class Project:
             values = np.where(known == queries.UNKNOWN, np.nan, known)
             kept_bags = self.contents.kept_bags
             ids = self.contents.ids[kept_bags].tolist()
-            return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags])
+            placed = [
+                PlacedLabel(str(self.contents.ids[bag]), self.classes[one.label_class], one.present, one.instance)
+                for bag, one in instance_labels_of(self.contents, self.votes)
+                if one.present is not None and bag not in self.contents.removed
+            ]
+            return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags], placed=placed)
 
     def examples(self, label_class: int, count: int) -> list[int]:
         """Return positions of up to `count` bags that have the class: newest answers first, then imported ones.
@@ -962,7 +977,8 @@ class Project:
             If the data are invalid or cannot be written; the project is then as before.
         """
         with self._state.lock:
-            import_into(self.folder, self.settings, self.database, source, labels, classes, progress, media, keep)
+            given = source, labels, classes, progress, media, keep
+            self.placement = import_into(self.folder, self.settings, self.database, *given)
             self.catch_up()
 
     def remove(self, bags: Sequence[str], annotator: str) -> None:

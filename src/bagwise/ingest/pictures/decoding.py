@@ -40,14 +40,18 @@ class Picture:
 def open_picture(path: Path) -> Picture:
     """Return the picture that a browser shows for a file, reduced; of an animation, the first frame."""
     with _opened(path) as file:
-        width, height = file.size
-        if _has_orientation(file) and file.getexif().get(ORIENTATION) in SIDEWAYS:
-            width, height = height, width
+        width, height = _size(file)
         # JPEG is decoded at an eighth, a quarter or a half of its size where that is enough.
         file.draft("RGB", (2 * LONGER_SIDE, 2 * LONGER_SIDE))
         image = _upright(file)
         image.thumbnail((LONGER_SIDE, LONGER_SIDE), reducing_gap=2.0)
         return Picture(np.asarray(image, np.float32) / 255, width, height)
+
+
+def size_of(path: Path) -> tuple[int, int]:
+    """Return width and height of a picture as a browser shows it, in pixels."""
+    with _opened(path) as file:
+        return _size(file)
 
 
 def upright(path: Path) -> Any:
@@ -70,6 +74,12 @@ def _opened(path: Path) -> Iterator[Any]:
             yield file
     except images.UnidentifiedImageError as error:
         raise FileError(path, "is not a picture that can be read: it is damaged or in another format.") from error
+
+
+def _size(file: Any) -> tuple[int, int]:
+    width, height = file.size
+    turned = _has_orientation(file) and file.getexif().get(ORIENTATION) in SIDEWAYS
+    return (height, width) if turned else (width, height)
 
 
 def _has_orientation(file: Any) -> bool:

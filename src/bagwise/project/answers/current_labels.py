@@ -28,7 +28,21 @@ def known_values(contents: Contents, votes: Votes) -> tuple[Array, Array]:
 
 
 def known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
-    """Return the decision that counts for one pair; None where it is open."""
+    """Return the decision that counts for one pair, with what was imported of its instances; None where it is open."""
+    decision = _decided(contents, votes, pair)
+    about = contents.instance_labels.about(*pair)
+    if decision is None or not decision.present or not about:
+        return decision
+    here, not_here = (tuple(one.instance for one in about if one.present is present) for present in (True, False))
+    return decision.pointing_at(here, not_here)
+
+
+def imported_exclusions(contents: Contents, pair: Pair) -> Instances:
+    """Return the instances that were imported as not of the class: they are not, whether it is in the bag or not."""
+    return tuple(one.instance for one in contents.instance_labels.about(*pair) if one.present is False)
+
+
+def _decided(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
     if not contents.is_given(pair):
         return votes.decisions.get(pair)
     correction = votes.imported(pair).in_effect
@@ -51,7 +65,7 @@ def instance_labels_of(
     flip : callable
         Returns the rate at which the pointing for a pair is wrong.
     """
-    bags = votes.pointed_bags()
+    bags = sorted({*votes.pointed_bags(), *contents.instance_labels.bags})
     return InstanceLabels(len(contents.classes), {bag: labels_in_bag(contents, votes, bag, flip) for bag in bags})
 
 
@@ -60,10 +74,13 @@ def labels_in_bag(
 ) -> list[InstanceLabel]:
     """Return what is known of the instances of one bag; the parameters are those of `instance_labels_of`."""
     found = []
-    for label_class in votes.pointed_classes(bag):
+    imported = {label.label_class for label in contents.instance_labels.of(bag)}
+    for label_class in sorted({*votes.pointed_classes(bag), *imported}):
         pair = bag, label_class
         known = known_of(contents, votes, pair)
-        if known is not None and (known.where or known.elsewhere):
+        if known is None or not known.present:
+            found += [InstanceLabel(one, label_class, False) for one in imported_exclusions(contents, pair)]
+        elif known.where or known.elsewhere:
             rate = flip(pair)
             found += [InstanceLabel(instance, label_class, True, rate) for instance in known.where]
             found += [InstanceLabel(instance, label_class, False, rate) for instance in known.elsewhere]

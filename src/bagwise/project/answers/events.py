@@ -170,6 +170,19 @@ class Decision:
         parts = here - both, not_here - both, both
         return cls(present, audit, *(tuple(sorted(part)) for part in parts))
 
+    def pointing_at(self, where: Instances, elsewhere: Instances) -> "Decision":
+        """Return the decision together with further instances that are of the class, and that are not.
+
+        Examples
+        --------
+        >>> Decision(True, False, where=(1,)).pointing_at((3,), (1,))
+        Decision(present=True, audit=False, where=(3,), elsewhere=(), disputed=(1,))
+        """
+        here, not_here = {*self.where, *where}, {*self.elsewhere, *elsewhere}
+        both = (here & not_here) | set(self.disputed)
+        parts = here - both, not_here - both, both
+        return Decision(self.present, self.audit, *(tuple(sorted(part)) for part in parts))
+
     def teaches_as(self, other: "Decision") -> bool:
         """Whether another decision teaches the same."""
         mine, others = ((one.present, one.where, one.elsewhere) for one in (self, other))

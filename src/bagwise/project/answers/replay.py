@@ -19,11 +19,11 @@ from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.pool import Pool
-from bagwise.learning.questions import Answer, Pair
+from bagwise.learning.questions import Answer, Instances, Pair
 from bagwise.model import MIMLClassifier
 from bagwise.model.features import CURVED, STANDARDISE
 from bagwise.project.answers.annotator_noise import AnnotatorRates, examine, labels_of
-from bagwise.project.answers.current_labels import fresh_votes, known_of, known_values
+from bagwise.project.answers.current_labels import fresh_votes, imported_exclusions, known_of, known_values
 from bagwise.project.answers.events import Decision, Event, Votes
 from bagwise.project.answers.snapshots import Snapshots
 from bagwise.project.settings import CURVED_SCALING, ESTIMATE, Learning, Settings
@@ -85,7 +85,8 @@ class Replay:
         else:
             # Imported labels and their corrections are taken to be right.
             flips = (0.0, 0.0) if self.contents.is_given(pair) else self.people.flips(self.votes, pair)
-            update_learner(self.learner, pair, before, known_of(self.contents, self.votes, pair), *flips)
+            after, excluded = known_of(self.contents, self.votes, pair), imported_exclusions(self.contents, pair)
+            update_learner(self.learner, pair, before, after, *flips, excluded)
 
     def skip_to(self, events: Sequence[Event]) -> None:
         """Count events up to a turning point and fit there: learning them one by one would be in vain."""
@@ -116,8 +117,11 @@ def update_learner(
     after: Decision | None,
     flip: float = 0.0,
     pointing_flip: float = 0.0,
+    excluded: Instances = (),
 ) -> None:
     """Learn the change of a pair's decision, and of what it says of single instances.
+
+    `excluded` are instances that are known not to be of the class whatever the decision is.
 
     Undoing the very last answer restores the model before it; an older one is revised, and the model goes on from
     where it is.
@@ -135,7 +139,7 @@ def update_learner(
     elif (last := learner.last_answer) is not None and (last.bag, last.classes) == (bag, (label_class,)):
         learner.undo()
     else:
-        learner.retract(bag, label_class)
+        learner.retract(bag, label_class, excluded)
 
 
 def learner_of(

@@ -1,9 +1,10 @@
 """Import bags, labels and classes into a project: all of them or none, one import at a time."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 from filelock import FileLock
@@ -15,6 +16,8 @@ from bagwise.learning.questions import Pair
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import Event
 from bagwise.project.imports import media as kept
+from bagwise.project.imports import regions
+from bagwise.project.imports.regions import Placement
 from bagwise.project.instances import storage
 from bagwise.project.settings import Settings
 from bagwise.project.storage import queries
@@ -52,11 +55,16 @@ def import_into(
     progress: Progress,
     media: kept.Media | None = None,
     keep: Keep | None = None,
-) -> None:
+) -> Placement:
     """Add instances, labels, classes and media; nothing is part of the project before the database has it.
 
     With `keep`, that function writes the instances. What a failed import leaves on disk is removed, by this call or,
     where the process was killed, by the next one.
+
+    Returns
+    -------
+    Placement
+        How many labels said where in their bag, and which instances that is.
 
     Raises
     ------
@@ -67,7 +75,7 @@ def import_into(
         settings = storage.settled(folder, settings)
         _discard_unfinished(folder, settings, database)
         try:
-            _import(folder, settings, database, source, labels, classes, progress, media, keep)
+            return _import(folder, settings, database, source, labels, classes, progress, media, keep)
         except BaseException:
             # Where this fails as well, the next import removes it.
             with contextlib.suppress(BagwiseError, OSError):
@@ -93,7 +101,7 @@ def _import(
     progress: Progress,
     media: kept.Media | None,
     keep: Keep | None,
-) -> None:
+) -> Placement:
     with database.reading() as connection:
         before = queries.contents(connection)
         source = source.with_features(before.features) if source is not None else None
@@ -105,11 +113,13 @@ def _import(
     rows = int(before.offsets[-1])
     if source is not None:
         sizes = np.bincount(source.codes, minlength=len(source.ids))
+    offsets = np.concatenate([before.offsets, rows + np.cumsum(sizes)])
+    new.place_labels(offsets, lambda _: None)
     if media is not None:
-        offsets = np.concatenate([before.offsets, rows + np.cumsum(sizes)])
         kept.keep(folder, media, [*before.ids.tolist(), *new.bags], offsets, progress)
         if source is None and labels is None and not classes:
-            return
+            return Placement()
+    of_instances, placement = new.place_labels(offsets, _locate(folder, offsets, source, len(before.ids)))
     if source is not None:
         keep = keep or partial(storage.append, folder, settings.data, progress=progress)
         sizes, checksum = keep(before, source)
@@ -117,7 +127,22 @@ def _import(
         # Answers were saved meanwhile: labels that contradict them are refused.
         given = new.labels_to_add(queries.events_after(connection, 0))
         file = source.path.name if source is not None else "labels"
-        queries.add_import(connection, file, new.bags, sizes, new.classes, given, checksum)
+        queries.add_import(connection, file, new.bags, sizes, new.classes, given, checksum, of_instances)
+    return placement
+
+
+def _locate(folder: Path, offsets: Array, source: Source | None, first_new: int) -> regions.Locate:
+    """Places of instances as the project has them; of new bags without any, the spans that came with them."""
+    stored = kept.located(folder, offsets)
+
+    def of_bag(bag: int) -> regions.Located | None:
+        found = stored(bag)
+        if found is not None or source is None or source.spans is None or bag < first_new:
+            return found
+        spans = source.spans[source.codes == bag - first_new]
+        return "sound", np.column_stack([spans, np.full(spans.shape, np.nan)])
+
+    return of_bag
 
 
 class _Names:
@@ -137,6 +162,7 @@ class _Names:
         self._ids = {name: position for position, name in enumerate(before.ids.tolist())}
         if source is not None:
             self._add_bags(source)
+        self.tables = [named_as_bags(table, self._ids) for table in self.tables]
         self._classes = {name: position for position, name in enumerate(self._all_classes(classes))}
         self.classes = list(self._classes)[len(before.classes) :]
         for table in self.tables:
@@ -169,6 +195,23 @@ class _Names:
             raise BagwiseError("The project has no class: give --classes FILE with one name per line, or labels.")
         return names
 
+    def place_labels(
+        self, offsets: Array, locate: regions.Locate
+    ) -> tuple[list[tuple[int, int, int, bool]], Placement]:
+        """Return (bag, instance, class, present) by position of all labels of instances that are new."""
+        found, placement = regions.place_labels(self.tables, self._ids, self._classes, offsets, locate)
+        added = []
+        for (bag, instance, label_class), present in sorted(found.items()):
+            about = self.before.instance_labels.about(bag, label_class)
+            already = next((label.present for label in about if label.instance == instance), None)
+            if already is not None and already is not present:
+                name = next(name for name, place in self._ids.items() if place == bag)
+                what = f"bag {name}, instance {instance}, class {list(self._classes)[label_class]}"
+                raise BagwiseError(f"The labels: {what} contradicts a label that was imported before: correct one.")
+            if already is None:
+                added.append((bag, instance, label_class, present))
+        return added, placement
+
     def labels_to_add(self, events: Sequence[Event]) -> list[tuple[int, int, bool]]:
         """Return (bag, class, present) by position of all labels that are new."""
         counted = replay.Replay(self.before, self.settings)
@@ -189,3 +232,25 @@ class _Names:
                 if already is None:
                     found[pair] = present
         return [(*pair, present) for pair, present in found.items()]
+
+
+def named_as_bags(table: LabelTable, bags: Collection[str]) -> LabelTable:
+    """Return labels of files by the bags of those files: `marsh-3.wav` is the bag `marsh-3` or `north/marsh-3.wav`.
+
+    A name that no bag has is that of the only bag whose file has the same name without folder and suffix. Others are
+    left as they are, and so are tables that name bags (`table.of_files` is false).
+    """
+    if not table.of_files or all(name in bags for name in table.ids):
+        return table
+    by_stem: dict[str, list[str]] = {}
+    for bag in bags:
+        by_stem.setdefault(PurePosixPath(bag).stem, []).append(bag)
+    names = {
+        name: found[0] if name not in bags and len(found := by_stem.get(PurePosixPath(name).stem, [])) == 1 else name
+        for name in table.ids
+    }
+    if len(set(names.values())) < len(names):
+        return table
+    placed = [replace(one, bag=names[one.bag]) for one in table.placed]
+    lines = table.lines and {names[name]: line for name, line in table.lines.items()}
+    return replace(table, ids=[names[name] for name in table.ids], lines=lines, placed=placed)

@@ -171,6 +171,21 @@ def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:
     return None
 
 
+def located(folder: Path, offsets: Array) -> Callable[[int], tuple[str, Array] | None]:
+    """Return a function that gives the medium of a bag and the places of its instances, (n, 4); None without any."""
+    suffixes, places = _kept(folder), _places(folder)
+
+    def of_bag(bag: int) -> tuple[str, Array] | None:
+        if places is None or bag not in suffixes:
+            return None
+        found = np.array(places[offsets[bag] : offsets[bag + 1]])
+        complete = np.full((int(offsets[bag + 1] - offsets[bag]), media.WIDTH), np.nan)
+        complete[: len(found)] = found
+        return None if np.isnan(complete).all() else (media.medium_of(suffixes[bag]), complete)
+
+    return of_bag
+
+
 def bags_with_a_file(folder: Path) -> set[int]:
     """Return the positions of the bags that have a file."""
     return set(_kept(folder))

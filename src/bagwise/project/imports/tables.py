@@ -101,7 +101,9 @@ def some_of(source: Source, wanted: Array) -> Source:
     ids = [name for name, is_wanted in zip(source.ids, wanted, strict=True) if is_wanted]
     codes, labels = (np.cumsum(wanted) - 1)[source.codes[rows]], source.labels
     if labels is not None:
-        labels = replace(labels, ids=ids, values=labels.values[wanted])
+        known = set(ids)
+        placed = [one for one in labels.placed if one.bag in known]
+        labels = replace(labels, ids=ids, values=labels.values[wanted], placed=placed)
     return replace(source, ids=ids, codes=codes, blocks=blocks, labels=labels)
 
 
@@ -125,7 +127,8 @@ def _joined_labels(path: Path, ids: Sequence[str], sources: Sequence[Source]) ->
             columns = [classes.index(name) for name in source.labels.classes]
             values[done : done + len(source.ids), columns] = source.labels.values
         done += len(source.ids)
-    return LabelTable(ids, classes, values, path=path)
+    placed = [one for source in sources if source.labels is not None for one in source.labels.placed]
+    return LabelTable(ids, classes, values, path=path, placed=placed)
 
 
 def _fingerprint(source: Source) -> int:

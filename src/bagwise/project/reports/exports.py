@@ -12,6 +12,7 @@ import polars as pl
 from bagwise import formats
 from bagwise.core.errors import BagwiseError
 from bagwise.project.project import Project
+from bagwise.project.reports.placing import labels_with_places
 
 EXPORTS = ("labels", "predictions", "answers", "model")
 FROM_THE_MODEL = ("predictions", "model")
@@ -60,7 +61,7 @@ def exporter(what: str, to: Path, form: str | None = None) -> Write:
         return _answers_to(to)
     module = formats.writer(to, what, form)
     if what == "labels":
-        return lambda project: module.write_labels(project.labels(), to)
+        return lambda project: module.write_labels(labels_with_places(project), to)
     return lambda project: module.write_predictions(project.predictions(), to)
 
 

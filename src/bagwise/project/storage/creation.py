@@ -10,6 +10,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.formats import LabelTable, Source
 from bagwise.project.imports.importing import Progress, exclusive, import_into
 from bagwise.project.imports.media import Media
+from bagwise.project.imports.regions import Placement
 from bagwise.project.settings import Settings
 from bagwise.project.storage import queries
 from bagwise.project.storage.database import Database, DatabaseError
@@ -37,14 +38,14 @@ def fill(
     classes: Sequence[str],
     progress: Progress,
     media: Media | None = None,
-) -> None:
+) -> Placement:
     """Fill an empty database with everything a new project starts with; on failure it is empty again."""
     project = str(uuid.uuid4())
     with database.creating() as connection:
         queries.begin(connection, project, *settings.shape, source.features or ())
     try:
         settings.write(folder)
-        import_into(folder, settings, database, source, labels, classes, progress, media)
+        return import_into(folder, settings, database, source, labels, classes, progress, media)
     except BaseException:
         # Where the database cannot be reached any more, the first error is the one to show.
         with contextlib.suppress(DatabaseError):

@@ -5,13 +5,14 @@ import json
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, text, tuple_, update
 
+from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
 from bagwise.formats import LabelTable
 from bagwise.kernels import Array
 from bagwise.learning.questions import Instances, Pair, Question
@@ -51,6 +52,8 @@ class Contents:
         Of the instances of each import.
     removed : frozenset of int
         Positions of the removed bags.
+    instance_labels : InstanceLabels
+        Imported labels of single instances, of bags that are not removed.
     """
 
     project: str
@@ -66,6 +69,7 @@ class Contents:
     adjudicators: frozenset[str]
     checksums: tuple[int, ...]
     removed: frozenset[int] = frozenset()
+    instance_labels: InstanceLabels = field(default_factory=lambda: InstanceLabels(0))
 
     @property
     def kept_bags(self) -> Array:
@@ -83,6 +87,8 @@ class Contents:
         found.update(json.dumps(sorted(self.removed)).encode())
         found.update(self.offsets.tobytes())
         found.update(self.given.tobytes())
+        if len(self.instance_labels):
+            found.update(self.instance_labels.to_rows().tobytes())
         found.update(str(self.after).encode())
         return found.hexdigest()
 
@@ -175,7 +181,19 @@ def contents(connection: Connection) -> Contents:
         frozenset(adjudicators),
         tuple(connection.execute(select(schema.imports.c.checksum).order_by(schema.imports.c.number)).scalars()),
         gone,
+        _instance_labels(connection, len(names), gone),
     )
+
+
+def _instance_labels(connection: Connection, classes: int, without: frozenset[int]) -> InstanceLabels:
+    columns = schema.instance_labels.c
+    found = InstanceLabels(classes)
+    for bag, instance, label_class, present in connection.execute(
+        select(columns.bag, columns.instance, columns["class"], columns.present)
+    ):
+        if bag not in without:
+            found.set(bag, InstanceLabel(instance, label_class, bool(present)))
+    return found
 
 
 def removed_bags(connection: Connection) -> frozenset[int]:
@@ -206,8 +224,9 @@ def add_import(
     classes: Sequence[str],
     labels: Sequence[tuple[int, int, bool]],
     checksum: int,
+    of_instances: Sequence[tuple[int, int, int, bool]] = (),
 ) -> None:
-    """Add new bags, classes and labels; labels are (bag, class, present) by position."""
+    """Add new bags, classes and labels, which are (bag, class, present) or (bag, instance, class, present)."""
     number = connection.execute(select(func.count()).select_from(schema.imports)).scalar_one() + 1
     row = {
         "number": number,
@@ -234,6 +253,14 @@ def add_import(
         connection,
         schema.given_labels,
         ({"bag": b, "class": c, "present": present, "import": number} for b, c, present in labels),
+    )
+    _insert(
+        connection,
+        schema.instance_labels,
+        (
+            {"bag": b, "instance": i, "class": c, "present": present, "import": number}
+            for b, i, c, present in of_instances
+        ),
     )
     _contents_changed(connection)
 

@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0006"
+VERSION = "0007"
 
 metadata = MetaData()
 
@@ -79,6 +79,16 @@ given_labels = Table(
     "given_labels",
     metadata,
     Column("bag", Integer, ForeignKey("bags.position"), primary_key=True),
+    Column("class", Integer, ForeignKey("classes.position"), primary_key=True),
+    Column("present", Boolean, nullable=False),
+    Column("import", Integer, ForeignKey("imports.number"), nullable=False),
+)
+
+instance_labels = Table(
+    "instance_labels",
+    metadata,
+    Column("bag", Integer, ForeignKey("bags.position"), primary_key=True),
+    Column("instance", Integer, primary_key=True, autoincrement=False),
     Column("class", Integer, ForeignKey("classes.position"), primary_key=True),
     Column("present", Boolean, nullable=False),
     Column("import", Integer, ForeignKey("imports.number"), nullable=False),

@@ -9,6 +9,9 @@ OF_TRAINING = {"log_likelihood": "log-likelihood per label"}
 REPORTED: tuple[Metric, ...] = tuple(
     metric for metric in metrics.available().values() if metric.takes == "bags" and metric.in_experiments
 )
+OF_INSTANCES: tuple[Metric, ...] = tuple(
+    metric for metric in metrics.available().values() if metric.takes == "instances" and metric.in_experiments
+)
 
 
 def measured(columns: Collection[str]) -> list[str]:

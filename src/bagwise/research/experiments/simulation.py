@@ -16,10 +16,11 @@ from bagwise.datasets import Dataset
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning import criteria, granularity
 from bagwise.learning.base import Learner
+from bagwise.learning.learner import ActiveLearner
 from bagwise.learning.questions import Question
 from bagwise.model import solvers
 from bagwise.research.experiments import systems
-from bagwise.research.experiments.measures import REPORTED
+from bagwise.research.experiments.measures import OF_INSTANCES, REPORTED
 from bagwise.research.experiments.noisy_learner import ESTIMATE
 from bagwise.research.experiments.runner import Row, key_from
 
@@ -326,6 +327,14 @@ class _ClassesFound:
         return {"recall": recalls, "missing": int(self._missing.sum()), "all_found_after": self.after}
 
 
+def _of_instances(learner: Learner, held_out: Dataset) -> Row:
+    """The metrics of instances, where the classes of held-out instances are known and the learner predicts them."""
+    if held_out.instance_labels is None or not isinstance(learner, ActiveLearner):
+        return {}
+    probability = learner.model.predict_instance_proba(held_out.bags)
+    return {metric.name: metric(held_out.instance_labels, probability) for metric in OF_INSTANCES}
+
+
 def _rows(
     simulation: Simulation,
     learner: Learner,
@@ -337,6 +346,7 @@ def _rows(
     def row(queries: int) -> Row:
         probability = learner.predict_proba(held_out.bags)
         measured = {metric.name: metric(held_out.labels.value, probability) for metric in REPORTED}
+        measured |= _of_instances(learner, held_out)
         if simulation.pointing:
             measured["clicks"] = clicks
         return {"asked": queries, **measured, **(found.details(held_out, probability) if simulation.detailed else {})}

@@ -1,0 +1,34 @@
+"""The labels of a project with the instances that they are about, and where those are in the files of their bags."""
+
+from dataclasses import replace
+
+from bagwise.formats import LabelTable, PlacedLabel
+from bagwise.ingest.extents import extent_of
+from bagwise.project.project import Project
+
+
+def labels_with_places(project: Project) -> LabelTable:
+    """Return the current labels, those of instances with their places, and the extents of the files of labelled bags.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+
+    Returns
+    -------
+    LabelTable
+        As `Project.labels` returns it; `placed` are the instances that answers pointed at or an import named, and
+        `extents` what is known of the files of bags with a label.
+    """
+    table = project.labels()
+    position = {name: bag for bag, name in enumerate(project.contents.ids.tolist())}
+    labelled = dict.fromkeys([*(bag for bag, _, _ in table.triples()), *(one.bag for one in table.placed)])
+    media = {name: project.medium(position[name]) for name in labelled}
+    extents = {name: extent for name, kept in media.items() if kept and (extent := extent_of(kept.medium, kept.path))}
+    placed: list[PlacedLabel] = []
+    for one in table.placed:
+        kept = media[one.bag]
+        place = None if kept is None or one.instance is None else kept.places[one.instance]
+        placed.append(one if place is None else replace(one, place=place))
+    return replace(table, placed=placed, extents=extents)
