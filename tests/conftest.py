@@ -79,7 +79,7 @@ def page(chromium):
 
 def pytest_addoption(parser):
     parser.addoption("--crashes", type=int, default=8, help="Kills of each crash test (the full size is 200).")
-    parser.addoption("--answers", type=int, default=400, help="Answers of the parallel annotators (full size 5000).")
+    parser.addoption("--answers", type=int, default=200, help="Answers of the parallel annotators (full size 5000).")
     parser.addoption("--steps", type=int, default=40, help="Steps of the long random runs (the full size is 10000).")
 
 

@@ -16,6 +16,7 @@ from tests.project.test_project import all_is_well
 
 PEOPLE = 20
 PROCESSES = 3
+TURNS = 12
 ANNOTATOR = Path(__file__).parent / "annotator.py"
 
 
@@ -62,22 +63,14 @@ def test_people_in_several_processes(tmp_path, database, request):
     answers = min(request.config.getoption("--answers"), 1500) // 4
     project, _ = big_enough(tmp_path, database, 1000)
     project.close()
-    workers = [
-        subprocess.Popen(
-            [sys.executable, str(ANNOTATOR), str(project.folder), f"person {i}", str(answers // PROCESSES)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for i in range(PROCESSES)
-    ]
-    for worker in workers:
-        assert worker.stdout.readline() == "ready\n"
-    for worker in workers:
-        worker.stdin.write("go\n")
-        worker.stdin.flush()
-    lines = [line.split() for worker in workers for line in worker.communicate(timeout=600)[0].splitlines()]
-    assert all(worker.returncode == 0 for worker in workers)
+    command = [sys.executable, str(ANNOTATOR), str(project.folder), str(answers // PROCESSES)]
+    names = [f"person {i}" for i in range(PROCESSES)]
+    with subprocess.Popen([*command, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as annotators:
+        for _ in names:
+            assert annotators.stdout.readline() == "ready\n"
+        output, _ = annotators.communicate("!" * PROCESSES, timeout=600)
+    assert annotators.returncode == 0
+    lines = [line.split() for line in output.splitlines()]
     assert len(lines) == answers // PROCESSES * PROCESSES
     assert max(Counter((bag, c) for bag, c, _ in lines).values()) == 1
     with Project.open(project.folder) as after:
@@ -88,7 +81,7 @@ def test_people_in_several_processes(tmp_path, database, request):
 def test_redundancy_leases_a_pair_to_exactly_so_many_people(tmp_path, database):
     project, _ = big_enough(tmp_path, database, 100, people=3)
     leased = Counter()
-    for turn in range(30):
+    for turn in range(TURNS):
         for person in range(5):
             (asked,) = project.ask(f"person {person}")
             leased[asked.bag, asked.label_class] += 1

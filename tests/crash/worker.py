@@ -1,13 +1,20 @@
-"""Answers questions and prints what was acknowledged, until it is killed."""
+"""Answers questions and prints what was acknowledged, until it is killed.
 
+Each line of the input, `["FOLDER", "NAME", SEED]`, starts a worker: a fork of this process, which has imported
+everything. The worker prints its process id first; this process prints `ended` on a line of its own when it has ended.
+"""
+
+import json
+import os
+import signal
 import sys
 
 from bagwise import datasets
 from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.project import Project
 
-if __name__ == "__main__":
-    folder, name, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def work(folder, name, seed):
     use_one_thread()
     truth = datasets.load("synthetic").labels.value
     with Project.open(folder) as project:
@@ -24,3 +31,15 @@ if __name__ == "__main__":
                 event = project.undo(name)
                 print(f"saved {event.key}", flush=True)
     print("exhausted", flush=True)
+    signal.pause()
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            print(f"pid {os.getpid()}", flush=True)
+            work(*json.loads(line))
+            break
+        os.waitpid(pid, 0)
+        print("\nended", flush=True)

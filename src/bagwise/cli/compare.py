@@ -17,7 +17,17 @@ from bagwise.core import extras
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose
 from bagwise.learning import criteria
-from bagwise.research.experiments import curves, efficiency, efficiency_report, measures, statistics, systems, tables
+from bagwise.research.experiments import (
+    curves,
+    efficiency,
+    efficiency_report,
+    measures,
+    pointing,
+    pointing_report,
+    statistics,
+    systems,
+    tables,
+)
 from bagwise.research.experiments.simulation import Simulation
 
 DEFAULT_COMPARISON = ("widening_uncertainty", "uncertainty", "expected_gradient_length")
@@ -52,7 +62,11 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds, first labels, ties and drawn data.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for the results (default: results/compare-DATASET).")] = None,
     suite: Annotated[
-        str | None, typer.Option(help="efficiency: the defaults on all data sets, as in docs/label-efficiency.md.")
+        str | None,
+        typer.Option(
+            help="efficiency: the defaults on all data sets, as in docs/label-efficiency.md; "
+            "pointing: what pointing is worth, as in docs/pointing.md."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version of the suite.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
@@ -62,7 +76,7 @@ def compare(
     Of a project or a file, the bags with every label known are used.
     """
     if suite is not None:
-        choose("suite", suite, SUITES)(out or Path("results") / suite, quick)
+        _run_suite(*choose("suite", suite, SUITES), out or Path("results") / suite, quick)
         return
     if dataset is None:
         raise BagwiseError("No data to compare on: give a data set, a file, a project, or `--suite efficiency`.")
@@ -101,18 +115,18 @@ def _differences(rows: pl.DataFrame, baseline: str) -> list[statistics.Differenc
     return [one for name in measures.measured(rows.columns) for one in statistics.differences(rows, name, baseline)]
 
 
-def _efficiency(folder: Path, quick: bool) -> None:
-    size = efficiency.QUICK if quick else efficiency.FULL
-    names = efficiency.available_datasets()
-    skipped = [name for name in efficiency.SETS if name not in names]
+def _run_suite(suite: Any, report: Any, folder: Path, quick: bool) -> None:
+    size = suite.QUICK if quick else suite.FULL
+    names = suite.available_datasets()
+    skipped = [name for name in suite.SETS if name not in names]
     if skipped:
         console.print(f"Skipped, because they are not installed (see `bagwise datasets`): {', '.join(skipped)}.")
-    ceilings = run(efficiency.ceilings(names, size), folder, "ceilings.parquet")
-    rows = run(efficiency.plan(names, size), folder)
-    console.print(f"Report: {efficiency_report.write(rows, ceilings, folder, size)}")
+    ceilings = run(suite.ceilings(names, size), folder, "ceilings.parquet")
+    rows = run(suite.plan(names, size), folder)
+    console.print(f"Report: {report.write(rows, ceilings, folder, size)}")
 
 
-SUITES = {"efficiency": _efficiency}
+SUITES = {"efficiency": (efficiency, efficiency_report), "pointing": (pointing, pointing_report)}
 
 
 def _arrays_of_project(project: Path, folder: Path) -> Path:

@@ -222,7 +222,12 @@ class _Worker:
 
 
 def _start_method() -> str:
-    return "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        # From Python 3.14 on it is listed on every POSIX system, also where it is not available.
+        with contextlib.suppress(ValueError):
+            multiprocessing.get_context("forkserver")
+            return "forkserver"
+    return "spawn"
 
 
 def _run_tasks(pipe: Connection, work: Callable[..., Any], setup: Callable[[], None] | None, reports: bool) -> None:

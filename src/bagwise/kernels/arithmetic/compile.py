@@ -9,6 +9,7 @@ A `bounding_kernel` may do its sums in any order: its numbers are bounds that ar
 nothing but time depends on their last digits.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -26,21 +27,25 @@ FINITE = {"nnan", "ninf"}
 FINITE_IN_ANY_ORDER = {*FINITE, "nsz", "contract", "reassoc", "arcp"}
 
 
-def _drop_stale_code() -> None:
+def _drop_stale_code(package: Path) -> None:
     """Forget compiled kernels when any source of theirs has changed; numba looks at the outermost one's file only."""
-    package = Path(__file__).parents[2]
     sources = sorted(path for room in WITH_KERNELS for path in package.joinpath(room).glob("*.py"))
     stamp = "".join(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}\n" for path in sources)
     for folder in {path.parent / "__pycache__" for path in sources}:
         seen = folder / "kernels.stamp"
-        if not folder.is_dir() or not os.access(folder, os.W_OK) or (seen.exists() and seen.read_text() == stamp):
+        if seen.exists() and seen.read_text() == stamp:
+            continue
+        # Without a stamp from the start, the second process would forget what the first one compiles.
+        with contextlib.suppress(OSError):
+            folder.mkdir(exist_ok=True)
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
             continue
         for index in folder.glob("*.nbi"):
             index.unlink(missing_ok=True)
         seen.write_text(stamp)
 
 
-_drop_stale_code()
+_drop_stale_code(Path(__file__).parents[2])
 
 
 def kernel(function: Function) -> Function:
