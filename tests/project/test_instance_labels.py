@@ -269,6 +269,16 @@ def test_an_import_that_contradicts_one_before_is_refused(imported, tmp_path):
     assert len(project.contents.instance_labels) == 2
 
 
+def test_an_instance_of_two_classes_is_known_and_teaches_nothing(imported, tmp_path):
+    project, bag = imported
+    path = tmp_path / "other.csv"
+    path.write_text(f"bag,class,label,instance\n{project.contents.ids[bag]},whistle,1,1\n")
+    project.import_(None, formats.read_labels(path))
+    assert [one.classes for one in project.contents.instance_labels.conflicts()] == [(0, 1, 2)]
+    assert project.contents.given[bag].tolist() == [1, -1, 1]
+    assert all(not one.wrong for one in check(project))
+
+
 def test_a_backup_has_the_labels_of_instances(imported, tmp_path):
     project, bag = imported
     project.backup(tmp_path / "copy")

@@ -206,3 +206,8 @@ def test_pointing_needs_labels_of_instances():
         Simulation("birds", pointing="click", queries=1).run()
     with pytest.raises(BagwiseError, match="must be one of"):
         Simulation("digits", pointing="finger")
+
+
+def test_instances_are_measured_where_their_classes_are_known():
+    rows = Simulation("digits", queries=1, evaluate_every=1, update="bag_sgd").run()
+    assert all(0 <= row["instance_auc"] <= 1 and 0 <= row["instance_accuracy"] <= 1 for row in rows)
