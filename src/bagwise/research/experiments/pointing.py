@@ -1,5 +1,5 @@
-"""What pointing is worth: the same questions answered with yes and no, with one key about the marked instance, or with a
-click on an instance of the class.
+"""What pointing is worth: answers that are yes or no, that say whether the marked instance is of the class, or that name
+an instance of the class with a click.
 
 Every arm of a data set runs on the same folds from the same start, with a seed that no pilot used: 5 % of the bags
 labelled, or none. Pointing that is wrong at some rate is learned as if it were right, and with the rate known.
