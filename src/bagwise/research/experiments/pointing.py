@@ -1,5 +1,5 @@
-"""What pointing is worth: answers that are yes or no, that say whether the marked instance is of the class, or that point
-at one with a click.
+"""What pointing is worth: answers that are yes or no, that say whether the marked instance is of the class, or that click
+on one that is.
 
 Every arm of a data set runs on the same folds from the same start, with a seed that no pilot used: 5 % of the bags
 labelled, or none. Pointing that is wrong at some rate is learned as if it were right, and with the rate known.
