@@ -2,6 +2,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -159,7 +160,7 @@ def test_curves_are_means_over_runs():
 class Told(ActiveLearner):
     """A learner that remembers its answers for the test."""
 
-    answers_told = []
+    answers_told: ClassVar = []
 
     def _learn(self, answer):
         Told.answers_told.append(answer)

@@ -145,11 +145,31 @@ class LabelTable:
             yield self.ids[b], self.classes[c], "unsure" if np.isnan(value) else "present" if value else "absent"
 
     def placed_by(self, *columns: str) -> list[PlacedLabel]:
-        """Return the labels of places that have one of these columns, as `start` for sound."""
+        """Return the labels of places that have one of these columns.
+
+        Parameters
+        ----------
+        *columns : str
+            Names of parts of a place, as `start` for sound.
+
+        Returns
+        -------
+        list of PlacedLabel
+        """
         return [one for one in self.placed if any(column in one.place for column in columns)]
 
     def triples_but(self, placed: Sequence[PlacedLabel]) -> Iterator[tuple[str, str, str]]:
-        """Yield the triples of all pairs but those that are present at a place in `placed`."""
+        """Yield (bag, class, label) of all pairs but those that are present at one of some places.
+
+        Parameters
+        ----------
+        placed : sequence of PlacedLabel
+            Labels of places.
+
+        Yields
+        ------
+        tuple of str
+        """
         at_places = {(one.bag, one.label_class) for one in placed if one.present}
         return (triple for triple in self.triples() if triple[:2] not in at_places)
 

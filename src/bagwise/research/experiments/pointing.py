@@ -1,5 +1,5 @@
-"""What pointing is worth: the same questions answered with yes and no, with one key about the marked instance, or with a
-click on an instance of the class.
+"""What pointing is worth: answers that are yes or no, that say whether the marked instance is of the class, or that click
+on one that is.
 
 Every arm of a data set runs on the same folds from the same start, with a seed that no pilot used: 5 % of the bags
 labelled, or none. Pointing that is wrong at some rate is learned as if it were right, and with the rate known.
@@ -44,7 +44,7 @@ class Size:
     every: int = 25
 
 
-FULL = Size(fold_count=10, questions=500, to_the_level=700, from_nothing=400)
+FULL = Size(fold_count=5, questions=500, to_the_level=700, from_nothing=400)
 QUICK = Size(fold_count=2, questions=50, to_the_level=50, from_nothing=50)
 NEEDS_MORE = ("carroll",)
 """Data sets on which the level of all labels is reached late."""

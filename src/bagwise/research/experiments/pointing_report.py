@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from bagwise.research.experiments import curves, pointing, statistics
+from bagwise.research.experiments.efficiency import SEED
 from bagwise.research.experiments.efficiency_report import LEVEL, METRIC, table
 from bagwise.research.experiments.pointing import ARMS, CLICK, KEY, PLAIN
 
@@ -41,8 +42,8 @@ def _head(size: pointing.Size) -> str:
     return f"""# What pointing is worth
 
 Written by `bagwise compare --suite pointing`. {size.fold_count} folds of {size.folds}, with a seed that no pilot used
-({pointing.SEED}); every arm on the same folds from the same start, with the defaults of Bagwise. *{PLAIN.capitalize()}*:
-an answer is about the bag. *{KEY.capitalize()}*: a yes says whether the marked instance is of the class (*yes, the
+({SEED}); every arm on the same folds from the same start, with the defaults of Bagwise. *{PLAIN.capitalize()}*: an
+answer is about the bag. *{KEY.capitalize()}*: a yes says whether the marked instance is of the class (*yes, the
 marked one* or *yes, elsewhere*). *{CLICK.capitalize()}*: a yes names one instance of the class, with a click where that
 is not the marked one. Area: mean bag accuracy over the questions; intervals: 95 %, paired by fold, bootstrap.
 
