@@ -1,5 +1,4 @@
-"""What pointing is worth: answers that are yes or no, that say whether the marked instance is of the class, or that click
-on one that is.
+"""What pointing is worth: answers of yes or no, about the marked instance, or with a click on an instance of the class.
 
 Every arm of a data set runs on the same folds from the same start, with a seed that no pilot used: 5 % of the bags
 labelled, or none. Pointing that is wrong at some rate is learned as if it were right, and with the rate known.
