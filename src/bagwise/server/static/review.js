@@ -2,6 +2,7 @@
 
 import { drawExample } from "/static/bag.js";
 import { find, get, make, newKey, WORDS } from "/static/dom.js";
+import { nameOf } from "/static/instances.js";
 import { pager } from "/static/views.js";
 
 const COUNT = 20;
@@ -78,11 +79,18 @@ function item(one) {
     onclick: () => answer !== one.answer && correct(one, answer),
   }, WORDS[answer]));
   return make("li", { "data-number": one.number ?? null },
-    make("div", { class: "thumbnail" }, drawExample(one.bag)),
+    make("div", { class: `thumbnail${one.where?.length ? " highlight" : ""}` }, drawExample({ ...one.bag, evidence: one.where?.length ? one.where : null })),
     make("div", { class: "about" },
       make("p", {}, make("b", {}, one.class_name), ` in ${one.bag_id}`, one.answer === "skipped" ? ", skipped" : ""),
+      make("p", { class: "pointed" }, pointed(one)),
       make("p", { class: "note" }, note.filter(Boolean).join(" · "))),
     make("div", { class: "choices", role: "group", "aria-label": `Correct ${what}` }, ...choices));
+}
+
+// Where it was said to be, in words.
+function pointed({ bag, where = [], elsewhere = [] }) {
+  const names = (numbers) => numbers.map((number) => nameOf(bag, number)).join("; ");
+  return [where.length ? `here: ${names(where)}` : "", elsewhere.length ? `not here: ${names(elsewhere)}` : ""].filter(Boolean).join(" · ");
 }
 
 // What was replaced, and whose it was.
