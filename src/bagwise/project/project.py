@@ -14,18 +14,19 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
+from bagwise.data.instance_labels import InstanceLabel
 from bagwise.formats import LabelTable, PredictionTable, Source
 from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
-from bagwise.learning.questions import Pair
+from bagwise.learning.questions import Instances, Pair
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import AnnotatorRates, Doubt, doubts, examine
 from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
-from bagwise.project.answers.current_labels import known_of
-from bagwise.project.answers.events import ANSWER_OF, Event, Votes
+from bagwise.project.answers.current_labels import disputed_in_bag, known_of, labels_in_bag
+from bagwise.project.answers.events import ANSWER_OF, Event, Pointing, Votes
 from bagwise.project.imports import media as kept
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.removal import set_removed
@@ -465,6 +466,8 @@ class Project:
         seconds: float | None = None,
         shown: str | None = None,
         pair: Pair | None = None,
+        where: Sequence[int] = (),
+        elsewhere: Sequence[int] = (),
     ) -> Event:
         """Save the answer to a question about one class; it is durable when this returns.
 
@@ -484,6 +487,8 @@ class Project:
             What was shown with the question.
         pair : (int, int), optional
             Bag and class; with it the answer is saved even if the lease no longer exists.
+        where, elsewhere : sequence of int
+            Where the answer is *present*: instances that are of the class, and instances that are not.
 
         Returns
         -------
@@ -495,10 +500,11 @@ class Project:
         AlreadyAnswered
             If the question was answered differently, or this person answered the pair before.
         BagwiseError
-            If the lease does not exist, or is another person's.
+            If the lease does not exist or is another person's, or an instance cannot be pointed at.
         """
         bag, classes = (None, None) if pair is None else (pair[0], (pair[1],))
-        return self.submit(Submission(key, annotator, (answer,), classes, bag, seconds, shown))[0]
+        pointing = (tuple(where),), (tuple(elsewhere),)
+        return self.submit(Submission(key, annotator, (answer,), classes, bag, seconds, shown, *pointing))[0]
 
     def submit(self, submission: Submission) -> list[Event]:
         """Save the answer to a question about any number of classes, all or none; durable on return.
@@ -560,8 +566,16 @@ class Project:
         """Like `undo`, but of a whole-bag answer all answers that are in effect; return their events."""
         return self._corrections.undo(annotator, key, together=True)
 
-    def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
-        """Replace an answer; both are kept.
+    def correct(
+        self,
+        number: int,
+        annotator: str,
+        answer: str,
+        key: str | None = None,
+        where: Sequence[int] = (),
+        elsewhere: Sequence[int] = (),
+    ) -> Event:
+        """Replace an answer, and what it points at; both are kept.
 
         Parameters
         ----------
@@ -573,6 +587,8 @@ class Project:
             The new answer.
         key : str, optional
             Sent again with the same key, it is saved once.
+        where, elsewhere : sequence of int
+            Where the answer is *present*: instances that are of the class, and instances that are not.
 
         Returns
         -------
@@ -588,15 +604,23 @@ class Project:
         BagwiseError
             If there is no such answer.
         """
-        return self._corrections.correct(number, annotator, answer, key)
+        return self._corrections.correct(number, annotator, answer, key, Pointing.of(where, elsewhere))
 
-    def correct_imported(self, pair: Pair, annotator: str, answer: str, key: str | None = None) -> Event:
+    def correct_imported(
+        self,
+        pair: Pair,
+        annotator: str,
+        answer: str,
+        key: str | None = None,
+        where: Sequence[int] = (),
+        elsewhere: Sequence[int] = (),
+    ) -> Event:
         """Replace the imported label of a pair, or its last correction; all are kept.
 
         Parameters, result and errors are those of `correct`; only an adjudicator, the owner, or the only person in
         the project may.
         """
-        return self._corrections.correct_imported(pair, annotator, answer, key)
+        return self._corrections.correct_imported(pair, annotator, answer, key, Pointing.of(where, elsewhere))
 
     def replaced(self, event: Event) -> Replaced | None:
         """Return what was in effect before a correction or an undo; None for an answer."""
@@ -607,8 +631,28 @@ class Project:
         known = known_of(self.contents, self.votes, pair)
         return None if known is None else ANSWER_OF[known.present]
 
-    def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
-        """Decide a pair, whatever others answered.
+    def known_instances(self, bag: int) -> list[InstanceLabel]:
+        """Return what is known of the instances of a bag, without what people disagree about."""
+        found = labels_in_bag(self.contents, self.votes, bag)
+        disputed = {one for instances in disputed_in_bag(self.contents, self.votes, bag).values() for one in instances}
+        return sorted(
+            (label for label in found if label.instance not in disputed),
+            key=lambda label: (label.instance, label.label_class),
+        )
+
+    def disputed(self, pair: Pair) -> Instances:
+        """Return the instances for this pair about which there is a disagreement, so that they teach nothing."""
+        return disputed_in_bag(self.contents, self.votes, pair[0]).get(pair, ())
+
+    def adjudicate(
+        self,
+        pair: Pair,
+        annotator: str,
+        answer: str,
+        where: Sequence[int] = (),
+        elsewhere: Sequence[int] = (),
+    ) -> Event:
+        """Decide a pair, whatever others answered or pointed at.
 
         Parameters
         ----------
@@ -618,6 +662,8 @@ class Project:
             Name of an adjudicator.
         answer : {"present", "absent", "unsure"}
             The decision.
+        where, elsewhere : sequence of int
+            Where the answer is *present*: instances that are of the class, and instances that are not.
 
         Returns
         -------
@@ -629,7 +675,7 @@ class Project:
         BagwiseError
             If the person is not an adjudicator, or the pair has an imported label.
         """
-        return self._corrections.adjudicate(pair, annotator, answer)
+        return self._corrections.adjudicate(pair, annotator, answer, Pointing.of(where, elsewhere))
 
     def set_role(self, annotator: str, role: str) -> None:
         """Set the role of a person: `annotator` or `adjudicator`."""

@@ -13,7 +13,7 @@ from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.bags import Bags
 from bagwise.learning.questions import Pair
 from bagwise.project.answers import replay
-from bagwise.project.answers.events import Event, Votes
+from bagwise.project.answers.events import NOWHERE, Event, Pointing, Votes
 from bagwise.project.answers.snapshots import Snapshots
 from bagwise.project.instances import storage
 from bagwise.project.settings import FILE as SETTINGS
@@ -67,6 +67,25 @@ class ProjectState:
         bags, classes = self.contents.given.shape
         if not (0 <= pair[0] < bags and 0 <= pair[1] < classes):
             raise BagwiseError(f"There is no pair {pair}: the project has {bags} bags and {classes} classes.")
+
+    def validate_pointing(self, bag: int, answer: str, pointing: Pointing) -> None:
+        """Raise an error unless these instances of the bag may be pointed at together with the answer."""
+        if pointing == NOWHERE:
+            return
+        if answer != "present":
+            raise BagwiseError(f"The answer is {answer}: only where the class is present can instances be pointed at.")
+        both = set(pointing.where) & set(pointing.elsewhere)
+        if both:
+            raise BagwiseError(
+                f"Instance {min(both)} is said to be of the class and not to be of it: send one of both."
+            )
+        first, last = self.contents.offsets[bag : bag + 2].tolist()
+        outside = [one for one in (*pointing.where, *pointing.elsewhere) if not 0 <= one < last - first]
+        if outside:
+            bag_id = self.contents.ids[bag]
+            raise BagwiseError(
+                f"Bag {bag_id} has {last - first} instances, counted from 0: there is no instance {outside[0]}."
+            )
 
     def counted_copy(self) -> replay.Replay:
         """Return a copy of the counted events, to be read for a long time without the lock."""

@@ -14,8 +14,8 @@ from bagwise.evaluation.noise import PRIOR_RATE, Answers, Estimate, Rate, belief
 from bagwise.kernels import Array
 from bagwise.learning.questions import Pair
 from bagwise.model import MIMLClassifier
-from bagwise.project.answers.current_labels import known_values
-from bagwise.project.answers.events import VALUE, Event, Votes
+from bagwise.project.answers.current_labels import instance_labels_of, known_values
+from bagwise.project.answers.events import NOWHERE, VALUE, Event, Votes
 from bagwise.project.settings import ESTIMATE
 from bagwise.project.storage.queries import UNKNOWN, Contents
 
@@ -60,10 +60,32 @@ class AnnotatorRates:
         answers = [(event.answer == "present", self.rate(event.annotator)) for event in _clear(events)]
         return flip_of(decision.present, answers)
 
+    def flips(self, votes: Votes, pair: Pair) -> tuple[float, float]:
+        """Return the probability that the decision about a pair is wrong, and that what it says of an instance is."""
+        return self.flip(votes, pair), self.pointing_flip(votes, pair)
+
+    def pointing_flip(self, votes: Votes, pair: Pair) -> float:
+        """Return the probability that what is said of an instance is wrong: the rate of the person who points at it.
+
+        Where several people point for one pair, it is the largest of their rates, for all that they point at.
+        """
+        if self.usual == 0:
+            return 0.0
+        events = votes.answers_about(pair)
+        if any(event.annotator in votes.adjudicators for event in events):
+            return 0.0
+        return max((self.rate(event.annotator) for event in events if event.pointing != NOWHERE), default=0.0)
+
 
 def labels_of(contents: Contents, votes: Votes, people: AnnotatorRates) -> Labels:
-    """Return the known labels, each with the probability that it is wrong."""
-    labels = Labels.from_array(known_values(contents, votes)[0], missing=UNKNOWN)
+    """Return the known labels, of bags and of instances, each with the probability that it is wrong."""
+
+    def pointing_flip(pair: Pair) -> float:
+        # Imported labels and their corrections are taken to be right.
+        return 0.0 if contents.is_given(pair) else people.pointing_flip(votes, pair)
+
+    of_bags = Labels.from_array(known_values(contents, votes)[0], missing=UNKNOWN)
+    labels = Labels(of_bags.value, of_bags.known, instances=instance_labels_of(contents, votes, pointing_flip))
     if people.usual == 0:
         return labels
     flip = np.zeros(labels.known.shape)

@@ -10,10 +10,10 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError
-from bagwise.learning.questions import Pair
+from bagwise.learning.questions import Instances, Pair
 from bagwise.project.access.names import validate_name
 from bagwise.project.access.roles import validate_may_replace
-from bagwise.project.answers.events import ANSWERS, LISTED, WHOLE_BAG, Chain, Event
+from bagwise.project.answers.events import ANSWERS, LISTED, NOWHERE, WHOLE_BAG, Chain, Event, Pointing
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.queries import Lease
@@ -45,6 +45,8 @@ class Submission:
         How long answering took.
     shown : str, optional
         What was shown with the question.
+    where, elsewhere : tuple of tuple of int
+        For each class the instances that are of it, and those that are not, where it is present; empty for none.
 
     Examples
     --------
@@ -59,6 +61,16 @@ class Submission:
     bag: int | None = None
     seconds: float | None = None
     shown: str | None = None
+    where: tuple[Instances, ...] = ()
+    elsewhere: tuple[Instances, ...] = ()
+
+    def pointing(self, classes: Sequence[int]) -> dict[int, Pointing]:
+        """Return what is said of single instances, for each of the classes."""
+        none: tuple[Instances, ...] = ((),) * len(classes)
+        if {len(some or none) for some in (self.where, self.elsewhere)} != {len(classes)}:
+            raise BagwiseError(f"Point at instances for each of the {len(classes)} classes, or for none.")
+        rows = zip(classes, self.where or none, self.elsewhere or none, strict=True)
+        return {label_class: Pointing.of(where, elsewhere) for label_class, where, elsewhere in rows}
 
     def keys(self, classes: Sequence[int]) -> list[tuple[str, int, str]]:
         """(key, class, answer) of each event, that of the first class last."""
@@ -117,8 +129,10 @@ class Answers:
         if len(classes) != len(submission.answers):
             raise BagwiseError(f"{len(submission.answers)} answers for {len(classes)} classes: send one for each.")
         events: list[Event] = []
+        pointing = submission.pointing(classes)
         for key, label_class, answer in submission.keys(classes):
             self.state.validate_pair((bag, label_class))
+            self.state.validate_pointing(bag, answer, pointing[label_class])
             first, several = key == submission.key, len(classes) > 1
             events.append(
                 self._event(
@@ -130,6 +144,7 @@ class Answers:
                     [*new, *events],
                     seconds=submission.seconds if first else None,
                     shown=(WHOLE_BAG if first else LISTED) if several else submission.shown,
+                    pointing=pointing[label_class],
                 )
             )
         return events, True
@@ -160,6 +175,7 @@ class Answers:
         asked_after: int | None = None,
         seconds: float | None = None,
         shown: str | None = None,
+        pointing: Pointing = NOWHERE,
     ) -> Event:
         """The next event; it corrects a pair that the person skipped before, so that both never count."""
         skipped = self._skipped_before(pair, annotator, new)
@@ -183,6 +199,8 @@ class Answers:
             asked_after=asked_after,
             replaces=None if skipped is None else skipped.newest,
             shown=shown,
+            where=pointing.where,
+            elsewhere=pointing.elsewhere,
         )
 
     def answer_listed(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
@@ -270,10 +288,12 @@ def _expected(submission: Submission, lease: Lease | None) -> list[tuple[str, in
 
 def _saved_before(submission: Submission, done: Event, saved: dict[str, Event]) -> list[Event]:
     """The events of a submission that was sent before."""
-    expected = submission.keys(submission.classes or (done.label_class,))
+    classes = submission.classes or (done.label_class,)
+    expected, pointing = submission.keys(classes), submission.pointing(classes)
     events = [saved.get(key) for key, _, _ in expected]
     for event, (_, label_class, answer) in zip(events, expected, strict=True):
-        same = event is not None and (event.annotator, event.answer) == (submission.annotator, answer)
+        sent = submission.annotator, answer, pointing[label_class]
+        same = event is not None and (event.annotator, event.answer, event.pointing) == sent
         if not same or event is None or event.pair != (done.bag, label_class):
             before = f"This question was answered before, by {done.annotator}: {done.answer}."
             raise AlreadyAnswered(before if len(expected) == 1 else f"{before} Correct that answer instead.")

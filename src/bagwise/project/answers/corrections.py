@@ -19,7 +19,7 @@ from bagwise.project.answers.answers import (
     raised,
     validate_answer,
 )
-from bagwise.project.answers.events import ANSWER_OF, Chain, Event
+from bagwise.project.answers.events import ANSWER_OF, NOWHERE, Chain, Event, Pointing
 from bagwise.project.queue.leases import Leases
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
@@ -89,28 +89,33 @@ class Corrections:
         assert chain is not None
         restored = chain.under
         if restored is not None:
-            return _replacing(restored, chain, number, key, "restoration", event.annotator, restored.answer)
+            back = restored.answer, restored.pointing
+            return _replacing(restored, chain, number, key, "restoration", event.annotator, *back)
         if chain.voter is None:
             answer = _imported_answer(self.state, event.pair)
             return _replacing(event, chain, number, key, "restoration", event.annotator, answer)
-        return _replacing(event, chain, number, key, "retraction", event.annotator, event.answer)
+        return _replacing(event, chain, number, key, "retraction", event.annotator, event.answer, event.pointing)
 
-    def correct(self, number: int, annotator: str, answer: str, key: str | None = None) -> Event:
-        """Replace the answer with this number; both are kept."""
+    def correct(
+        self, number: int, annotator: str, answer: str, key: str | None = None, pointing: Pointing = NOWHERE
+    ) -> Event:
+        """Replace the answer with this number, and what it points at; both are kept."""
         validate_name(annotator)
         validate_answer(answer)
         used = key or uuid.uuid4().hex
-        return self._answers.saving(lambda connection: self._correcting(connection, number, annotator, answer, used))
+        return self._answers.saving(
+            lambda connection: self._correcting(connection, number, annotator, answer, used, pointing)
+        )
 
     def _correcting(
-        self, connection: Connection, number: int, annotator: str, answer: str, key: str
+        self, connection: Connection, number: int, annotator: str, answer: str, key: str, pointing: Pointing
     ) -> tuple[list[Event], Event]:
         saved = queries.events_with(connection, [key]).get(key)
         votes = self.state.votes
         if saved is not None:
             before = votes.replaced_by(saved.number)
             same = saved.kind == "correction" and before is not None and before.number == number
-            return [], _same_again(saved, annotator, answer, same)
+            return [], _same_again(saved, annotator, answer, pointing, same)
         chain = votes.chain_with(number)
         if chain is None or self.state.events[number - 1].kind in UNDOS:
             raise BagwiseError(f"There is no answer number {number} to replace.")
@@ -120,33 +125,37 @@ class Corrections:
         if old.number != number:
             raise AlreadyAnswered(f"Answer {number} was replaced by number {old.number} before: replace that one.")
         validate_may_replace(self.state, old, annotator)
+        self.state.validate_pointing(old.bag, answer, pointing)
         if chain.voter is None:
             _validate_not_skipped(answer)
         elif any(one is not chain and one.counts for one in votes.chains_of(old.pair, chain.voter)):
             raise AlreadyAnswered(f"{chain.voter} has answered this again since: correct that answer instead.")
-        event = _replacing(old, chain, self._answers.number(), key, "correction", annotator, answer)
+        event = _replacing(old, chain, self._answers.number(), key, "correction", annotator, answer, pointing)
         return [event], event
 
-    def correct_imported(self, pair: Pair, annotator: str, answer: str, key: str | None = None) -> Event:
+    def correct_imported(
+        self, pair: Pair, annotator: str, answer: str, key: str | None = None, pointing: Pointing = NOWHERE
+    ) -> Event:
         """Replace an imported label, or its last correction; all are kept."""
         validate_name(annotator)
         validate_answer(answer)
         _validate_not_skipped(answer)
         used = key or uuid.uuid4().hex
         return self._answers.saving(
-            lambda connection: self._correcting_import(connection, pair, annotator, answer, used)
+            lambda connection: self._correcting_import(connection, pair, annotator, answer, used, pointing)
         )
 
     def _correcting_import(
-        self, connection: Connection, pair: Pair, annotator: str, answer: str, key: str
+        self, connection: Connection, pair: Pair, annotator: str, answer: str, key: str, pointing: Pointing
     ) -> tuple[list[Event], Event]:
         state = self.state
         state.validate_pair(pair)
+        state.validate_pointing(pair[0], answer, pointing)
         saved = queries.events_with(connection, [key]).get(key)
         chain = state.votes.imported(pair)
         if saved is not None:
             same = saved.kind == "correction" and state.votes.chain_with(saved.number) is chain
-            return [], _same_again(saved, annotator, answer, same)
+            return [], _same_again(saved, annotator, answer, pointing, same)
         if not state.contents.is_given(pair):
             bag, name = state.contents.ids[pair[0]], state.contents.classes[pair[1]]
             raise BagwiseError(f"{name} in {bag} was not imported: correct an answer to it, by its number.")
@@ -162,11 +171,13 @@ class Corrections:
             *pair,
             answer,
             replaces=chain.newest or None,
+            where=pointing.where,
+            elsewhere=pointing.elsewhere,
         )
         return [event], event
 
-    def adjudicate(self, pair: Pair, annotator: str, answer: str) -> Event:
-        """Decide a pair alone; only an adjudicator may."""
+    def adjudicate(self, pair: Pair, annotator: str, answer: str, pointing: Pointing = NOWHERE) -> Event:
+        """Decide a pair alone, and what is known of its instances; only an adjudicator may."""
         state = self.state
         if answer == "skipped":
             raise BagwiseError("An adjudicator decides: use present, absent or unsure.")
@@ -181,13 +192,24 @@ class Corrections:
                 raise BagwiseError(f"{annotator} is not an adjudicator: make them one with {APPOINT}.")
             before = [event for event in state.votes.answers_about(pair) if event.annotator == annotator]
             if before:
-                return self.correct(before[-1].number, annotator, answer)
+                return self.correct(before[-1].number, annotator, answer, pointing=pointing)
             bag, label_class = pair
-            decision = Submission(uuid.uuid4().hex, annotator, (answer,), (label_class,), bag)
+            where, elsewhere = (pointing.where,), (pointing.elsewhere,)
+            key = uuid.uuid4().hex
+            decision = Submission(key, annotator, (answer,), (label_class,), bag, where=where, elsewhere=elsewhere)
             return raised(self._answers.submit([decision])[0])[0]
 
 
-def _replacing(like: Event, chain: Chain, number: int, key: str, kind: str, annotator: str, answer: str) -> Event:
+def _replacing(
+    like: Event,
+    chain: Chain,
+    number: int,
+    key: str,
+    kind: str,
+    annotator: str,
+    answer: str,
+    pointing: Pointing = NOWHERE,
+) -> Event:
     """The next event of a chain, with what is known of the question that `like` answered."""
     return Event(
         number,
@@ -202,6 +224,8 @@ def _replacing(like: Event, chain: Chain, number: int, key: str, kind: str, anno
         belief=like.belief,
         asked_after=like.asked_after,
         replaces=chain.newest,
+        where=pointing.where,
+        elsewhere=pointing.elsewhere,
     )
 
 
@@ -209,9 +233,9 @@ def _imported_answer(state: ProjectState, pair: Pair) -> str:
     return ANSWER_OF[bool(state.contents.imported[pair])]
 
 
-def _same_again(saved: Event, annotator: str, answer: str, same: bool) -> Event:
+def _same_again(saved: Event, annotator: str, answer: str, pointing: Pointing, same: bool) -> Event:
     _validate_own(saved, annotator)
-    if not same or saved.answer != answer:
+    if not same or (saved.answer, saved.pointing) != (answer, pointing):
         raise AlreadyAnswered(f"This was saved before as something else, number {saved.number}.")
     return saved
 

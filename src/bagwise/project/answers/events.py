@@ -1,14 +1,14 @@
 """Events: answers and what replaced them, in order. `Votes` decides which count, live and in a replay alike."""
 
 import hashlib
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from bagwise.kernels import hash_of, hashed_uniform
-from bagwise.learning.questions import Pair, Present
+from bagwise.learning.questions import Instances, Pair, Present
 
 ANSWERS = ("present", "absent", "unsure", "skipped")
 VALUE: dict[str, Present] = {"present": True, "absent": False, "unsure": None}
@@ -17,6 +17,34 @@ KINDS = ("answer", "correction", "restoration", "retraction")
 ASKED_OF_SEVERAL = 1 << 40
 WHOLE_BAG, LISTED = "whole bag", "list"
 """What was shown with an answer: a whole-bag question with the answer to its first class; a list with all others."""
+
+
+class Pointing(NamedTuple):
+    """What an answer says of single instances of the bag: these are of the class, and these are not.
+
+    Parameters
+    ----------
+    where : tuple of int
+        Positions of instances that are of the class, ascending.
+    elsewhere : tuple of int
+        Positions of instances that are not of it, although it is present, ascending.
+
+    Examples
+    --------
+    >>> Pointing.of([3, 1, 3])
+    Pointing(where=(1, 3), elsewhere=())
+    """
+
+    where: Instances = ()
+    elsewhere: Instances = ()
+
+    @classmethod
+    def of(cls, where: Iterable[int] = (), elsewhere: Iterable[int] = ()) -> "Pointing":
+        """Return the pointing with each instance once, in order."""
+        return cls(tuple(sorted(set(where))), tuple(sorted(set(elsewhere))))
+
+
+NOWHERE = Pointing()
 
 
 @dataclass(frozen=True)
@@ -53,6 +81,8 @@ class Event:
         Number of the newest event of the same chain, so that each is replaced once.
     shown : str or None
         What was shown with the question: `WHOLE_BAG`, `LISTED`, "highlighted" or "not highlighted".
+    where, elsewhere : tuple of int
+        Where the answer is *present*: instances of the bag that are of the class, and that are not; ascending.
 
     Examples
     --------
@@ -75,6 +105,14 @@ class Event:
     asked_after: int | None = None
     replaces: int | None = None
     shown: str | None = None
+    # Not in `repr`, from which digests are made: events without pointing have those they always had.
+    where: Instances = field(default=(), repr=False)
+    elsewhere: Instances = field(default=(), repr=False)
+
+    @property
+    def pointing(self) -> Pointing:
+        """What it says of single instances."""
+        return Pointing(self.where, self.elsewhere)
 
     @property
     def pair(self) -> Pair:
@@ -84,10 +122,49 @@ class Event:
 
 @dataclass(frozen=True)
 class Decision:
-    """What counts for a pair: present, absent, or unsure (None); `audit` if the first question about it was one."""
+    """What counts for a pair.
+
+    Parameters
+    ----------
+    present : bool or None
+        Present, absent, or unsure (None).
+    audit : bool
+        Whether the first question about it was an audit.
+    where, elsewhere : tuple of int
+        Instances that are of the class by at least one of the answers that count, and that are not; ascending.
+    disputed : tuple of int
+        Instances that are of the class by one answer and are not by another: they are in neither of both.
+    """
 
     present: Present
     audit: bool
+    where: Instances = ()
+    elsewhere: Instances = ()
+    disputed: Instances = ()
+
+    @classmethod
+    def of(cls, present: Present, audit: bool, events: Iterable[Event]) -> "Decision":
+        """Return the decision to which these answers led; of their pointing counts what says *present*.
+
+        Examples
+        --------
+        >>> one, other = (Event(n, "", "answer", "", "", 3, 0, "present", where=(n, 3)) for n in (1, 2))
+        >>> Decision.of(True, False, [one, other]).where
+        (1, 2, 3)
+        """
+        if not present:
+            return cls(present, audit)
+        pointing = [event.pointing for event in events if event.answer == "present"]
+        here = {instance for one in pointing for instance in one.where}
+        not_here = {instance for one in pointing for instance in one.elsewhere}
+        both = here & not_here
+        parts = here - both, not_here - both, both
+        return cls(present, audit, *(tuple(sorted(part)) for part in parts))
+
+    def teaches_as(self, other: "Decision") -> bool:
+        """Whether another decision teaches the same."""
+        mine, others = ((one.present, one.where, one.elsewhere) for one in (self, other))
+        return mine == others
 
 
 @dataclass(eq=False, slots=True)
@@ -160,6 +237,7 @@ class Votes:
         self._in_effect: dict[int, Event | None] = {}
         self._half_asked: set[Pair] = set()
         self._present: dict[int, dict[int, None]] = {}
+        self._pointed: dict[int, set[int]] = {}
         self._digest = hashlib.sha256()
 
     def apply(self, event: Event) -> None:
@@ -169,6 +247,8 @@ class Votes:
         before = chain.in_effect
         chain.take(event)
         self._chain_with[event.number] = chain
+        if event.pointing != NOWHERE:
+            self._pointed.setdefault(event.bag, set()).add(event.label_class)
         if event.kind != "answer":
             self._replaced[event.number] = before
         if before is not None:
@@ -207,6 +287,8 @@ class Votes:
     def note(self, event: Event) -> None:
         """Add the event to the digest only."""
         self._digest.update(repr(event).encode())
+        if event.pointing != NOWHERE:
+            self._digest.update(repr(event.pointing).encode())
 
     def digest(self) -> str:
         """Return the SHA-256 of all events so far."""
@@ -272,6 +354,14 @@ class Votes:
         """Bags that have the class, those decided last first."""
         return list(self._present.get(label_class, {}))[::-1]
 
+    def pointed_bags(self) -> list[int]:
+        """Bags of which some event points at an instance, ascending."""
+        return sorted(self._pointed)
+
+    def pointed_classes(self, bag: int) -> list[int]:
+        """The classes of a bag about which some event points at an instance, ascending."""
+        return sorted(self._pointed.get(bag, ()))
+
     def disagreements(self) -> list[Pair]:
         """Pairs to which people answered both present and absent."""
         asked = [pair for pair in list(self._chains) if pair[0] not in self.removed]
@@ -280,6 +370,11 @@ class Votes:
     def answers_about(self, pair: Pair) -> list[Event]:
         """The answers to a pair that count, in the order of their places."""
         return [event for chain in self._counting(pair) if (event := chain.in_effect) is not None]
+
+    def effective_about(self, pair: Pair) -> list[Event]:
+        """The answers to a pair that count; where its label was imported and corrected, the correction."""
+        correction = self.imported(pair).in_effect
+        return self.answers_about(pair) if correction is None else [correction]
 
     def _counting(self, pair: Pair) -> list[Chain]:
         chains = [chain for chain in self._chains.get(pair, ()) if chain.counts]
@@ -292,13 +387,13 @@ class Votes:
         audit = events[0].audit
         adjudicated = [event for event in events if event.annotator in self.adjudicators]
         if adjudicated:
-            return Decision(VALUE.get(adjudicated[-1].answer), audit)
+            return Decision.of(VALUE.get(adjudicated[-1].answer), audit, adjudicated[-1:])
         people = self.people_for(pair)
         if len(events) < people:
             return None
-        counted = [event.answer for event in itertools.islice(events, people)]
+        counted = [event.answer for event in events[:people]]
         majority = next((answer for answer in ("present", "absent") if 2 * counted.count(answer) > people), "unsure")
-        return Decision(VALUE[majority], audit)
+        return Decision.of(VALUE[majority], audit, events[:people])
 
 
 def _clear(events: Iterable[Event]) -> set[str]:

@@ -84,8 +84,8 @@ class Replay:
             self.begin()
         else:
             # Imported labels and their corrections are taken to be right.
-            flip = 0.0 if self.contents.is_given(pair) else self.people.flip(self.votes, pair)
-            update_learner(self.learner, pair, before, known_of(self.contents, self.votes, pair), flip)
+            flips = (0.0, 0.0) if self.contents.is_given(pair) else self.people.flips(self.votes, pair)
+            update_learner(self.learner, pair, before, known_of(self.contents, self.votes, pair), *flips)
 
     def skip_to(self, events: Sequence[Event]) -> None:
         """Count events up to a turning point and fit there: learning them one by one would be in vain."""
@@ -110,21 +110,28 @@ def people_of(contents: Contents, votes: Votes, bags: Bags, learning: Learning) 
 
 
 def update_learner(
-    learner: ActiveLearner, pair: Pair, before: Decision | None, after: Decision | None, flip: float = 0.0
+    learner: ActiveLearner,
+    pair: Pair,
+    before: Decision | None,
+    after: Decision | None,
+    flip: float = 0.0,
+    pointing_flip: float = 0.0,
 ) -> None:
-    """Learn the change of a pair's decision.
+    """Learn the change of a pair's decision, and of what it says of single instances.
 
     Undoing the very last answer restores the model before it; an older one is revised, and the model goes on from
     where it is.
     """
-    if before == after or (before and after and before.present is after.present):
+    if before == after or (before and after and before.teaches_as(after)):
         return
     bag, label_class = pair
     if before is None:
         assert after is not None
-        learner.replay([Answer(bag, (label_class,), (after.present,), after.audit, flip=flip)])
+        where, elsewhere = ((some,) if some else () for some in (after.where, after.elsewhere))
+        answer = Answer(bag, (label_class,), (after.present,), after.audit, flip, where, elsewhere, pointing_flip)
+        learner.replay([answer])
     elif after is not None:
-        learner.revise(bag, label_class, after.present, flip)
+        learner.revise(bag, label_class, after.present, flip, after.where, after.elsewhere, pointing_flip)
     elif (last := learner.last_answer) is not None and (last.bag, last.classes) == (bag, (label_class,)):
         learner.undo()
     else:

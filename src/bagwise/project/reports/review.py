@@ -8,6 +8,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Pair
 from bagwise.project.answers.events import ANSWER_OF, VALUE, Event
 from bagwise.project.project import Project, predict
+from bagwise.project.reports.disagreements import disagreements_of
 from bagwise.project.storage.queries import UNKNOWN
 from bagwise.project.training.model_file import ModelInfo
 
@@ -77,7 +78,7 @@ def history(project: Project, wanted: AnswerFilter) -> list[Event]:
     """Return the answers in effect that pass the filter, newest first."""
     project.catch_up()
     place = None if wanted.label_class is None else position_of(project, wanted.label_class)
-    disputed = set(project.votes.disagreements()) if wanted.disagreement else set()
+    disputed = {one.pair for one in disagreements_of(project)} if wanted.disagreement else set()
     return [
         event
         for event in reversed(project.votes.all_effective())

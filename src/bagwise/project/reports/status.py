@@ -11,6 +11,7 @@ from bagwise.evaluation.noise import Rate
 from bagwise.project.answers.events import Event
 from bagwise.project.instances import partitions
 from bagwise.project.project import Project
+from bagwise.project.reports.disagreements import disagreements_of
 from bagwise.project.storage import queries
 from bagwise.project.training.model_file import ModelInfo
 
@@ -131,7 +132,7 @@ def status_of(project: Project) -> Status:
         by_person,
         project.people().rates,
         float(known.mean()),
-        len(project.votes.disagreements()),
+        len(disagreements_of(project)),
         agreement(audits_of(answers)),
         times[len(times) // 2] if times else None,
         _bytes_on_disk(project),

@@ -268,22 +268,33 @@ def events_after(connection: Connection, number: int) -> list[Event]:
     """Return all events after this number, in order."""
     table = schema.events
     rows = connection.execute(select(table).where(table.c.number > number).order_by(table.c.number))
-    return [Event(*row) for row in rows]
+    return [_event(row) for row in rows]
 
 
 def events_with(connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
     """Return the saved events with these keys, by key."""
     rows = connection.execute(select(schema.events).where(schema.events.c.key.in_(keys)))
-    return {event.key: event for event in (Event(*row) for row in rows)}
+    return {event.key: event for event in map(_event, rows)}
 
 
 def add_events(connection: Connection, events: Sequence[Event]) -> None:
     """Add events, whose numbers follow the last one."""
-    rows = [{**vars(event), "class": event.label_class} for event in events]
-    for row in rows:
-        del row["label_class"]
-    connection.execute(insert(schema.events), rows)
+    connection.execute(insert(schema.events), [_event_row(event) for event in events])
     connection.execute(update(schema.changes).values(last_event=events[-1].number))
+
+
+def _event(row: Any) -> Event:
+    *rest, where, elsewhere = row
+    return Event(*rest, *(tuple(json.loads(some)) if some else () for some in (where, elsewhere)))
+
+
+def _event_row(event: Event) -> dict[str, Any]:
+    row = {**vars(event), "class": event.label_class}
+    for name in ("where", "elsewhere"):
+        instances = row.pop(name)
+        row[f"instances_{name}"] = json.dumps(instances) if instances else None
+    del row["label_class"]
+    return row
 
 
 def ensure_annotator(connection: Connection, name: str, role: str | None = None) -> None:

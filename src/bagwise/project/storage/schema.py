@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0005"
+VERSION = "0006"
 
 metadata = MetaData()
 
@@ -110,6 +110,8 @@ events = Table(
     Column("asked_after", Integer),
     Column("replaces", Integer, ForeignKey("events.number")),
     Column("shown", Text),
+    Column("instances_where", Text),
+    Column("instances_elsewhere", Text),
     UniqueConstraint("replaces", name="replaced_once"),
 )
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
+from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Pair
 from bagwise.project import Event, Lease, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
@@ -18,14 +19,30 @@ EXAMPLES = 3
 router = APIRouter(prefix="/api", tags=["questions"])
 
 
+Instances = Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(max_length=10_000)]
+"""Positions of instances in their bag, from 0."""
+
+
+class KnownInstance(BaseModel):
+    """An instance that is known to be of the class, or not to be (`present` is false)."""
+
+    instance: int
+    class_name: str
+    present: bool
+
+
 class Bag(BaseModel):
-    """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture."""
+    """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture.
+
+    `known` is what answers say of its instances; what people disagree about is left out.
+    """
 
     id: str
     medium: Medium | None
     instances: list[list[float]]
     features: list[str]
     shape: tuple[int, int] | None
+    known: list[KnownInstance]
 
 
 class Example(Bag):
@@ -37,7 +54,9 @@ class Example(Bag):
 class QuestionOut(BaseModel):
     """*Is the class in the bag?* `belief` is for those who ask for it.
 
-    Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` are theirs.
+    Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` and
+    `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances, more than one, so that
+    an answer can say which of them it is.
     """
 
     key: str
@@ -50,12 +69,15 @@ class QuestionOut(BaseModel):
     examples: list[Example]
     classes: list[str]
     beliefs: list[float]
+    evidences: list[int]
+    pointing: bool
 
 
 class AnswerIn(BaseModel):
     """An answer to a question; sent twice it is saved once.
 
-    With `bag` and `class_name` of the question it is saved even if its lease no longer exists.
+    With `bag` and `class_name` of the question it is saved even if its lease no longer exists. Where the answer is
+    `present`, `where` has instances that are of the class and `elsewhere` instances that are not.
     """
 
     key: Key
@@ -64,12 +86,15 @@ class AnswerIn(BaseModel):
     answer: Literal["present", "absent", "unsure", "skipped"]
     seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
     highlighted: bool = True
+    where: Instances = []
+    elsewhere: Instances = []
 
 
 class WholeAnswerIn(BaseModel):
     """Which of the classes of a question about several are present and which unsure; the others are absent.
 
-    With `bag` it is saved even if its lease no longer exists.
+    With `bag` it is saved even if its lease no longer exists. `where` has for classes that are present the instances
+    that are of them.
     """
 
     key: KeyOfSeveral
@@ -79,6 +104,7 @@ class WholeAnswerIn(BaseModel):
     unsure: list[Name] = []
     skip: bool = False
     seconds: Annotated[float | None, Field(ge=0, le=86400)] = None
+    where: dict[Name, Instances] = {}
 
 
 class UndoIn(BaseModel):
@@ -88,11 +114,13 @@ class UndoIn(BaseModel):
 
 
 class CorrectionIn(BaseModel):
-    """Replace answer `number`."""
+    """Replace answer `number`, and what it says of single instances."""
 
     key: Key
     number: Annotated[int, Field(ge=1, lt=2**31)]
     answer: Literal["present", "absent", "unsure"]
+    where: Instances = []
+    elsewhere: Instances = []
 
 
 class ImportedCorrectionIn(BaseModel):
@@ -102,6 +130,8 @@ class ImportedCorrectionIn(BaseModel):
     bag: Name
     class_name: Name
     answer: Literal["present", "absent", "unsure"]
+    where: Instances = []
+    elsewhere: Instances = []
 
 
 class ReplacedOut(BaseModel):
@@ -113,7 +143,11 @@ class ReplacedOut(BaseModel):
 
 
 class EventOut(BaseModel):
-    """A saved event. A `restoration` has the answer that is in effect again; `counts_as` is what counts now."""
+    """A saved event. A `restoration` has the answer that is in effect again; `counts_as` is what counts now.
+
+    `where` and `elsewhere` are the instances that it says are of the class and are not; `disputed` those for this class
+    about which there is a disagreement now, so that they teach nothing.
+    """
 
     number: int
     kind: str
@@ -125,6 +159,9 @@ class EventOut(BaseModel):
     replaces: int | None
     replaced: ReplacedOut | None
     counts_as: str | None
+    where: list[int]
+    elsewhere: list[int]
+    disputed: list[int]
 
 
 class UndoOut(EventOut):
@@ -150,7 +187,8 @@ async def save_answer(batcher: CurrentBatcher, person: Person, sent: AnswerIn) -
     if sent.bag is not None and sent.class_name is not None:
         bag, label_class = await run_in_threadpool(_pair_of, batcher.project, sent.bag, sent.class_name)
         classes = (label_class,)
-    submission = Submission(sent.key, person, (sent.answer,), classes, bag, sent.seconds, shown)
+    pointing = (tuple(sent.where),), (tuple(sent.elsewhere),)
+    submission = Submission(sent.key, person, (sent.answer,), classes, bag, sent.seconds, shown, *pointing)
     (event,) = await batcher.submit(submission)
     return event_out(batcher.project, event)
 
@@ -172,7 +210,12 @@ def _whole_bag_submission(project: Project, person: str, sent: WholeAnswerIn) ->
     )
     bag = None if sent.bag is None else bag_named(project, sent.bag)
     answers = whole_bag_answers(classes, present, unsure, sent.skip)
-    return Submission(sent.key, person, answers, classes, bag, sent.seconds)
+    where = {position_of(project, name): tuple(instances) for name, instances in sent.where.items()}
+    if not set(where) <= set(classes):
+        raise BagwiseError("Instances are given for a class that was not asked: name it among the classes.")
+    return Submission(
+        sent.key, person, answers, classes, bag, sent.seconds, where=tuple(where.get(c, ()) for c in classes)
+    )
 
 
 @router.post("/undo")
@@ -185,14 +228,15 @@ def undo(project: CurrentProject, person: Person, sent: UndoIn) -> UndoOut:
 @router.post("/corrections")
 def correct(project: CurrentProject, person: Person, sent: CorrectionIn) -> EventOut:
     """Correct an answer; both are kept. For another person's it takes an adjudicator or the owner."""
-    return event_out(project, project.correct(sent.number, person, sent.answer, sent.key))
+    return event_out(project, project.correct(sent.number, person, sent.answer, sent.key, sent.where, sent.elsewhere))
 
 
 @router.post("/corrections/imported")
 def correct_imported(project: CurrentProject, person: Person, sent: ImportedCorrectionIn) -> EventOut:
     """Correct an imported label; both are kept. Only an adjudicator, the owner or the only person may."""
     pair = _pair_of(project, sent.bag, sent.class_name)
-    return event_out(project, project.correct_imported(pair, person, sent.answer, sent.key))
+    event = project.correct_imported(pair, person, sent.answer, sent.key, sent.where, sent.elsewhere)
+    return event_out(project, event)
 
 
 @router.get("/answers")
@@ -204,10 +248,10 @@ def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1
 
 def question_out(project: Project, lease: Lease) -> QuestionOut:
     """A leased question with all that is shown of it."""
-    question = lease.question
+    question, bag = lease.question, bag_of(project, lease.bag)
     return QuestionOut(
         key=lease.key,
-        bag=bag_of(project, question.bag),
+        bag=bag,
         bag_word=project.settings.display.bag,
         class_name=project.classes[lease.label_class],
         evidence=question.evidence[0],
@@ -216,7 +260,16 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         examples=examples_of(project, lease.label_class),
         classes=[project.classes[c] for c in question.classes],
         beliefs=list(question.belief),
+        evidences=list(question.evidence),
+        pointing=shows_instances(bag),
     )
+
+
+def shows_instances(bag: Bag) -> bool:
+    """Whether a person sees several instances of the bag and can point at one: by their places, or in a table."""
+    if bag.medium is None:
+        return len(bag.instances) > 1
+    return len(bag.medium.places) > 1 and any(place is not None for place in bag.medium.places)
 
 
 def bag_of(project: Project, position: int) -> Bag:
@@ -228,6 +281,12 @@ def bag_of(project: Project, position: int) -> Bag:
         instances=[] if medium else project.bags[position].tolist(),
         features=[] if medium or shape else project.contents.features,
         shape=shape,
+        known=[
+            KnownInstance(
+                instance=label.instance, class_name=project.classes[label.label_class], present=bool(label.present)
+            )
+            for label in project.known_instances(position)
+        ],
     )
 
 
@@ -254,4 +313,7 @@ def event_out(project: Project, event: Event) -> EventOut:
         replaces=event.replaces,
         replaced=None if replaced is None else ReplacedOut(**vars(replaced)),
         counts_as=project.counts_as(event.pair),
+        where=list(event.where),
+        elsewhere=list(event.elsewhere),
+        disputed=list(project.disputed(event.pair)),
     )
