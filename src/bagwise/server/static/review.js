@@ -88,9 +88,10 @@ function item(one) {
 }
 
 // Where it was said to be, in words.
-function pointed({ bag, where = [], elsewhere = [] }) {
-  const names = (numbers) => numbers.map((number) => nameOf(bag, number)).join("; ");
-  return [where.length ? `here: ${names(where)}` : "", elsewhere.length ? `not here: ${names(elsewhere)}` : ""].filter(Boolean).join(" · ");
+function pointed({ bag, where = [], elsewhere = [], disputed = [] }) {
+  const parts = { "here": where, "not here": elsewhere, "people disagree about": disputed };
+  const said = Object.entries(parts).filter(([, numbers]) => numbers.length);
+  return said.map(([word, numbers]) => `${word}: ${numbers.map((number) => nameOf(bag, number)).join("; ")}`).join(" · ");
 }
 
 // What was replaced, and whose it was.
