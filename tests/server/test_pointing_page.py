@@ -288,7 +288,7 @@ def test_answers_show_where_and_are_corrected(page, serve):
     assert newest.locator(".pointed").inner_text().startswith("not here: sound")
     oldest.locator(".place.evidence").wait_for()
     oldest.locator("button.absent").click()
-    page.get_by_text("Corrected").wait_for()
+    page.get_by_text("Corrected: ").wait_for()
     assert page.locator("#history .pointed:visible").count() == 1
     wait_for_events(server, 3)
     last = server.project.events[-1]
