@@ -67,6 +67,18 @@ def test_best_value_takes_what_teaches_most_per_second():
     assert (again.bag, again.classes) == (1, (0,))
 
 
+def test_best_value_counts_the_clicks_that_are_to_be_expected():
+    """Both bags teach as much; *yes* is likelier in the second, where half of such answers take a click."""
+    pool = value_pool([[0.4], [0.6]])
+    scores = criteria.uncertainty(pool)
+    assert np.allclose(scores[0], scores[1])
+    of_keys = granularity.best_value(pool, scores, 2, Seconds())
+    with_clicks = granularity.best_value(pool, scores, 2, Seconds(pointed=8, clicked=0.5))
+    assert [one.bag for one in with_clicks] == [0, 1]
+    assert with_clicks[0].score == pytest.approx(scores[0, 0] / (4 + 0.5 * 0.4 * 4))
+    assert {round(one.score, 12) for one in of_keys} == {round(scores[0, 0] / 4, 12)}
+
+
 def test_best_value_never_asks_what_is_known():
     pool = value_pool([[0.5, 0.5], [0.5, 0.5]], asked=[(0, 0), (0, 1), (1, 0)])
     chosen = granularity.best_value(pool, criteria.uncertainty(pool), 5)
@@ -76,6 +88,11 @@ def test_best_value_never_asks_what_is_known():
 def test_seconds_must_be_times():
     with pytest.raises(BagwiseError, match="above 0"):
         Seconds(pair=0)
+    with pytest.raises(BagwiseError, match="above 0"):
+        Seconds(pointed=0)
+    with pytest.raises(BagwiseError, match="between 0 and 1"):
+        Seconds(clicked=1.5)
+    assert Seconds(4, 2, 9, pointed=5).of(1, 1, last=1, click=True) == 3, "a click takes a second more"
     assert [Seconds(4, 2, 9).of(1, classes, last) for classes, last in ((1, 0), (1, 1), (3, 1))] == [4, 2, 9]
 
 

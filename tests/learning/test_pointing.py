@@ -159,3 +159,14 @@ def test_bad_pointing_is_refused_and_changes_nothing(answer, where, elsewhere, m
     with pytest.raises(BagwiseError, match=message):
         learner.tell(Question(10, (3,)), answer, where=where, elsewhere=elsewhere)
     assert state_of(learner) == before
+
+
+def test_what_is_said_of_an_instance_is_information():
+    """The gain about an instance's class falls once it is known, in bags that look like its own."""
+    learner = make(criterion="information_gain", audit=0.0)
+    learner.tell(Question(10, (3,)), True)
+    before = criteria.information_gain(learner.pool())
+    pointed = learner.labels.with_instances(learner.labels.instances.copy())
+    pointed.instances.set(10, InstanceLabel(0, 3, True))
+    pool = learner.model.pool(DATA.bags, pointed)
+    assert criteria.information_gain(pool)[20].sum() < before[20].sum()

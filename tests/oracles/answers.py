@@ -5,6 +5,8 @@ Every action stays in the list. An undo marks actions as undone, and what counts
 
 from dataclasses import dataclass
 
+NOWHERE = ((), ())
+
 
 class Refused(Exception):
     """The rules do not allow it."""
@@ -12,7 +14,10 @@ class Refused(Exception):
 
 @dataclass
 class Action:
-    """Someone's answer to a pair. `chain` is the first action of those that replace each other; `go`, the request."""
+    """Someone's answer to a pair. `chain` is the first action of those that replace each other; `go`, the request.
+
+    `pointing` has the instances that it says are of the class, and those that it says are not.
+    """
 
     number: int
     go: int
@@ -21,13 +26,15 @@ class Action:
     answer: str
     chain: int
     undone: bool = False
+    pointing: tuple = ((), ())
 
 
 class Rules:
-    """All that was done; `imported` has the labels that came with the data."""
+    """All that was done; `imported` has the labels that came with the data, `sizes` how many instances a bag has."""
 
-    def __init__(self, people, adjudicators, owner, imported):
+    def __init__(self, people, adjudicators, owner, imported, sizes):
         self.people, self.adjudicators, self.owner, self.imported = people, adjudicators, owner, imported
+        self.sizes = sizes
         self.actions = []
         self.numbers = 0
         self.goes = 0
@@ -35,9 +42,11 @@ class Rules:
 
     # What people do
 
-    def answer(self, person, answers):
-        """One request: answers to pairs, all or none."""
-        for pair in answers:
+    def answer(self, person, answers, pointing=None):
+        """One request: answers to pairs, and what some of them point at, all or none."""
+        pointing = pointing or {}
+        for pair, answer in answers.items():
+            self.may_point(pair, answer, pointing.get(pair, NOWHERE))
             mine = self.mine(person, pair)
             if mine is not None and mine.answer != "skipped":
                 raise Refused("has answered")
@@ -46,18 +55,29 @@ class Rules:
         self.goes += 1
         for pair, answer in answers.items():
             mine = self.mine(person, pair)
-            self.add(person, pair, answer, mine.chain if mine is not None else None)
+            chain = mine.chain if mine is not None else None
+            self.add(person, pair, answer, chain, pointing.get(pair, NOWHERE))
 
-    def correct(self, person, number, answer):
+    def may_point(self, pair, answer, pointing):
+        """Only where the class is present, at instances that the bag has, and not at one for yes and no."""
+        where, elsewhere = pointing
+        if (where or elsewhere) and answer != "present":
+            raise Refused("is not present")
+        if set(where) & set(elsewhere) or max([*where, *elsewhere], default=0) >= self.sizes[pair[0]]:
+            raise Refused("cannot be pointed at")
+
+    def correct(self, person, number, answer, pointing=NOWHERE):
         old = next((one for one in self.actions if one.number == number), None)
         if old is None or not self.in_effect(old) or not self.may_replace(person, old):
             raise Refused("cannot be corrected")
+        self.may_point(old.pair, answer, pointing)
         if old.chain < 0 and answer == "skipped":
             raise Refused("imported labels are not skipped")
         self.goes += 1
-        self.add(person, old.pair, answer, old.chain)
+        self.add(person, old.pair, answer, old.chain, pointing)
 
-    def correct_imported(self, person, pair, answer):
+    def correct_imported(self, person, pair, answer, pointing=NOWHERE):
+        self.may_point(pair, answer, pointing)
         if pair not in self.imported or answer == "skipped":
             raise Refused("was not imported")
         alone = not self.names - {person}
@@ -67,16 +87,16 @@ class Rules:
         if old is not None and not self.may_replace(person, old):
             raise Refused("was corrected by another")
         self.goes += 1
-        self.add(person, pair, answer, self.chain_of_import(pair))
+        self.add(person, pair, answer, self.chain_of_import(pair), pointing)
 
-    def adjudicate(self, person, pair, answer):
+    def adjudicate(self, person, pair, answer, pointing=NOWHERE):
         if pair in self.imported or person not in self.adjudicators or answer == "skipped":
             raise Refused("does not decide")
         words = [one for one in self.counting(pair) if one.person == person]
         if words:
-            self.correct(person, words[-1].number, answer)
+            self.correct(person, words[-1].number, answer, pointing)
         else:
-            self.answer(person, {pair: answer})
+            self.answer(person, {pair: answer}, {pair: pointing})
 
     def undo(self, person):
         mine = [one for one in self.actions if self.in_effect(one) and one.person == person]
@@ -87,10 +107,10 @@ class Rules:
                 one.undone = True
                 self.numbers += 1
 
-    def add(self, person, pair, answer, chain):
+    def add(self, person, pair, answer, chain, pointing=NOWHERE):
         self.numbers += 1
         chain = self.numbers if chain is None else chain
-        self.actions.append(Action(self.numbers, self.goes, person, pair, answer, chain))
+        self.actions.append(Action(self.numbers, self.goes, person, pair, answer, chain, pointing=pointing))
         self.names.add(person)
 
     # What follows from it
@@ -144,6 +164,43 @@ class Rules:
         counted = [one.answer for one in answers[: self.people]]
         return next((one for one in ("present", "absent") if 2 * counted.count(one) > self.people), "unsure")
 
+    def pointing(self, pair):
+        """What the answers that led to a label say of instances: all that anyone said, unless one decided alone."""
+        if self.label(pair) != "present":
+            return []
+        if pair in self.imported:
+            deciding = [self.top(self.chain_of_import(pair))]
+        else:
+            answers = self.counting(pair)
+            words = [one for one in answers if one.person in self.adjudicators]
+            deciding = words[-1:] or answers[: self.people]
+        return [one.pointing for one in deciding if one is not None and one.answer == "present"]
+
+    def instance_labels(self, pairs):
+        """{(bag, instance, class): whether it is of the class}, without what is both claimed and denied."""
+        said = {}
+        for bag, label_class in pairs:
+            for where, elsewhere in self.pointing((bag, label_class)):
+                for instances, of_class in ((where, True), (elsewhere, False)):
+                    for instance in instances:
+                        said.setdefault((bag, instance, label_class), set()).add(of_class)
+        return {key: words.pop() for key, words in said.items() if len(words) == 1}
+
+    def disputed(self, pairs):
+        """{pair: instances} that are claimed and denied for the pair, or claimed for another class too."""
+        found, labels = {}, self.instance_labels(pairs)
+        for bag, label_class in pairs:
+            said = self.pointing((bag, label_class))
+            both = {i for where, _ in said for i in where} & {i for _, elsewhere in said for i in elsewhere}
+            for b, i, c in labels:
+                claimed = {d for (b2, i2, d), of_class in labels.items() if (b2, i2) == (b, i) and of_class}
+                if (b, c) == (bag, label_class) and labels[b, i, c] and len(claimed) > 1:
+                    both.add(i)
+            if both:
+                found[bag, label_class] = tuple(sorted(both))
+        return found
+
     def all_in_effect(self):
-        """(number, person, pair, answer) of all actions in effect."""
-        return [(one.number, one.person, one.pair, one.answer) for one in self.actions if self.in_effect(one)]
+        """(number, person, pair, answer, pointing) of all actions in effect."""
+        effective = [one for one in self.actions if self.in_effect(one)]
+        return [(one.number, one.person, one.pair, one.answer, one.pointing) for one in effective]

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def test_from_files_to_a_model_and_back(started):
     assert code == 0
     assert "You are tester" in out
     assert "Is class" in out
-    assert "present, saved as number 1" in out
+    assert re.search(r"present \(it is instance \d+\), saved as number 1$", out, re.MULTILINE)
     assert "taken back (number 5)" in out
     code, out, _ = bagwise("status", folder, "--json")
     found = json.loads(out)

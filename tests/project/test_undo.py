@@ -17,6 +17,8 @@ from bagwise.formats import LabelTable
 from bagwise.project import Asking, Learning, Project, Submission, check, whole_bag_answers
 from bagwise.project.access.roles import owner_of
 from bagwise.project.answers import replay as replaying
+from bagwise.project.answers.current_labels import instance_labels_of
+from bagwise.project.reports.disagreements import disagreements_of
 from tests.conftest import source_of
 from tests.oracles.answers import Refused, Rules
 
@@ -29,15 +31,23 @@ KINDS = {"one person": (1, 0.0), "three people": (3, 0.0), "noise": (1, "estimat
 
 people = some.sampled_from(["ann", "bob", "eve", "the owner"])
 answers = some.sampled_from(ANSWERS)
+NOWHERE = ((), ())
+POINTING = [((0,), ()), ((1,), ()), ((0, 1), ()), ((), (0,)), ((), (0, 1)), ((1,), (0,)), ((2,), (1,)), ((1,), (1,))]
+said = some.one_of(
+    some.tuples(answers, some.just(NOWHERE)),
+    some.tuples(some.just("present"), some.sampled_from(POINTING)),
+    some.tuples(answers, some.sampled_from(POINTING)),
+)
+"""An answer and what it points at; some of it is refused."""
 moves = some.one_of(
-    some.tuples(some.just("answer"), people, some.sampled_from(PAIRS), answers),
-    some.tuples(some.just("answer"), people, some.sampled_from(OPEN), answers),
-    some.tuples(some.just("correct"), people, some.integers(0, 9), answers),
-    some.tuples(some.just("correct own"), people, some.integers(0, 3), answers),
-    some.tuples(some.just("correct own"), people, some.just(0), answers),
-    some.tuples(some.just("adjudicate"), people, some.sampled_from(OPEN), answers),
-    some.tuples(some.just("correct imported"), people, some.sampled_from(list(IMPORTED)), answers),
-    some.tuples(some.just("whole"), people, some.integers(1, BAGS - 1), some.lists(answers, min_size=2, max_size=2)),
+    some.tuples(some.just("answer"), people, some.sampled_from(PAIRS), said),
+    some.tuples(some.just("answer"), people, some.sampled_from(OPEN), said),
+    some.tuples(some.just("correct"), people, some.integers(0, 9), said),
+    some.tuples(some.just("correct own"), people, some.integers(0, 3), said),
+    some.tuples(some.just("correct own"), people, some.just(0), said),
+    some.tuples(some.just("adjudicate"), people, some.sampled_from(OPEN), said),
+    some.tuples(some.just("correct imported"), people, some.sampled_from(list(IMPORTED)), said),
+    some.tuples(some.just("whole"), people, some.integers(1, BAGS - 1), some.lists(said, min_size=2, max_size=2)),
     some.tuples(some.just("list"), people, some.sampled_from(OPEN), answers),
     some.tuples(some.just("undo"), people),
     some.tuples(some.just("undo"), people),
@@ -82,7 +92,7 @@ class Both:
     def __init__(self, folder, kind):
         self.project = Project.open(folder)
         self.owner = owner_of(folder)
-        self.rules = Rules(KINDS[kind][0], {"eve"}, self.owner, IMPORTED)
+        self.rules = Rules(KINDS[kind][0], {"eve"}, self.owner, IMPORTED, self.project.bags.sizes.tolist())
         self.keys = (f"key {number}" for number in itertools.count())
 
     def tell(self, move, who, *rest):
@@ -91,10 +101,13 @@ class Both:
         assert (_refusal(by_project, BagwiseError) is None) == (_refusal(by_rules, Refused) is None)
         self.compare()
 
-    def _answer(self, who, pair, answer):
+    def _answer(self, who, pair, said):
+        answer, pointing = said
         return (
-            lambda: self.rules.answer(who, {pair: answer}),
-            lambda: self.project.answer(next(self.keys), who, answer, pair=pair),
+            lambda: self.rules.answer(who, {pair: answer}, {pair: pointing}),
+            lambda: self.project.answer(
+                next(self.keys), who, answer, pair=pair, where=pointing[0], elsewhere=pointing[1]
+            ),
         )
 
     def _list(self, who, pair, answer):
@@ -111,14 +124,20 @@ class Both:
 
         return by_rules, lambda: self.project.answer_listed(who, answer, pairs, next(self.keys))
 
-    def _whole(self, who, bag, answers):
+    def _whole(self, who, bag, said):
+        answers, pointing = zip(*said, strict=True)
+        where, elsewhere = zip(*pointing, strict=True)
         skip = answers[0] == "skipped"
         words = ["skipped" if skip else "absent" if answer == "skipped" else answer for answer in answers]
         words = ["skipped" if skip and word == "absent" else word for word in words]
         chosen = {word: [c for c in range(CLASSES) if words[c] == word] for word in ("present", "unsure")}
         order = sorted(range(1, CLASSES), key=lambda c: ANSWERS.index(words[c]))
         return (
-            lambda: self.rules.answer(who, {(bag, c): words[c] for c in [*order, 0]}),
+            lambda: self.rules.answer(
+                who,
+                {(bag, c): words[c] for c in [*order, 0]},
+                {(bag, c): pointing[c] for c in range(CLASSES)},
+            ),
             lambda: self.project.submit(
                 Submission(
                     next(self.keys),
@@ -126,35 +145,40 @@ class Both:
                     whole_bag_answers(range(CLASSES), chosen["present"], chosen["unsure"], skip),
                     tuple(range(CLASSES)),
                     bag,
+                    where=where,
+                    elsewhere=elsewhere,
                 )
             ),
         )
 
-    def _correct(self, who, back, answer):
-        number = max(1, self.rules.numbers - back)
+    def _correct(self, who, back, said):
+        return self._correct_number(who, max(1, self.rules.numbers - back), *said)
+
+    def _correct_own(self, who, back, said):
+        mine = [number for number, person, *_ in self.rules.all_in_effect() if person == who]
+        return self._correct_number(who, mine[-1 - back % len(mine)] if mine else 1, *said)
+
+    def _correct_number(self, who, number, answer, pointing):
+        where, elsewhere = pointing
         return (
-            lambda: self.rules.correct(who, number, answer),
-            lambda: self.project.correct(number, who, answer),
+            lambda: self.rules.correct(who, number, answer, pointing),
+            lambda: self.project.correct(number, who, answer, where=where, elsewhere=elsewhere),
         )
 
-    def _correct_own(self, who, back, answer):
-        mine = [number for number, person, _, _ in self.rules.all_in_effect() if person == who]
-        number = mine[-1 - back % len(mine)] if mine else 1
+    def _correct_imported(self, who, pair, said):
+        answer, pointing = said
+        where, elsewhere = pointing
         return (
-            lambda: self.rules.correct(who, number, answer),
-            lambda: self.project.correct(number, who, answer),
+            lambda: self.rules.correct_imported(who, pair, answer, pointing),
+            lambda: self.project.correct_imported(pair, who, answer, where=where, elsewhere=elsewhere),
         )
 
-    def _correct_imported(self, who, pair, answer):
+    def _adjudicate(self, who, pair, said):
+        answer, pointing = said
+        where, elsewhere = pointing
         return (
-            lambda: self.rules.correct_imported(who, pair, answer),
-            lambda: self.project.correct_imported(pair, who, answer),
-        )
-
-    def _adjudicate(self, who, pair, answer):
-        return (
-            lambda: self.rules.adjudicate(who, pair, answer),
-            lambda: self.project.adjudicate(pair, who, answer),
+            lambda: self.rules.adjudicate(who, pair, answer, pointing),
+            lambda: self.project.adjudicate(pair, who, answer, where, elsewhere),
         )
 
     def _undo(self, who):
@@ -163,8 +187,9 @@ class Both:
     def compare(self):
         project, rules = self.project, self.rules
         assert len(project.events) == rules.numbers
-        all_in_effect = [(one.number, one.annotator, one.pair, one.answer) for one in project.votes.all_effective()]
-        assert all_in_effect == rules.all_in_effect()
+        effective = project.votes.all_effective()
+        in_effect = [(one.number, one.annotator, one.pair, one.answer, one.pointing) for one in effective]
+        assert in_effect == rules.all_in_effect()
         expected = {pair: rules.label(pair) for pair in PAIRS}
         assert {pair: project.counts_as(pair) for pair in PAIRS} == expected
         table = project.labels()
@@ -172,10 +197,22 @@ class Both:
         assert {pair: None if np.isnan(table.values[pair]) else table.values[pair] for pair in PAIRS} == values
         assert {pair: bool(table.unsure[pair]) for pair in PAIRS} == {p: one == "unsure" for p, one in expected.items()}
 
+        known = instance_labels_of(project.contents, project.votes)
+        assert by_instance(known) == rules.instance_labels(PAIRS)
+        assert {one.pair: one.disputed for one in disagreements_of(project) if one.disputed} == rules.disputed(PAIRS)
+
+    def compare_learned(self):
+        """The labels that the model has learned by then, one answer after the other."""
+        assert by_instance(self.project.learner.labels.instances) == self.rules.instance_labels(PAIRS)
+
     def reopen(self):
         self.project.close()
         self.project = Project.open(self.project.folder)
         self.compare()
+
+
+def by_instance(labels):
+    return {(bag, label.instance, label.label_class): label.present for bag, label in labels}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -201,6 +238,7 @@ def test_every_history_follows_the_rules(template, request, tmp_path_factory, ki
         try:
             for number, move in enumerate(history):
                 both.tell(*move)
+                both.compare_learned()
                 if number == reopened:
                     both.reopen()
             for _ in range(2):

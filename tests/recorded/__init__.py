@@ -31,22 +31,49 @@ SETTINGS = {
     "noisy": {"learning": Learning(noise="estimate", scaling="centre"), "asking": Asking(people=2)},
     "curved": {"learning": Learning(scaling="curved", criterion="expected_gradient_length", update="lbfgs")},
     "stepwise": {"learning": Learning(update="bag_sgd", criterion="balanced_uncertainty")},
+    "pointing": {},
 }
-"""Each takes another path from answers to weights and questions."""
+"""Each takes another path from answers to weights and questions; in `pointing` people say which sound it is."""
 TURNING_POINT = 60
 """Events after which a model is fitted again from scratch: fewer than in a real project, so that it happens."""
 
 
-def make_bags() -> None:
-    """Write sixty recordings with one to six sounds of eight features each; each sound is a bird or noise."""
+def drawn_sounds() -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the generator after it drew: voices, sizes of the recordings, and the bird or noise of each sound."""
     rng = np.random.default_rng(15)
     voices = rng.integers(-4, 5, (len(CLASSES) + 1, 8))
     sizes = rng.integers(1, 7, 60)
-    sounds = rng.integers(0, len(CLASSES) + 1, sizes.sum())
+    return rng, voices, sizes, rng.integers(0, len(CLASSES) + 1, sizes.sum())
+
+
+def make_bags() -> None:
+    """Write sixty recordings with one to six sounds of eight features each; each sound is a bird or noise."""
+    rng, voices, sizes, sounds = drawn_sounds()
     instances = (voices[sounds] + rng.integers(-200, 201, (len(sounds), 8)) / 128).astype(np.float32)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     truth = np.array([np.bincount(bag, minlength=6)[:5] > 0 for bag in np.split(sounds, offsets[1:-1])])
     np.savez(BAGS, instances=instances, offsets=offsets, truth=truth)
+
+
+class People:
+    """What people point at: a true sound, or that the marked one is not; the marked one where they are wrong."""
+
+    def __init__(self, name: str) -> None:
+        _, _, sizes, sounds = drawn_sounds()
+        self.sounds = np.split(sounds, np.cumsum(sizes)[:-1])
+        self.point, self.rng = name == "pointing", np.random.default_rng(17)
+
+    def pointing(self, bag: int, label_class: int, answer: str, marked: int) -> dict[str, list[int]]:
+        """Return `where` and `elsewhere` of an answer."""
+        if not self.point or answer != "present":
+            return {}
+        of_class = np.flatnonzero(self.sounds[bag] == label_class).tolist()
+        choice = self.rng.random()
+        if choice < 0.1:
+            return {}
+        if not of_class or marked in of_class:
+            return {"where": [marked]}
+        return {"where": of_class} if choice < 0.5 else {"elsewhere": [marked]}
 
 
 def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
@@ -56,7 +83,7 @@ def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
         instances, offsets, truth = file["instances"], file["offsets"], file["truth"]
     bags = np.split(instances, offsets[1:-1])
     source = Source.of_bags(Path("bags.npz"), bags, [f"recording {number}" for number in range(len(bags))])
-    rng = np.random.default_rng(4)
+    rng, people = np.random.default_rng(4), People(name)
     with Project.create(folder, source, classes=CLASSES, **SETTINGS[name]) as project:
         project.set_role("cyd", "adjudicator")
         for action in range(ACTIONS):
@@ -67,13 +94,18 @@ def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
                 event = project.undo(who)
             elif kind < 0.16 and own:
                 chosen = own[int(rng.integers(len(own)))]
-                event = project.correct(chosen.number, who, "absent" if chosen.answer == "present" else "present")
+                answer = "absent" if chosen.answer == "present" else "present"
+                pointing = people.pointing(*chosen.pair, answer, 0)
+                event = project.correct(chosen.number, who, answer, **pointing)
             else:
                 (asked,) = project.ask(who)
                 right = truth[asked.bag, asked.label_class] != (rng.random() < RATES[who])
                 answer = "unsure" if kind > 0.95 else "present" if right else "absent"
-                event = project.answer(asked.key, who, answer)
-            yield [event.kind, who, str(event.bag), CLASSES[event.label_class], event.answer], project
+                pointing = people.pointing(*asked.pair, answer, asked.question.evidence[0])
+                event = project.answer(asked.key, who, answer, **pointing)
+            row = [event.kind, who, str(event.bag), CLASSES[event.label_class], event.answer]
+            where = [" ".join(map(str, some)) for some in (event.where, event.elsewhere)] if people.point else []
+            yield [*row, *where], project
 
 
 def weights_of(project: Project) -> np.ndarray:
@@ -89,7 +121,8 @@ def record(name: str, folder: Path) -> None:
         rows.append(row)
         weights = weights_of(project)
     with (FOLDER / f"{name}.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["kind", "who", "bag", "class", "answer"], *rows])
+        names = ["kind", "who", "bag", "class", "answer", "where", "elsewhere"]
+        csv.writer(file).writerows([names[: len(rows[0])], *rows])
     np.save(FOLDER / f"{name}.npy", weights)
 
 

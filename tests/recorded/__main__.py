@@ -1,4 +1,4 @@
-"""Write the recording again, or with `--compare [NAME ...]` print how a replay on this processor differs from it."""
+"""Write recordings again (all, or `NAME ...`), or with `--compare` print how a replay on this processor differs."""
 
 import sys
 import tempfile
@@ -25,13 +25,13 @@ def compare(name: str, folder: Path) -> bool:
 def main(arguments: list[str]) -> int:
     """Write or compare."""
     with tempfile.TemporaryDirectory() as folder:
+        chosen = [name for name in arguments if name in SETTINGS] or list(SETTINGS)
         if "--compare" in arguments:
-            chosen = [name for name in arguments if name in SETTINGS] or list(SETTINGS)
             same = [compare(name, Path(folder) / name) for name in chosen]
             return 0 if all(same) else 1
         if not BAGS.exists():
             make_bags()
-        for name in SETTINGS:
+        for name in chosen:
             record(name, Path(folder) / name)
     return 0
 

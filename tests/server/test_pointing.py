@@ -18,7 +18,7 @@ def client(running):
 
 @pytest.fixture
 def team(tmp_path):
-    """The project of the demo, two people asked about everything, and the clients of ann, bea and eve, who adjudicates."""
+    """The demo, two people asked about everything, and the clients of ann, bea and eve, who adjudicates."""
     make_demo(tmp_path / "team")
     settings = tmp_path / "team" / "bagwise.toml"
     settings.write_text(settings.read_text().replace("people = 1", "people = 2"))

@@ -121,7 +121,7 @@ def load_model(project: Project) -> ProjectModel:
 
 def saved_in_words(project: Project, event: Event) -> str:
     """Return what was saved and what it replaced, in words."""
-    saved = f"{_pair_in_words(project, event)}: {event.answer}, saved as number {event.number}"
+    saved = f"{_pair_in_words(project, event)}: {answer_in_words(event)}, saved as number {event.number}"
     replaced = project.replaced(event)
     if replaced is None:
         return saved
@@ -134,8 +134,15 @@ def undone_in_words(project: Project, event: Event) -> str:
     replaced, counts_as = project.replaced(event), project.counts_as(event.pair)
     saved = f"{_pair_in_words(project, event)} taken back (number {replaced.number if replaced else None})"
     if event.kind == "restoration":
-        return f"{saved}, {event.answer} again"
+        return f"{saved}, {answer_in_words(event)} again"
     return f"{saved}, {'open again' if counts_as is None else f'which counts as {counts_as}'}"
+
+
+def answer_in_words(event: Event) -> str:
+    """Return the answer of an event and what it points at, in words."""
+    named = [(event.where, "it is"), (event.elsewhere, "it is not")]
+    pointing = [f"{verb} instance {', '.join(map(str, some))}" for some, verb in named if some]
+    return f"{event.answer} ({'; '.join(pointing)})" if pointing else event.answer
 
 
 def _pair_in_words(project: Project, event: Event) -> str:

@@ -7,7 +7,7 @@ import uuid
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -17,16 +17,33 @@ from bagwise import server
 from bagwise.cli._app import app, console, say
 from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
+from bagwise.cli._keyed_answer import QUIT
 from bagwise.cli._keys import keys
-from bagwise.cli._projects import AsJson, At, Folder, Name, me_or, open_trained, saved_in_words, undone_in_words
-from bagwise.cli._whole_bag import checked, classes_with_keys, show_whole
+from bagwise.cli._one_class import PLAIN_HELP, POINTING_HELP, answered_by_key, keys_of, show_one
+from bagwise.cli._projects import (
+    AsJson,
+    At,
+    Folder,
+    Name,
+    answer_in_words,
+    me_or,
+    open_trained,
+    saved_in_words,
+    undone_in_words,
+)
+from bagwise.cli._whole_bag import WHOLE_HELP, checked, classes_with_keys, show_whole
 from bagwise.core.errors import BagwiseError
 from bagwise.core.logs import LogLevel, configure_logging
-from bagwise.project import AlreadyAnswered, Event, Invitations, Lease, Project, Submission, whole_bag_answers
+from bagwise.project import AlreadyAnswered, Event, Invitations, Lease, Project, Submission
+from bagwise.project.reports.disagreements import Disagreement, disagreements_of
 from bagwise.project.reports.review import bag_named, position_of
 
-KEYS = {"y": "present", "n": "absent", "u": "unsure", "s": "skipped"}
-SHOWN_FEATURES = 8
+Where = Annotated[
+    list[int] | None, typer.Option(metavar="INSTANCE", help="An instance that is of the class, from 0; several times.")
+]
+Elsewhere = Annotated[
+    list[int] | None, typer.Option(metavar="INSTANCE", help="An instance that is not of the class; several times.")
+]
 
 
 @app.command()
@@ -38,13 +55,15 @@ def answer(
     """Answer questions in the terminal, one key each."""
     me = me_or(name)
     with open_trained(folder) as project, keys() as pressed:
-        say(f"You are {escape(me)}. \\[y]es  \\[n]o  \\[u]nsure  \\[s]kip  \\[z] undo  \\[q]uit")
-        given = 0
+        say(f"You are {escape(me)}.")
+        given, shown = 0, ""
         while count is None or given < count:
             leases = project.ask(me)
             if not leases:
                 console.print("Nothing is left to ask you.")
                 break
+            if shown != (shown := _help(project, leases[0])):
+                say(shown)
             try:
                 events = _answered(project, leases[0], me, pressed)
             except AlreadyAnswered as error:
@@ -56,27 +75,38 @@ def answer(
         say(f"{given} answers given; the project has {len(project.events)} events.")
 
 
+def _help(project: Project, lease: Lease) -> str:
+    """Which keys there are for a question; a whole-bag question says so itself."""
+    if len(lease.question.classes) > 1:
+        return WHOLE_HELP
+    return POINTING_HELP if project.shows_instances(lease.bag) else PLAIN_HELP
+
+
 def _answered(project: Project, lease: Lease, me: str, pressed: Iterator[str]) -> list[Event] | None:
     """Show a question and save the answer; nothing where an answer was undone, None to quit."""
     start, classes = time.monotonic(), classes_with_keys(lease.question)
+    pointing = project.shows_instances(lease.bag)
     if len(classes) > 1:
-        show_whole(project, lease.bag, classes)
-        key, present = checked(classes, pressed)
+        show_whole(project, lease, classes, pointing)
+        given = checked(lease, classes, pressed, pointing)
     else:
-        _show(project, lease)
-        key = next((key for key in pressed if key in KEYS or key in "zq"), "q")
-    if key == "q":
+        show_one(project, lease)
+        given = answered_by_key(keys_of(lease, len(project.bags[lease.bag]), pointing), pressed)
+    if given == QUIT:
         return None
-    if key == "z":
+    if isinstance(given, str):
         _undo(project, me)
         return []
-    answers = whole_bag_answers(classes, present, skip=key == "s") if len(classes) > 1 else (KEYS[key],)
     seconds = time.monotonic() - start
-    events = project.submit(Submission(lease.key, me, answers, classes, lease.bag, seconds))
+    events = project.submit(
+        Submission(
+            lease.key, me, given.answers, classes, lease.bag, seconds, where=given.where, elsewhere=given.elsewhere
+        )
+    )
     if len(events) > 1:
         say(f"  {len(events)} answers, saved up to number {events[-1].number}")
     else:
-        say(f"  {events[0].answer}, saved as number {events[0].number}")
+        say(f"  {answer_in_words(events[0])}, saved as number {events[0].number}")
     return events
 
 
@@ -133,15 +163,6 @@ def demo_page(folder: Path, port: int, browser: bool) -> None:
         _serve(project, me_or(None), server.Site(), port, browser)
 
 
-def _show(project: Project, lease: Lease) -> None:
-    instances, evidence = project.bags[lease.bag], lease.question.evidence[0]
-    class_name, bag_id = project.classes[lease.label_class], str(project.contents.ids[lease.bag])
-    values = ", ".join(f"{value:.3g}" for value in instances[evidence][:SHOWN_FEATURES])
-    more = ", ..." if instances.shape[1] > SHOWN_FEATURES else ""
-    say(f"Is [bold]{escape(class_name)}[/] in bag [bold]{escape(bag_id)}[/]?", end="  ")
-    say(f"[dim]instance {evidence} (of {len(instances)}, from 0): {values}{more}[/]")
-
-
 def _undo(project: Project, me: str) -> None:
     try:
         events = project.undo_together(me, uuid.uuid4().hex)
@@ -170,25 +191,36 @@ def annotator(
 
 @app.command()
 def disagreements(folder: Folder, as_json: AsJson = False) -> None:
-    """List the pairs about which people disagree, and the answer of each."""
+    """List the pairs about which, or about whose instances, people disagree, and the answer of each."""
     with Project.open(folder) as project:
-        found = [
-            (
-                str(project.contents.ids[pair[0]]),
-                project.classes[pair[1]],
-                {event.annotator: event.answer for event in project.votes.answers_about(pair)},
-                _decided(project, pair),
-            )
-            for pair in project.votes.disagreements()
-        ]
+        found = [_in_words(project, one) for one in disagreements_of(project)]
     if as_json:
-        print(json.dumps([dict(zip(("bag", "class", "said", "decided"), one, strict=True)) for one in found], indent=2))
+        print(json.dumps(found, indent=2))
         return
-    table = Table("bag", "class", "answers", "counts as")
-    for bag, name, answers, decided in found:
-        words = ", ".join(f"{who}: {what}" for who, what in answers.items())
-        table.add_row(escape(bag), escape(name), escape(words), decided)
+    table = Table("bag", "class", "answers", "counts as", "disputed instances")
+    for one in found:
+        words = "; ".join(f"{who}: {_pointed(what, one, who)}" for who, what in one["said"].items())
+        disputed = ", ".join(map(str, one["disputed"]))
+        table.add_row(escape(one["bag"]), escape(one["class"]), escape(words), one["decided"], disputed)
     console.print(table if found else "There are no disagreements.")
+
+
+def _in_words(project: Project, one: Disagreement) -> dict[str, Any]:
+    bag, label_class = one.pair
+    return {
+        "bag": str(project.contents.ids[bag]),
+        "class": project.classes[label_class],
+        "said": {event.annotator: event.answer for event in one.answers},
+        "decided": _decided(project, one.pair),
+        "where": {event.annotator: list(event.where) for event in one.answers if event.where},
+        "elsewhere": {event.annotator: list(event.elsewhere) for event in one.answers if event.elsewhere},
+        "disputed": list(one.disputed),
+    }
+
+
+def _pointed(answer: str, one: dict[str, Any], who: str) -> str:
+    here, not_here = (", ".join(map(str, one[name].get(who, ()))) for name in ("where", "elsewhere"))
+    return f"{answer}{f', it is {here}' if here else ''}{f', it is not {not_here}' if not_here else ''}"
 
 
 def _decided(project: Project, pair: tuple[int, int]) -> str:
@@ -210,13 +242,16 @@ def correct(
     ],
     answer: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent, unsure or skipped.")],
     name: Name = None,
+    where: Where = None,
+    elsewhere: Elsewhere = None,
 ) -> None:
     """Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner."""
+    here, not_here = where or (), elsewhere or ()
     with Project.open(folder) as project:
         if len(what) == 1 and what[0].isdecimal():
-            event = project.correct(int(what[0]), me_or(name), answer)
+            event = project.correct(int(what[0]), me_or(name), answer, None, here, not_here)
         elif len(what) == 2:
-            event = project.correct_imported(_pair_named(project, *what), me_or(name), answer)
+            event = project.correct_imported(_pair_named(project, *what), me_or(name), answer, None, here, not_here)
         else:
             raise BagwiseError("Give the number of an answer, or the bag and the class of an imported label.")
         saved = saved_in_words(project, event)
@@ -234,9 +269,12 @@ def adjudicate(
     label_class: Annotated[str, typer.Argument(metavar="CLASS", help="The class.")],
     answer: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent or unsure.")],
     name: Name = None,
+    where: Where = None,
+    elsewhere: Elsewhere = None,
 ) -> None:
-    """Decide a pair about which people disagree."""
+    """Decide a pair about which, or about whose instances, people disagree."""
     with Project.open(folder) as project:
-        event = project.adjudicate(_pair_named(project, bag, label_class), me_or(name), answer)
+        pair = _pair_named(project, bag, label_class)
+        event = project.adjudicate(pair, me_or(name), answer, where or (), elsewhere or ())
         saved = saved_in_words(project, event)
     say(f"{escape(saved)}.")

@@ -169,7 +169,9 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         people_too = {"people": [vars(one) for one in people], "quality": estimated.as_json()}
         print(json.dumps({**found.as_json(), **people_too}, indent=2))
         return
-    say(f"[bold]{escape(found.name)}[/]: {found.bags} bags, {found.instances} instances, {found.answers} answers")
+    pointed = f", {found.pointed} of them pointing at instances" if found.pointed else ""
+    size = f"{found.bags} bags, {found.instances} instances"
+    say(f"[bold]{escape(found.name)}[/]: {size}, {found.answers} answers{pointed}")
     table = Table("class", "present", "absent", "undecided", "open", title=f"{found.filled:.1%} of all pairs known")
     for one in found.classes:
         table.add_row(escape(one.name), *(str(n) for n in (one.present, one.absent, one.unsure, one.open)))
@@ -179,7 +181,9 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     show_quality(estimated)
     say(escape(found.model.sentence))
     if found.seconds_per_answer is not None:
-        say(f"Median time per answer: {found.seconds_per_answer:.1f} s.")
+        kinds = [f"{kind} {timed.seconds:.1f} s" for kind, timed in found.seconds_by_kind.items()]
+        by_kind = f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
+        say(f"Median time per answer: {found.seconds_per_answer:.1f} s{by_kind}.")
     if found.disagreements:
         say(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {escape(str(folder))}).")
     if found.removed:

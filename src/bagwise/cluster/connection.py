@@ -26,6 +26,14 @@ def connect(address: str) -> None:
     ------
     BagwiseError
         If there is no cluster at the address, it refuses, or this process is connected to another.
+
+    Examples
+    --------
+    >>> try:
+    ...     connect("localhost:1")
+    ... except BagwiseError:
+    ...     print("no cluster there")
+    no cluster there
     """
     if ray.is_initialized():
         _validate_same_cluster(address)

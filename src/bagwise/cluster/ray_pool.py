@@ -33,6 +33,7 @@ from bagwise.cluster.shard_state import ShardStates
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.label_store import LabelStore
+from bagwise.data.labels import Labels
 from bagwise.kernels import Array, Instances
 from bagwise.learning import class_discovery, criteria
 from bagwise.learning.class_discovery import InstanceClusters
@@ -64,6 +65,21 @@ class RayPool:
         the shards.
     given
         The bags of every shard, where they are sent by this process.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from bagwise import ActiveLearner
+    >>> def first_question(folder, address):
+    ...     with RayPool.open(folder, address) as pool:
+    ...         return ActiveLearner(classes=["wren"], pool=pool).ask()
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Partitions.write(folder, [Bags.from_list([[[0.0]], [[1.0]]])])
+    ...     try:
+    ...         first_question(folder, "localhost:1")
+    ...     except BagwiseError:
+    ...         print("no cluster there")
+    no cluster there
     """
 
     shard: type[Shard] = Shard
@@ -113,6 +129,10 @@ class RayPool:
             Number of shards; by default one for every CPU, at most one for every partition.
         **options
             As for `RayPool`.
+
+        Returns
+        -------
+        RayPool
         """
         partitions = partitions if isinstance(partitions, Partitions) else Partitions.open(partitions)
         connect(address)
@@ -142,6 +162,10 @@ class RayPool:
             Address of the cluster, as for `connect`.
         **options
             As for `RayPool`.
+
+        Returns
+        -------
+        RayPool
         """
         connect(address)
         shards = max(1, min(int(number_of("CPU")), len(bags))) if shards is None else shards
@@ -187,7 +211,22 @@ class RayPool:
         return self._largest
 
     def sums(self, split_by: Array, centre: Array, squared: bool) -> Array:
-        """Return the sums of x - centre, or of its square, over all instances; cached."""
+        """Return the sums of x - centre, or of its square, over all instances; cached.
+
+        Parameters
+        ----------
+        split_by : ndarray, shape (3, d)
+            The numbers that make the sums exact, from `kernels.arithmetic.exact_sums.splitters`.
+        centre : ndarray, shape (d,)
+            What is subtracted from every instance.
+        squared : bool
+            Whether to sum squares.
+
+        Returns
+        -------
+        ndarray, shape (3, d)
+            Parts of the sums, which `kernels.arithmetic.exact_sums.total` adds up.
+        """
         asked = split_by.tobytes(), centre.tobytes(), squared
         if asked not in self._sums:
             replies = self.messages.broadcast("sums", split_by, centre, squared)
@@ -221,12 +260,32 @@ class RayPool:
     def label_store(self, labels: Any, classes: int) -> LabelStore:
         """Return the label store of a new learner, the only one that the shards serve from now on.
 
-        `labels` are Labels of all bags, an array with NaN for unknown, `KnownLabels` of some bags, or None.
+        Parameters
+        ----------
+        labels
+            What is known at the start: Labels of all bags, an array (B, C) with NaN for unknown, `KnownLabels` of some
+            bags, or None.
+        classes
+            Number of classes C.
+
+        Returns
+        -------
+        LabelStore
         """
         return self._states.label_store(labels, self._first_bags, classes)
 
     def prepare(self, model: MIMLClassifier, classes: int, seed: int) -> None:
-        """Fit the transformer of the model to all instances, and send it to the shards."""
+        """Fit the transformer of the model to all instances, and send it to the shards.
+
+        Parameters
+        ----------
+        model
+            Its transformer is fitted in place.
+        classes
+            Number of classes C.
+        seed
+            Seed of class discovery.
+        """
         model.prepare(self._first_bag, classes, spread=self)
         self._classes, self._seed = classes, seed
         self._instance_clusters = None
@@ -239,7 +298,24 @@ class RayPool:
     def choose(
         self, model: MIMLClassifier, label_store: LabelStore, options: QueryOptions, requests: Sequence[Request]
     ) -> Choices:
-        """Return the best questions under the model for every request."""
+        """Return the best questions under the model for every request.
+
+        Parameters
+        ----------
+        model
+            The model, prepared by this pool.
+        label_store
+            The label store that this pool gave.
+        options
+            How questions are chosen.
+        requests
+            By which criteria, and how many.
+
+        Returns
+        -------
+        Choices
+            Partial where a shard did not reply within `timeout`.
+        """
         self._validate_serves(label_store)
         for request in requests:
             _validate_distributable(request.criterion)
@@ -271,17 +347,52 @@ class RayPool:
                 raise BagwiseError("All open questions are in shards that did not reply in time: increase `timeout`.")
 
     def prefetch(self, bags: Sequence[int]) -> None:
-        """Fetch these bags into the cache, with one message to each shard."""
+        """Fetch these bags into the cache, with one message to each shard.
+
+        Parameters
+        ----------
+        bags
+            Positions of bags in the pool.
+        """
         self._bag_cache.rows(bags)
 
     def instances(self, bag: int) -> Instances:
-        """Return the instances of one bag as the transformer of the model gives them."""
+        """Return the instances of one bag as the transformer of the model gives them.
+
+        Parameters
+        ----------
+        bag
+            Position of the bag in the pool.
+
+        Returns
+        -------
+        Instances
+        """
         return self._states.model.instances(self._bag_cache.bags([bag]))
 
     def objective(
         self, model: MIMLClassifier, label_store: LabelStore, bags: Array, alone: bool = False
     ) -> tuple[Objective, Array]:
-        """Return the objective of learning, and the positions of these bags in it."""
+        """Return the objective of learning, and the positions of some bags in it.
+
+        Parameters
+        ----------
+        model
+            Gives the form of the objective.
+        label_store
+            The labels to learn from.
+        bags
+            Positions of bags in the pool, for instance of those just answered.
+        alone
+            Whether the objective need not contain any other bags.
+
+        Returns
+        -------
+        objective : Objective
+            F over the labelled bags, or over `bags`.
+        positions : ndarray of int
+            Positions of `bags` in the objective, of the same length.
+        """
         self._validate_serves(label_store)
         labelled = label_store.labelled
         if not alone and self._bag_cache.n_bytes(labelled.tolist(), self._bytes_per_bag) > self._cache_bytes:
@@ -310,9 +421,11 @@ class RayPool:
                 f"solver={model.solver!r} needs the labelled bags on one machine: use one of {', '.join(able)}."
             )
         labelled = label_store.labelled
+        labels = label_store.labels_of(labelled.tolist())
         plain = model.objective_of(
             model.instances(self._first_bag),
-            label_store.labels_of(labelled.tolist()),
+            # What is known of instances is with them, in the shards.
+            Labels(labels.value, labels.known, labels.flip),
             Counts(label_store.label_counts.n_known, labelled, self.largest_bag),
         )
         return DistributedObjective(

@@ -295,7 +295,7 @@ class Shard:
         counted = Counts(
             self._label_store.label_counts.n_known, labelled, self._chooser.largest_bag, labelled + self._first
         )
-        if not counted.n_known:
+        if not len(labelled):
             return 0.0, np.zeros_like(weights)
         objective = model.objective_of(self._chooser.instances, self._label_store.labels, counted)
         return objective.log_likelihood_and_gradient(weights)

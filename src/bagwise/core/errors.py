@@ -23,6 +23,19 @@ class BagwiseError(ValueError):
 class FileError(BagwiseError):
     """A file that cannot be used; the message names the file and, where known, the line and the column.
 
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What is wrong and what to do: the end of a sentence that begins with the file's name.
+    line : int, optional
+        The line or row, counted from 1.
+    column : str or int, optional
+        The name or number of the column.
+    row : str
+        What a row of the file is called, as "line" or "row".
+
     Examples
     --------
     >>> print(FileError(Path("bags.csv"), "is not a number.", line=3, column="weight"))

@@ -62,7 +62,17 @@ class Bags:
 
     @classmethod
     def over(cls, store: BagStore) -> "Bags":
-        """Bags in a store, whose contents are trusted."""
+        """Bags in a store, whose contents are trusted.
+
+        Parameters
+        ----------
+        store : BagStore
+            Where the bags are stored.
+
+        Returns
+        -------
+        Bags
+        """
         bags = cls.__new__(cls)
         bags.store = store
         return bags
@@ -77,6 +87,10 @@ class Bags:
             One array-like of shape (n_b, d) per bag, n_b at least 1, all with the same d.
         ids
             Names of the bags, as for `Bags`.
+
+        Returns
+        -------
+        Bags
         """
         if len(bags) == 0:
             raise BagwiseError("There are no bags: give at least one (instances x features) array.")
@@ -100,12 +114,36 @@ class Bags:
 
     @classmethod
     def trusted(cls, instances: Array, offsets: Array, ids: Array) -> "Bags":
-        """From arrays that were validated before, as those of a project: nothing is checked again."""
+        """From arrays that were validated before, as those of a project: nothing is checked again.
+
+        Parameters
+        ----------
+        instances : ndarray, shape (N, d)
+            All instances.
+        offsets : ndarray of int, shape (B + 1,)
+            The first row of every bag, and N.
+        ids : ndarray, shape (B,)
+            The id of every bag.
+
+        Returns
+        -------
+        Bags
+        """
         return cls.over(ArrayStore(instances, offsets, ids))
 
     @classmethod
     def of(cls, bags: "Bags | Sequence[npt.ArrayLike]") -> "Bags":
-        """Return `bags` as Bags, whether they are Bags already or a list with one array per bag."""
+        """Return `bags` as Bags, whether they are Bags already or a list with one array per bag.
+
+        Parameters
+        ----------
+        bags : Bags or sequence of array-like
+            The bags, or one array-like of shape (n_b, d) per bag.
+
+        Returns
+        -------
+        Bags
+        """
         return bags if isinstance(bags, Bags) else cls.from_list(bags)
 
     def __len__(self) -> int:
@@ -159,7 +197,18 @@ class Bags:
         return np.array([hash_of(str(name)) for name in self.ids], np.uint64)
 
     def select(self, chosen: npt.ArrayLike) -> "Bags":
-        """Return the bags at these positions, or where a mask is true, in this order, with their ids."""
+        """Return the bags at these positions, or where a mask is true, in this order, with their ids.
+
+        Parameters
+        ----------
+        chosen : array-like of int, or of bool and shape (B,)
+            Positions, of which negative ones count from the end, or a mask.
+
+        Returns
+        -------
+        Bags
+            A copy of their instances, in memory.
+        """
         return Bags.trusted(*self.store.select(_as_positions(chosen, len(self))))
 
     def chunks(self) -> Iterator[tuple[int, Array]]:
@@ -173,7 +222,17 @@ class Bags:
         return self.store.portions()
 
     def rows(self, first: int, last: int) -> Array:
-        """Instances `first` to `last` (exclusive), whatever bags they are in."""
+        """Instances `first` to `last` (exclusive), whatever bags they are in.
+
+        Parameters
+        ----------
+        first, last : int
+            Rows of `instances`, counted from 0.
+
+        Returns
+        -------
+        ndarray, shape (last - first, d)
+        """
         return self.store.rows(first, last)
 
     def _validate_no_empty_bags(self) -> None:
@@ -202,7 +261,17 @@ class Bags:
         return repr(self.ids[bag].item() if isinstance(self.ids[bag], np.generic) else self.ids[bag])
 
     def name(self, bag: int) -> str:
-        """The id of one bag, as text."""
+        """The id of one bag, as text.
+
+        Parameters
+        ----------
+        bag : int
+            The position of the bag.
+
+        Returns
+        -------
+        str
+        """
         return self.store.names([bag])[0]
 
 

@@ -166,6 +166,10 @@ class InstanceLabels:
             Bag, instance, class, 1 (it is), 0 (it is not) or -1 (unsure), and the rate of being wrong.
         n_classes : int
             Number of classes C.
+
+        Returns
+        -------
+        InstanceLabels
         """
         result = cls(n_classes)
         for bag, instance, label_class, code, flip in np.asarray(rows, float).tolist():
@@ -209,21 +213,69 @@ class InstanceLabels:
         """Positions of the bags with labels of instances, ascending."""
         return sorted(self._labels)
 
+    def has(self, bag: int) -> bool:
+        """Return whether anything is known of the instances of a bag.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        bool
+        """
+        return bag in self._labels
+
     def of(self, bag: int) -> tuple[InstanceLabel, ...]:
-        """Return the labels of the instances of one bag, by instance and class."""
+        """Return the labels of the instances of one bag, by instance and class.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        tuple of InstanceLabel
+        """
         return tuple(label for _, label in sorted(self._labels.get(bag, {}).items()))
 
     def about(self, bag: int, label_class: int) -> tuple[InstanceLabel, ...]:
-        """Return the labels of the instances of one bag that are about one class, by instance."""
+        """Return the labels of the instances of one bag that are about one class, by instance.
+
+        Parameters
+        ----------
+        bag, label_class : int
+            Positions of the bag and of the class.
+
+        Returns
+        -------
+        tuple of InstanceLabel
+        """
         return tuple(label for label in self.of(bag) if label.label_class == label_class)
 
     def set(self, bag: int, label: InstanceLabel) -> None:
-        """Label an instance; a label of the same instance and class is replaced."""
+        """Label an instance; a label of the same instance and class is replaced.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+        label : InstanceLabel
+            What is said of the instance.
+        """
         self._labels.setdefault(bag, {})[label.instance, label.label_class] = label
         self.changed(bag)
 
     def forget(self, bag: int, instance: int, label_class: int) -> None:
-        """Remove the label of an instance about a class, where there is one."""
+        """Remove the label of an instance about a class, where there is one.
+
+        Parameters
+        ----------
+        bag, instance, label_class : int
+            Positions of the bag, of the instance in it, and of the class.
+        """
         of_bag = self._labels.get(bag, {})
         of_bag.pop((instance, label_class), None)
         if not of_bag:
@@ -231,7 +283,13 @@ class InstanceLabels:
         self.changed(bag)
 
     def changed(self, bag: int) -> None:
-        """Weigh the labels of a bag again: they, or those of the bag itself, changed."""
+        """Weigh the labels of a bag again: they, or those of the bag itself, changed.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+        """
         self._weighed.pop(bag, None)
         self._evidence = None
 
@@ -242,15 +300,34 @@ class InstanceLabels:
         return other
 
     def select(self, chosen: Array) -> "InstanceLabels":
-        """Return the labels of the instances of the bags at these positions."""
+        """Return the labels of the instances of the bags at these positions.
+
+        Parameters
+        ----------
+        chosen : array-like of int, or of bool and shape (B,)
+            Positions of bags, or a mask.
+
+        Returns
+        -------
+        InstanceLabels
+        """
         other = InstanceLabels(self.n_classes)
         if self._labels:
-            wanted = enumerate(np.asarray(chosen).tolist())
+            positions = np.asarray(chosen)
+            wanted = enumerate((np.flatnonzero(positions) if positions.dtype == bool else positions).tolist())
             other._labels = {place: dict(self._labels[bag]) for place, bag in wanted if bag in self._labels}
         return other
 
     def put(self, bags: Array, others: "InstanceLabels") -> None:
-        """Replace the labels of the instances of the bags at these positions."""
+        """Replace the labels of the instances of the bags at these positions.
+
+        Parameters
+        ----------
+        bags : array-like of int, shape (n,)
+            Positions of bags.
+        others : InstanceLabels
+            Labels of the instances of n bags, by their places in `bags`.
+        """
         for place, bag in enumerate(np.asarray(bags).tolist()):
             self._labels.pop(bag, None)
             if place in others._labels:
@@ -280,6 +357,10 @@ class InstanceLabels:
             Number of classes of the model, with a background class C + 1.
         absent : ndarray of bool, shape (B, C)
             Which pairs are known to be absent.
+
+        Returns
+        -------
+        Evidence or None
         """
         if not self._labels:
             return None

@@ -305,7 +305,7 @@ class LabelStore:
 
     @property
     def labelled(self) -> Array:
-        """Positions of the bags with a known label, ascending."""
+        """Positions of the bags with a known label, of the bag or of an instance, ascending."""
         return np.array(self._labelled, np.int64)
 
     def is_open(self, bag: int, label_class: int) -> bool:
@@ -391,7 +391,7 @@ class LabelStore:
         self.label_counts = replace(LabelCounts.of(labels, withdrawn), bags=self._rows.n_bags)
         self.touched: list[int] = []
         """Rows that were changed, in order: a copy of the arrays is brought up to date with them."""
-        self._labelled: list[int] = sorted(self._rows.bags()[np.flatnonzero(labels.known.any(axis=1))].tolist())
+        self._labelled: list[int] = sorted(self._rows.bags()[labels.labelled].tolist())
 
     def _assign(self, bag: int) -> int:
         row = self._rows.assign(bag)
@@ -405,17 +405,20 @@ class LabelStore:
     @contextmanager
     def _changing(self, bag: int) -> Iterator[int]:
         row = self._assign(bag)
-        before = self._counts_of(row)
+        before, was_labelled = self._counts_of(row), self._is_labelled(row)
         yield row
         after = self._counts_of(row)
         self.askable[row] = ~(self.labels.known[row] | self.withdrawn[row])
         self.touched.append(row)
         self.label_counts = self.label_counts.changed(before, after)
-        place = bisect_left(self._labelled, bag)
-        if after.n_known and not before.n_known:
+        place, is_labelled = bisect_left(self._labelled, bag), self._is_labelled(row)
+        if is_labelled and not was_labelled:
             self._labelled.insert(place, bag)
-        elif before.n_known and not after.n_known:
+        elif was_labelled and not is_labelled:
             del self._labelled[place]
+
+    def _is_labelled(self, row: int) -> bool:
+        return bool(self.labels.known[row].any()) or self.labels.instances.has(row)
 
     def _counts_of(self, row: int) -> LabelCounts:
         known, value = self.labels.known[row], self.labels.value[row]

@@ -133,6 +133,15 @@ class Labels:
     def unknown(cls, bags: int, classes: int) -> "Labels":
         """Return labels of which none is known.
 
+        Parameters
+        ----------
+        bags, classes : int
+            The shape of the labels.
+
+        Returns
+        -------
+        Labels
+
         Examples
         --------
         >>> Labels.unknown(bags=2, classes=3)
@@ -142,7 +151,24 @@ class Labels:
 
     @classmethod
     def of(cls, labels: Any, bags: int) -> "Labels":
-        """Return `labels` as Labels with one row for every bag; an array with NaN for unknown is converted."""
+        """Return `labels` as Labels with one row for every bag; an array with NaN for unknown is converted.
+
+        Parameters
+        ----------
+        labels : Labels or array-like, shape (B, C)
+            Labels, or an array of 1 (present), 0 (absent) and NaN (unknown).
+        bags : int
+            Number of bags B.
+
+        Returns
+        -------
+        Labels
+
+        Raises
+        ------
+        BagwiseError
+            Where the number of rows is another, or the array has any other value.
+        """
         result = labels if isinstance(labels, cls) else cls.from_array(labels)
         if len(result) != bags:
             raise BagwiseError(f"There are labels for {len(result)} bags but {bags} bags: give one row for each bag.")
@@ -172,6 +198,13 @@ class Labels:
         """Number of known pairs |L|."""
         return int(np.count_nonzero(self.known))
 
+    @property
+    def labelled(self) -> Array:
+        """Positions of the bags with a known label, of the bag or of an instance, ascending."""
+        some = np.asarray(self.known.any(axis=1))
+        some[self.instances.bags] = True
+        return np.flatnonzero(some)
+
     def _rates(self) -> Array:
         return np.zeros(self.known.shape) if self.flip is None else self.flip
 
@@ -198,6 +231,7 @@ class Labels:
 
         Examples
         --------
+        >>> from bagwise import InstanceLabel
         >>> labels = Labels.from_array([[np.nan, 0]])
         >>> labels.with_instances(InstanceLabels(2, {0: [InstanceLabel(3, 0, True)]})).to_array()
         array([[1., 0.]])
@@ -232,15 +266,40 @@ class Labels:
             Where the instances of each bag begin.
         outputs : int
             Number of classes of the model, with a background class C + 1.
+
+        Returns
+        -------
+        Evidence or None
         """
         return self.instances.evidence(offsets, outputs, self.known & ~self.value) if len(self.instances) else None
 
     def learnable(self, offsets: Array, evidence: Evidence | None) -> Array:
-        """Return which known labels can be learned from, (B, C): those that some instance may explain."""
+        """Return which known labels can be learned from: those that some instance may explain.
+
+        Parameters
+        ----------
+        offsets : ndarray of int, shape (B + 1,)
+            Where the instances of each bag begin.
+        evidence : Evidence or None
+            What is known of the instances, from `evidence`.
+
+        Returns
+        -------
+        ndarray of bool, shape (B, C)
+        """
         return self.known if evidence is None else self.known & (~self.value | explained(self.value, offsets, evidence))
 
     def doubted(self, flip: npt.ArrayLike) -> "Labels":
         """Return the same labels with a rate at which each is wrong: one for all, or shape (B, C).
+
+        Parameters
+        ----------
+        flip : float or array-like, shape (B, C)
+            Rates from 0 to below 1/2; those of unknown labels are ignored.
+
+        Returns
+        -------
+        Labels
 
         Examples
         --------
@@ -250,13 +309,35 @@ class Labels:
         return Labels(self.value, self.known, flip, self.instances)
 
     def select(self, chosen: npt.ArrayLike) -> "Labels":
-        """Return the labels of the bags at these positions."""
+        """Return the labels of the bags at these positions.
+
+        Parameters
+        ----------
+        chosen : array-like of int, or of bool and shape (B,)
+            Positions of bags, or a mask.
+
+        Returns
+        -------
+        Labels
+            A copy, in the order of `chosen`.
+        """
         positions = np.asarray(chosen)
         flip = None if self.flip is None else self.flip[positions]
         return Labels(self.value[positions], self.known[positions], flip, self.instances.select(positions))
 
     def hide(self, bags: npt.ArrayLike) -> "Labels":
-        """Return the same labels with all labels of the bags at these positions, and of their instances, unknown."""
+        """Return the same labels with all labels of the bags at these positions, and of their instances, unknown.
+
+        Parameters
+        ----------
+        bags : array-like of int, or of bool and shape (B,)
+            Positions of bags, or a mask.
+
+        Returns
+        -------
+        Labels
+            A copy of the same shape.
+        """
         known = self.known.copy()
         known[np.asarray(bags)] = False
         instances = self.instances.copy()
@@ -264,7 +345,18 @@ class Labels:
         return Labels(self.value, known, self.flip, instances)
 
     def beside(self, more: "Labels") -> "Labels":
-        """Return the labels of these bags followed by those of more bags."""
+        """Return the labels of these bags followed by those of more bags.
+
+        Parameters
+        ----------
+        more : Labels
+            The labels of more bags, for the same classes.
+
+        Returns
+        -------
+        Labels
+            A copy with a row for every bag of both.
+        """
         flip = None if self.flip is None and more.flip is None else np.concatenate([self._rates(), more._rates()])
         instances = self.instances.copy()
         instances.put(len(self) + np.arange(len(more)), more.instances)
@@ -272,7 +364,15 @@ class Labels:
         return Labels(value, known, flip, instances)
 
     def put(self, bags: npt.ArrayLike, labels: "Labels") -> None:
-        """Replace the labels of the bags at these positions."""
+        """Replace the labels of the bags at these positions.
+
+        Parameters
+        ----------
+        bags : array-like of int, shape (n,)
+            Positions of bags.
+        labels : Labels
+            Their labels, shape (n, C).
+        """
         positions = np.asarray(bags)
         self.value[positions], self.known[positions] = labels.value, labels.known
         if self.flip is not None or labels.flip is not None:
@@ -281,7 +381,17 @@ class Labels:
         self.instances.put(positions, labels.instances)
 
     def record(self, bag: int, label_class: int, present: bool, flip: float = 0.0) -> None:
-        """Make one pair known; `flip` is the rate at which such a label is wrong."""
+        """Make one pair known; `flip` is the rate at which such a label is wrong.
+
+        Parameters
+        ----------
+        bag, label_class : int
+            Positions of the bag and of the class.
+        present : bool
+            Whether the class is in the bag.
+        flip : float
+            From 0 to below 1/2.
+        """
         self.value[bag, label_class] = present
         self.known[bag, label_class] = True
         if flip or self.flip is not None:
@@ -290,7 +400,13 @@ class Labels:
         self.instances.changed(bag)
 
     def forget(self, bag: int, label_class: int) -> None:
-        """Make one pair unknown again."""
+        """Make one pair unknown again.
+
+        Parameters
+        ----------
+        bag, label_class : int
+            Positions of the bag and of the class.
+        """
         self.value[bag, label_class] = False
         self.known[bag, label_class] = False
         if self.flip is not None:
@@ -299,6 +415,15 @@ class Labels:
 
     def to_array(self, missing: float = np.nan) -> Array:
         """Return an array of 1 (present), 0 (absent) and `missing` (unknown), shape (B, C).
+
+        Parameters
+        ----------
+        missing : float
+            The value of an unknown label.
+
+        Returns
+        -------
+        ndarray of float, shape (B, C)
 
         Examples
         --------

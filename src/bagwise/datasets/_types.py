@@ -57,7 +57,18 @@ class Dataset:
         return f"Dataset({self.name}: {self.bags!r}, {len(self.classes)} classes)"
 
     def select(self, chosen: Array) -> "Dataset":
-        """Return the data set with the bags at these positions only."""
+        """Return the data set with the bags at these positions only.
+
+        Parameters
+        ----------
+        chosen : array-like of int, shape (n_chosen,)
+            Positions of bags.
+
+        Returns
+        -------
+        Dataset
+            Its bags are in the order of `chosen`, with their labels, instance labels and images.
+        """
         rows = np.concatenate([np.arange(*self.bags.offsets[b : b + 2]) for b in np.asarray(chosen)])
         return replace(
             self,
@@ -79,6 +90,17 @@ def union_of_instances(instance_labels: Array, offsets: Array, classes: int) -> 
         Where the instances of each bag begin.
     classes : int
         The number of classes.
+
+    Returns
+    -------
+    Labels
+        Shape (n_bags, classes), all known.
+
+    Examples
+    --------
+    >>> union_of_instances(np.array([0, -1, 1]), np.array([0, 2, 3]), classes=2).value
+    array([[ True, False],
+           [False,  True]])
     """
     present = np.zeros((len(offsets) - 1, classes), bool)
     bag = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

@@ -33,6 +33,13 @@ LEVEL = 0.95
 class Interval:
     """An estimate with an interval that contains the true value in 95 of 100 projects.
 
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    low, high : float
+        The ends of the interval, which contains them.
+
     Examples
     --------
     >>> 0.85 in Interval(value=0.9, low=0.8, high=0.95)
@@ -45,7 +52,19 @@ class Interval:
 
     @classmethod
     def of(cls, draws: Array, cases: float) -> "Interval":
-        """Return the median and the middle 95 % of the draws, with edges as fine as this number of cases allows."""
+        """Return the median and the middle 95 % of the draws, with edges as fine as this number of cases allows.
+
+        Parameters
+        ----------
+        draws : ndarray of float, shape (n_draws,)
+            Values between 0 and 1, drawn from what is believed.
+        cases : float
+            The number of cases, as bags, that the value is a share of.
+
+        Returns
+        -------
+        Interval
+        """
         low, value, high = np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
         half = 0.5 / max(cases, 1)
         return cls(float(value), 0.0 if low < half else float(low), 1.0 if high > 1 - half else float(high))
@@ -56,7 +75,21 @@ class Interval:
 
 @dataclass(frozen=True)
 class ClassQuality:
-    """Precision and recall of a class; None where it is never predicted, or present in no known label."""
+    """Precision and recall of a class; None where it is never predicted, or present in no known label.
+
+    Parameters
+    ----------
+    precision : Interval or None
+        The share of bags with the class among those it is predicted in.
+    recall : Interval or None
+        The share of bags it is predicted in among those with the class.
+
+    Examples
+    --------
+    >>> quality = ClassQuality(precision=Interval(0.9, 0.8, 0.95), recall=None)
+    >>> quality.precision.low
+    0.8
+    """
 
     precision: Interval | None
     recall: Interval | None
@@ -66,7 +99,7 @@ class ClassQuality:
 class Quality:
     """The quality of the current model on new bags.
 
-    Attributes
+    Parameters
     ----------
     answers, audits : int
         Number of known labels, and how many of them are answers to audit questions.
@@ -74,6 +107,11 @@ class Quality:
         Every metric that has an expected value; None where there are too few answers.
     classes : tuple of ClassQuality
         Precision and recall of every class.
+
+    Examples
+    --------
+    >>> Quality(answers=3, audits=1).metrics["bag_accuracy"] is None
+    True
     """
 
     answers: int

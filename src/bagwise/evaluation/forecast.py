@@ -25,7 +25,20 @@ NEVER = 1_000_000
 
 @dataclass(frozen=True)
 class Point:
-    """The quality estimated after a number of answers, on a scale where more is better."""
+    """The quality estimated after a number of answers, on a scale where more is better.
+
+    Parameters
+    ----------
+    answers : int
+        Number of answers.
+    quality : Interval
+        The estimate, between 0 and 1.
+
+    Examples
+    --------
+    >>> Point(100, Interval(0.8, 0.75, 0.85)).quality.value
+    0.8
+    """
 
     answers: int
     quality: Interval

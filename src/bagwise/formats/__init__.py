@@ -50,6 +50,11 @@ CONTENT = {"read": "instances", "read_labels": "labels", "read_table": "a table"
 def available() -> dict[str, Any]:
     """Return every format by name: the modules of this package and the entry points of `bagwise.formats`.
 
+    Returns
+    -------
+    dict of str to module or object
+        Members as described in `bagwise.formats`.
+
     Examples
     --------
     >>> available()["csv"].SUFFIXES
@@ -62,6 +67,16 @@ def available() -> dict[str, Any]:
 def able_to(verb: str) -> dict[str, Any]:
     """Return the formats with a function called `verb`, as `read`, `read_labels` or `write_predictions`.
 
+    Parameters
+    ----------
+    verb : str
+        The name of the function.
+
+    Returns
+    -------
+    dict of str to module or object
+        Formats by name.
+
     Examples
     --------
     >>> "npz" in able_to("read"), "raven" in able_to("read")
@@ -71,7 +86,7 @@ def able_to(verb: str) -> dict[str, Any]:
 
 
 def recognise(path: Path, verb: str) -> Any:
-    """Return the format of a file, by its content.
+    r"""Return the format of a file, by its content.
 
     Parameters
     ----------
@@ -80,10 +95,24 @@ def recognise(path: Path, verb: str) -> Any:
     verb : {"read", "read_labels", "read_table"}
         What the format must be able to do.
 
+    Returns
+    -------
+    module or object
+        A member of `available()`.
+
     Raises
     ------
     FileError
         If the file does not exist or is empty, or if no format recognises it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "bags.csv"
+    ...     _ = file.write_text("bag,weight\nwren,1.5\n")
+    ...     recognise(file, "read") is available()["csv"]
+    True
     """
     if path.is_dir():
         raise FileError(path, "is a folder: give one file.")
@@ -105,7 +134,7 @@ def recognise(path: Path, verb: str) -> Any:
 
 
 def read(path: str | Path, bag_column: str | None = None) -> Source:
-    """Read the instances of a file.
+    r"""Read the instances of a file.
 
     Parameters
     ----------
@@ -118,6 +147,20 @@ def read(path: str | Path, bag_column: str | None = None) -> Source:
     -------
     Source
         Ids and labels; features are read when they are needed.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or is in no known format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "bags.csv"
+    ...     _ = file.write_text("bag,weight\na,1.5\na,2.5\nb,3.5\n")
+    ...     read(file).to_bags()
+    Bags(2 bags, 3 instances, 1 features)
     """
     file = Path(path)
     of_folder = folder_format(file) if file.is_dir() else None
@@ -128,19 +171,87 @@ def read(path: str | Path, bag_column: str | None = None) -> Source:
 
 
 def folder_format(folder: Path) -> Any | None:
-    """Return the format of a folder as a whole, or None if it is in none."""
+    """Return the format of a folder as a whole, or None if it is in none.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    module, object or None
+        A member of `available()`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     folder_format(Path(folder)) is None
+    True
+    """
     return next((member for member in able_to("read_folder").values() if member.recognises_folder(folder)), None)
 
 
 def read_labels(path: str | Path, bag_column: str | None = None) -> LabelTable:
-    """Read the labels of a file; parameters as for `read`."""
+    r"""Read the labels of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    bag_column : str, optional
+        The column of a table with the bag's id (default: `bag`).
+
+    Returns
+    -------
+    LabelTable
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, is in no known format, or has a value that is not a label.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "labels.csv"
+    ...     _ = file.write_text("bag,class,label\na,wren,1\nb,wren,0\n")
+    ...     list(read_labels(file).triples())
+    [('a', 'wren', 'present'), ('b', 'wren', 'absent')]
+    """
     file = Path(path)
     table: LabelTable = recognise(file, "read_labels").read_labels(file, bag_column)
     return table
 
 
 def read_table(path: str | Path) -> Table:
-    """Read the rows of a file that is neither instances nor labels, all columns as text."""
+    r"""Read the rows of a file that is neither instances nor labels, all columns as text.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or is in no known format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "places.csv"
+    ...     _ = file.write_text("bag,instance,start\na,0,1.5\n")
+    ...     read_table(file).frame.rows()
+    [('a', '0', '1.5')]
+    """
     file = Path(path)
     table: Table = recognise(file, "read_table").read_table(file)
     return table
@@ -157,6 +268,16 @@ def writer(path: str | Path, what: str, name: str | Any | None = None) -> Any:
         What is written.
     name : str or module, optional
         The name of the format, or the format itself; the default is the one of the file's suffix.
+
+    Returns
+    -------
+    module or object
+        With a function `write_labels` or `write_predictions`.
+
+    Raises
+    ------
+    BagwiseError
+        If there is no such format, or none has the file's suffix.
 
     Examples
     --------

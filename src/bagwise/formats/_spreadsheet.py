@@ -19,8 +19,19 @@ _IS_NUMBER = re.compile(NUMBER, re.ASCII)
 
 
 def marked(text: str) -> str:
-    """Return the cell for a text.
+    """Return the cell for a text: with an apostrophe before it where a spreadsheet would run it as a formula.
 
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> marked("=1+1"), marked("'=1+1"), marked("-1.5"), marked("wren")
     ("'=1+1", "''=1+1", '-1.5', 'wren')
     """
@@ -37,7 +48,24 @@ def unmarked(cell: str) -> str:
 
 
 def marked_frame(frame: "pl.DataFrame") -> "pl.DataFrame":
-    """Return a table with every text marked."""
+    """Return a table with every text marked.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table.
+
+    Returns
+    -------
+    polars.DataFrame
+        As `marked` does for a single text; columns of other types are unchanged.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> marked_frame(pl.DataFrame({"bag": ["=1+1", "wren"]}))["bag"].to_list()
+    ["'=1+1", 'wren']
+    """
     import polars as pl
 
     text = pl.col(pl.String)

@@ -68,7 +68,20 @@ class LabelTable:
             validate_names(self.path, "class", self.classes)
 
     def fault(self, what: str, bag: str | None = None) -> BagwiseError:
-        """Return an error about these labels that names their file and line."""
+        """Return an error about these labels that names their file and line.
+
+        Parameters
+        ----------
+        what : str
+            What is wrong and what to do.
+        bag : str, optional
+            The bag whose line is named.
+
+        Returns
+        -------
+        BagwiseError
+            To be raised; a FileError where the file is known.
+        """
         if self.path is None:
             return BagwiseError(f"The labels: {what}")
         line = self.lines.get(bag) if self.lines is not None and bag is not None else None
@@ -89,7 +102,22 @@ class LabelTable:
     def from_triples(
         cls, path: Path, triples: Sequence[tuple[str, str, float]], lines: Sequence[int] | None = None
     ) -> "LabelTable":
-        """Return the table of (bag, class, value); a pair that appears twice must have one value."""
+        """Return the table of (bag, class, value); a pair that appears twice must have one value.
+
+        Parameters
+        ----------
+        path : Path
+            The file that they come from, named in errors.
+        triples : sequence of (str, str, float)
+            The bag, the class, and 1 for present, 0 for absent or nan for unknown.
+        lines : sequence of int, optional
+            The line of each triple in the file.
+
+        Returns
+        -------
+        LabelTable
+            Bags and classes are in the order in which they first appear.
+        """
         ids = list(dict.fromkeys(bag for bag, _, _ in triples))
         classes = list(dict.fromkeys(name for _, name, _ in triples))
         if len(ids) * len(classes) > MAX_PAIRS:
@@ -128,6 +156,14 @@ class PredictionTable:
         A class is predicted above its threshold (default: 0.5).
     model : str
         The name of the model that they come from; empty where it is not known.
+
+    Examples
+    --------
+    >>> table = PredictionTable(["a"], ["wren", "robin"], np.array([[0.75, 0.25]]), np.array([[0, 1]]))
+    >>> list(table.rows())
+    [('a', 'wren', 0.75, 0), ('a', 'robin', 0.25, 1)]
+    >>> table.predicted
+    array([[ True, False]])
     """
 
     ids: Sequence[str]
@@ -161,6 +197,11 @@ class RowLocator:
         What a row is called, as "line".
     line_of : callable
         Maps a row, counted from 0, to the number to report; in a text, cells may contain line breaks.
+
+    Examples
+    --------
+    >>> print(RowLocator(Path("bags.csv"), "line", lambda row: row + 2).fault("is not a number.", 0, "weight"))
+    bags.csv, line 2, column weight: is not a number.
     """
 
     path: Path
@@ -168,13 +209,43 @@ class RowLocator:
     line_of: Callable[[int], int] = field(default=lambda row: row + 1, repr=False)
 
     def fault(self, what: str, row: int, column: str | int | None = None) -> FileError:
-        """Return an error about a row, counted from 0."""
+        """Return an error about a row, counted from 0.
+
+        Parameters
+        ----------
+        what : str
+            What is wrong and what to do.
+        row : int
+            The row, counted from 0.
+        column : str or int, optional
+            The name or number of the column.
+
+        Returns
+        -------
+        FileError
+            To be raised.
+        """
         return FileError(self.path, what, self.line_of(row), column, self.name)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text: `frame` with all columns as strings, and the `locator` of its rows."""
+    """A table of text.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The rows, with all columns as strings.
+    locator : RowLocator
+        Names rows in errors.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = Table(pl.DataFrame({"bag": ["a", "b"]}), RowLocator(Path("places.csv")))
+    >>> table.frame["bag"].to_list()
+    ['a', 'b']
+    """
 
     frame: "pl.DataFrame"
     locator: RowLocator
@@ -241,6 +312,10 @@ class Source:
             The bags.
         labels : LabelTable, optional
             The labels in the file.
+
+        Returns
+        -------
+        Source
         """
         if not bags:
             raise FileError(path, "contains no bags.")
@@ -264,7 +339,22 @@ class Source:
         validate_names(self.path, "bag", self.ids)
 
     def with_features(self, names: Sequence[str]) -> "Source":
-        """Return the source with its features in the order of `names`; a source without names is returned as it is."""
+        """Return the source with its features in the order of `names`; a source without names is returned as it is.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The names of all features, in the wanted order.
+
+        Returns
+        -------
+        Source
+
+        Raises
+        ------
+        FileError
+            If a feature is missing or not expected.
+        """
         if not names or not self.features or list(self.features) == list(names):
             return self
         position = {name: number for number, name in enumerate(self.features)}
@@ -278,7 +368,17 @@ class Source:
         return replace(self, features=list(names), blocks=lambda: (block[:, order] for block in blocks()))
 
     def checked_blocks(self, dtype: npt.DTypeLike | None = None) -> Iterator[Array]:
-        """Yield the rows as `dtype`; the first value that is not finite raises an error with its row and column."""
+        """Yield the rows as `dtype`; the first value that is not finite raises an error with its row and column.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            The type of the features (default: that of the source).
+
+        Yields
+        ------
+        ndarray of shape (rows, n_features)
+        """
         done = 0
         for given in self.blocks():
             with np.errstate(over="ignore", invalid="ignore"):
@@ -370,7 +470,23 @@ def validate_names(path: Path, kind: str, names: Sequence[str]) -> None:
 
 
 def as_labels(table: LabelTable) -> Labels:
-    """Return the labels without the names."""
+    """Return the labels without the names.
+
+    Parameters
+    ----------
+    table : LabelTable
+        Labels by name.
+
+    Returns
+    -------
+    Labels
+        With the rows of `table.ids` and the columns of `table.classes`.
+
+    Examples
+    --------
+    >>> as_labels(LabelTable(["a"], ["wren", "robin"], np.array([[1.0, np.nan]])))
+    Labels(1 bags, 2 classes, 1 of 2 known)
+    """
     return Labels.from_array(table.values)
 
 

@@ -52,6 +52,19 @@ class Cache:
     ----------
     entries : dict of str to Entry
         The complete entries by the ids of their bags.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     cache = Cache(Path(place))
+    ...     segments = Segments(np.ones((2, 3), np.float32), np.full((2, media.WIDTH), np.nan))
+    ...     cache.add("a.txt", ".txt", Fingerprint(size=4, changed=0, digest=""), segments)
+    ...     cache.close()
+    ...     again = Cache(Path(place))
+    ...     print(list(again.entries), again.width)
+    ...     again.close()
+    ['a.txt'] 3
     """
 
     def __init__(self, folder: Path) -> None:
@@ -106,7 +119,17 @@ class Cache:
         self._rows += len(features)
 
     def blocks(self, entries: Sequence[Entry]) -> Iterator[Array]:
-        """Yield the features of each entry, (rows, width)."""
+        """Yield the features of each entry, (rows, width).
+
+        Parameters
+        ----------
+        entries : sequence of Entry
+            Entries of this cache.
+
+        Yields
+        ------
+        ndarray of shape (rows, width), float32
+        """
         with (self.folder / FEATURES).open("rb") as file:
             for entry in entries:
                 file.seek(4 * entry.first * entry.width)
@@ -114,7 +137,17 @@ class Cache:
                 yield values.reshape(entry.rows, entry.width)
 
     def places(self, entry: Entry) -> Array:
-        """Return the places of an entry's instances, (rows, media.WIDTH)."""
+        """Return the places of an entry's instances, (rows, media.WIDTH).
+
+        Parameters
+        ----------
+        entry : Entry
+            An entry of this cache.
+
+        Returns
+        -------
+        ndarray of shape (rows, 4), float64
+        """
         with (self.folder / PLACES).open("rb") as file:
             file.seek(BYTES_PER_PLACE * entry.first)
             values = np.frombuffer(file.read(BYTES_PER_PLACE * entry.rows), np.float64)

@@ -19,6 +19,17 @@ class Fingerprint:
         Time of the last modification, in nanoseconds since the epoch.
     digest : str
         BLAKE2b of the content, 16 bytes as hexadecimal digits.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "a.txt"
+    ...     _ = file.write_text("a wren")
+    ...     before = Fingerprint.of(file)
+    ...     _ = file.write_text("a robin")
+    ...     print(before.size, before.unchanged(file))
+    6 False
     """
 
     size: int
@@ -27,12 +38,32 @@ class Fingerprint:
 
     @classmethod
     def of(cls, path: Path) -> "Fingerprint":
-        """Return the fingerprint of a file as it is now."""
+        """Return the fingerprint of a file as it is now.
+
+        Parameters
+        ----------
+        path : Path
+            The file, which is read.
+
+        Returns
+        -------
+        Fingerprint
+        """
         now = path.stat()
         return cls(now.st_size, now.st_mtime_ns, _digest(path))
 
     def same_content(self, path: Path) -> bool:
-        """Return whether a file has the same content, as this one after it was renamed; False if it is unreadable."""
+        """Return whether a file has the same content, as this one after it was renamed; False if it is unreadable.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+
+        Returns
+        -------
+        bool
+        """
         try:
             return path.stat().st_size == self.size and _digest(path) == self.digest
         except OSError:
@@ -42,6 +73,15 @@ class Fingerprint:
         """Return whether the file still has the same content; True if it is unreadable.
 
         The content is read only if size or modification time differ.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+
+        Returns
+        -------
+        bool
         """
         try:
             now = path.stat()

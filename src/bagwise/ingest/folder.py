@@ -42,6 +42,21 @@ class SegmentedFolder:
         Files that could not be used, with the reason.
     renamed : mapping of str to str
         The new file names of existing bags whose files were renamed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bagwise.ingest import list_files
+    >>> with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as place:
+    ...     _ = (Path(folder) / "a.txt").write_text("a wren")
+    ...     listing, cache = list_files(Path(folder)), Cache(Path(place))
+    ...     segments = Segments(np.ones((2, 1), np.float32), np.array([[0, 0, np.nan, np.nan], [2, 5, np.nan, np.nan]]))
+    ...     cache.add("a.txt", ".txt", Fingerprint.of(listing.files["a.txt"]), segments)
+    ...     recipe = Recipe.of("text", "paragraphs", embedder="my_module:embed")
+    ...     segmented = SegmentedFolder(listing, recipe, cache, list(cache.entries.values()), skipped={})
+    ...     print(segmented.source.to_bags(), segmented.source.features)
+    ...     cache.close()
+    Bags(1 bags, 2 instances, 1 features) ['embedding 1']
     """
 
     listing: Listing
@@ -91,13 +106,48 @@ class SegmentedFolder:
 
 @dataclass(frozen=True)
 class SegmentPlaces:
-    """The places that segmentation found; they are validated already."""
+    """The places that segmentation found; they are validated already.
+
+    Parameters
+    ----------
+    cache : Cache
+        Where they are stored.
+    entries : sequence of Entry
+        The segmented files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     cache = Cache(Path(place))
+    ...     segments = Segments(np.ones((2, 1), np.float32), np.array([[0, 5, np.nan, np.nan], [7, 9, np.nan, np.nan]]))
+    ...     cache.add("a.txt", ".txt", Fingerprint(size=9, changed=0, digest=""), segments)
+    ...     places = SegmentPlaces(cache, list(cache.entries.values()))
+    ...     print(places.rows(["a.txt"], np.array([0, 2]), {0: "text"})[0])
+    ...     cache.close()
+    [0 1]
+    """
 
     cache: Cache
     entries: Sequence[Entry]
 
     def rows(self, ids: Sequence[str], offsets: Array, of_bag: Mapping[int, str]) -> tuple[Array, Array]:
-        """Return rows and places as `media.Places.rows` does."""
+        """Return the rows of instances and their places, as `media.Places.rows` does.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            All bags.
+        offsets : ndarray of shape (n_bags + 1,)
+            Where the instances of each bag begin.
+        of_bag : mapping of int to str
+            The medium of each bag that has one.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_places,), int64
+        places : ndarray of shape (n_places, 4), float64
+        """
         position = {name: number for number, name in enumerate(ids)}
         rows, places = [np.empty(0, np.int64)], [np.empty((0, WIDTH))]
         for entry in self.entries:
@@ -121,6 +171,16 @@ class ExistingBags:
         The fingerprints of their files when they were segmented.
     width : int, optional
         The number of features of an instance.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "new.txt"
+    ...     _ = file.write_text("a wren")
+    ...     existing = ExistingBags(frozenset({"old.txt"}), {"old.txt": Fingerprint.of(file)})
+    ...     existing.renamed({"new.txt": file})
+    {'new.txt': 'old.txt'}
     """
 
     ids: frozenset[str] = frozenset()
@@ -128,11 +188,35 @@ class ExistingBags:
     width: int | None = None
 
     def changed(self, name: str, path: Path) -> bool:
-        """Return whether the file of a bag has another content than when it was segmented."""
+        """Return whether the file of a bag has another content than when it was segmented.
+
+        Parameters
+        ----------
+        name : str
+            The id of the bag.
+        path : Path
+            Its file.
+
+        Returns
+        -------
+        bool
+            False for a bag without a fingerprint.
+        """
         return name in self.fingerprints and not self.fingerprints[name].unchanged(path)
 
     def renamed(self, files: Mapping[str, Path]) -> dict[str, str]:
-        """Return the bags whose file has another name now, by the new names; the content tells them."""
+        """Return the bags whose file has another name now, by the new names; the content tells them.
+
+        Parameters
+        ----------
+        files : mapping of str to Path
+            The files of the folder now, by the ids that new bags would have.
+
+        Returns
+        -------
+        dict of str to str
+            The id of the existing bag, by the new name of its file.
+        """
         renamed: dict[str, str] = {}
         missing: dict[int, list[str]] = {}
         for bag in sorted(self.ids - set(files)):
@@ -173,6 +257,17 @@ def resumable_cache(place: Path, recipe: Recipe, folder: Path) -> Iterator[tuple
     ------
     BagwiseError
         If another process uses the cache.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = Path(folder) / "cache"
+    ...     with resumable_cache(place, Recipe.of("text", "paragraphs"), Path(folder)) as (cache, recipe):
+    ...         print(len(cache.entries), recipe.segmenter)
+    ...     print(place.exists())
+    0 paragraphs
+    False
     """
     place.mkdir(parents=True, exist_ok=True)
     try:
@@ -223,6 +318,23 @@ def segment_folder(
     Returns
     -------
     SegmentedFolder
+
+    Examples
+    --------
+    A file that is in the cache already, as after an interruption, is not segmented again:
+
+    >>> import tempfile
+    >>> from bagwise.ingest import list_files
+    >>> with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as place:
+    ...     _ = (Path(folder) / "a.txt").write_text("a wren")
+    ...     listing, cache = list_files(Path(folder)), Cache(Path(place))
+    ...     segments = Segments(np.ones((1, 2), np.float32), np.full((1, WIDTH), np.nan))
+    ...     cache.add("a.txt", ".txt", Fingerprint.of(listing.files["a.txt"]), segments)
+    ...     recipe = Recipe.of("text", "paragraphs")
+    ...     segmented = segment_folder(listing, recipe, cache, ExistingBags(), progress=lambda files: None)
+    ...     print([entry.id for entry in segmented.entries], dict(segmented.skipped))
+    ...     cache.close()
+    ['a.txt'] {}
     """
     skipped, new, todo = dict(listing.skipped), list[str](), list[str]()
     renamed = existing.renamed(listing.files)

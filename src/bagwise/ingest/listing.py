@@ -33,6 +33,12 @@ class Listing:
         Files that cannot be used, with the reason.
     others : int
         The number of files of another kind.
+
+    Examples
+    --------
+    >>> listing = Listing(Path("talks"), "text", {"a.txt": Path("talks/a.txt")}, skipped={}, others=2)
+    >>> list(listing.files), listing.others
+    (['a.txt'], 2)
     """
 
     folder: Path
@@ -52,10 +58,24 @@ def list_files(folder: Path, medium: str | Any | None = None) -> Listing:
     medium : str or module, optional
         The medium, by name, by alias or as a member; the default is the medium of most files.
 
+    Returns
+    -------
+    Listing
+
     Raises
     ------
     FileError
         If there is no such folder, or no file of the medium in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "a.txt").write_text("a wren")
+    ...     _ = (Path(folder) / "notes.xyz").write_text("")
+    ...     listing = list_files(Path(folder))
+    >>> listing.medium, list(listing.files), listing.others
+    ('text', ['a.txt'], 1)
     """
     if not folder.is_dir():
         raise FileError(folder, "is not a folder: give the one with your recordings, pictures or documents.")

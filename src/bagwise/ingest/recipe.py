@@ -55,12 +55,41 @@ class Recipe:
 
     @classmethod
     def of(cls, medium: str, segmenter: str | Any | None = None, embedder: Embedding = "") -> "Recipe":
-        """Return a new recipe; the default segmenter is the one that the medium declares."""
+        """Return a new recipe; the default segmenter is the one that the medium declares.
+
+        Parameters
+        ----------
+        medium : str
+            The name of the medium.
+        segmenter : str, module or callable, optional
+            Its name, or the segmenter itself.
+        embedder : str or callable, optional
+            What is typed after `--embed`, or a function.
+
+        Returns
+        -------
+        Recipe
+
+        Raises
+        ------
+        BagwiseError
+            If there is no such segmenter or embedder, or the segmenter is for another medium.
+        """
         fingerprint = embedders.fingerprint(embedder) if embedder else ""
         return cls(medium, segmenters.for_medium(medium, segmenter), embedder, fingerprint)
 
     def same_method(self, other: "Recipe") -> bool:
-        """Return whether both segment and embed alike, whatever they were fitted to."""
+        """Return whether both segment and embed alike, whatever they were fitted to.
+
+        Parameters
+        ----------
+        other : Recipe
+            Another recipe.
+
+        Returns
+        -------
+        bool
+        """
         return self._method == other._method
 
     @property
@@ -71,6 +100,20 @@ class Recipe:
         """Return the recipe with the embedder that a person gives again; it must be the one of the first files.
 
         An embedder runs a program, so it is never taken from a file.
+
+        Parameters
+        ----------
+        embedder : str or callable
+            What is typed after `--embed`, or a function; empty for none.
+
+        Returns
+        -------
+        Recipe
+
+        Raises
+        ------
+        BagwiseError
+            If the first files were embedded differently.
         """
         if self.fingerprint and not embedder:
             raise BagwiseError("These instances are embeddings: say again with --embed how they are made.")
@@ -84,7 +127,17 @@ class Recipe:
         return not self.embedder and self.state is None and hasattr(self._member, "fit")
 
     def fitted(self, paths: Sequence[Path]) -> "Recipe":
-        """Return the recipe with its segmenter fitted to these files."""
+        """Return the recipe with its segmenter fitted to these files.
+
+        Parameters
+        ----------
+        paths : sequence of Path
+            The files.
+
+        Returns
+        -------
+        Recipe
+        """
         return replace(self, state=self._member.fit(paths))
 
     def segment_function(self) -> SegmentFunction:
@@ -95,7 +148,17 @@ class Recipe:
         return function
 
     def features(self, width: int) -> list[str]:
-        """Return the names of `width` features."""
+        """Return the names of `width` features.
+
+        Parameters
+        ----------
+        width : int
+            The number of features, for a segmenter or embedder that does not name them.
+
+        Returns
+        -------
+        list of str
+        """
         names = getattr(self._member, "FEATURES", None)
         if self.embedder or names is None:
             kind = "embedding" if self.embedder else "feature"
@@ -121,13 +184,34 @@ class Recipe:
 
     @classmethod
     def from_tree(cls, tree: dict[str, Any]) -> "Recipe":
-        """Return the recipe that `as_tree` was called on, without its embedder."""
+        """Return the recipe that `as_tree` was called on, without its embedder.
+
+        Parameters
+        ----------
+        tree : dict of str to any
+            What `as_tree` returned.
+
+        Returns
+        -------
+        Recipe
+
+        Raises
+        ------
+        BagwiseError
+            If a newer version wrote it.
+        """
         if tree["version"] > VERSION:
             raise BagwiseError("These files were segmented by a newer Bagwise: upgrade to add more files.")
         return cls(tree["medium"], tree["way"], fingerprint=tree["fingerprint"], state=tree["state"])
 
     def write(self, folder: Path) -> None:
-        """Write the recipe into a folder, which is made if it does not exist."""
+        """Write the recipe into a folder, which is made if it does not exist.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         if self.state is not None:
             with (folder / f"{STATE}.part").open("wb") as file:
@@ -139,7 +223,23 @@ class Recipe:
 
     @classmethod
     def read(cls, folder: Path) -> "Recipe | None":
-        """Return the recipe in a folder, or None if there is none."""
+        """Return the recipe in a folder, or None if there is none.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder that `write` wrote it into.
+
+        Returns
+        -------
+        Recipe or None
+            Without its embedder.
+
+        Raises
+        ------
+        FileError
+            If it is damaged.
+        """
         try:
             values = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
             return cls.from_tree({**values, "state": _read_state(folder / STATE)})

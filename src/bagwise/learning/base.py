@@ -21,7 +21,18 @@ from bagwise.learning.questions import Answer, Present, Question, as_instances, 
 
 
 class NothingToAsk(BagwiseError):
-    """Every pair has been answered."""
+    """Every pair has been answered.
+
+    Examples
+    --------
+    >>> from bagwise import ActiveLearner
+    >>> learner = ActiveLearner([[[0.0]], [[1.0]]], ["wren"], labels=[[1], [0]])
+    >>> try:
+    ...     learner.ask()
+    ... except NothingToAsk as error:
+    ...     print(error)
+    There is nothing left to ask: every pair has been answered.
+    """
 
 
 class Learner(ABC):
@@ -66,7 +77,17 @@ class Learner(ABC):
 
     @abstractmethod
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """P(class is in bag), or a score that exceeds a half where the class is predicted."""
+        """P(class is in bag), or a score that exceeds a half where the class is predicted.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
 
     def close(self) -> None:
         """Release what the learner holds in other processes, if anything."""
@@ -117,6 +138,15 @@ class Learner(ABC):
         """Return up to `count` different questions, best first, without evidence and belief.
 
         Unlike a batch of `ask`, similar questions may follow each other.
+
+        Parameters
+        ----------
+        count : int
+            The most questions.
+
+        Returns
+        -------
+        list of Question
 
         Raises
         ------
@@ -193,7 +223,13 @@ class Learner(ABC):
         )
 
     def replay(self, answers: Iterable[Answer]) -> None:
-        """Learn all of these answers, in order."""
+        """Learn all of these answers, in order.
+
+        Parameters
+        ----------
+        answers : iterable of Answer
+            The answers, as in the `answers` of another learner.
+        """
         for answer in answers:
             self._learn(answer)
 

@@ -29,19 +29,61 @@ DRAWN_AT_A_TIME = 1 << 20
 
 @dataclass(frozen=True)
 class Seconds:
-    """What answering takes: about a class of a bag, about one more class of the bag asked about last, about all."""
+    """What answering takes, in seconds, and how often it takes a click.
+
+    Parameters
+    ----------
+    pair : float
+        About a class of a bag, by one key: no, yes, or yes and which instance, where that is the marked one.
+    again : float
+        About one more class of the bag that was asked about last.
+    bag : float
+        About all classes of a bag.
+    pointed : float
+        About a class of a bag with a click on another instance than the marked one.
+    clicked : float
+        Share of the answers *present* that take such a click.
+
+    Examples
+    --------
+    >>> seconds = Seconds(pair=4, pointed=5, clicked=0.5)
+    >>> seconds.of(bag=3, classes=1, last=None), seconds.of(bag=3, classes=1, last=None, click=True)
+    (4, 5)
+    """
 
     pair: float = 4.0
     again: float = 2.0
     bag: float = 10.0
+    pointed: float = 5.0
+    clicked: float = 0.0
 
     def __post_init__(self) -> None:
-        if not all(0 < seconds < float("inf") for seconds in (self.pair, self.again, self.bag)):
+        if not all(0 < seconds < float("inf") for seconds in (self.pair, self.again, self.bag, self.pointed)):
             raise BagwiseError(f"{self}: every time must be above 0.")
+        if not 0 <= self.clicked <= 1:
+            raise BagwiseError(f"{self}: `clicked` is a share and must be between 0 and 1.")
 
-    def of(self, bag: int, classes: int, last: int | None) -> float:
-        """What a question about so many classes of the bag takes when `last` was asked about before."""
-        return self.bag if classes > 1 else self.again if bag == last else self.pair
+    def of(self, bag: int, classes: int, last: int | None, click: bool = False) -> float:
+        """What a question about so many classes of the bag takes when `last` was asked about before.
+
+        Parameters
+        ----------
+        bag : int
+            The position of the bag.
+        classes : int
+            Number of classes that are asked.
+        last : int or None
+            The position of the bag that was asked about last.
+        click : bool
+            Whether the answer points at another instance than the marked one.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
+        by_key = self.bag if classes > 1 else self.again if bag == last else self.pair
+        return by_key + (self.pointed - self.pair if click else 0)
 
 
 Granularity = Callable[[ScoredPool, Array, int], list[Question]]
@@ -123,12 +165,15 @@ def best_value(
     """
     times = seconds or Seconds()
     allowed = np.where(pool.askable, scores, -np.inf)
-    of_pair = allowed.max(axis=1) / np.where(np.arange(pool.shape[0]) == last, times.again, times.pair)
+    best = allowed.argmax(axis=1)
+    by_key = np.where(np.arange(pool.shape[0]) == last, times.again, times.pair)
+    clicks = times.clicked * np.take_along_axis(pool.present, best[:, None], axis=1)[:, 0]
+    of_pair = allowed.max(axis=1) / (by_key + clicks * (times.pointed - times.pair))
     of_bag = np.where(pool.askable, scores, 0).sum(axis=1) / times.bag
     several = (np.count_nonzero(pool.askable, axis=1) > 1) & (of_bag > of_pair)
     values = np.where(several, of_bag, of_pair)
     return [
-        _ranked(b, tuple(_open(pool, b)) if several[b] else (int(allowed[b].argmax()),), rank[0], rank)
+        _ranked(b, tuple(_open(pool, b)) if several[b] else (int(best[b]),), rank[0], rank)
         for b, rank in _best_bags(pool, values, count)
     ]
 

@@ -251,6 +251,9 @@ class ActiveLearner(Learner):
         labelled: Sequence[InstanceLabel] = (),
     ) -> None:
         is_label = isinstance(present, bool)
+        # What was known at the start about this pair is replaced: an undo of a later answer must not bring it back.
+        for label in self._first_instance_labels.about(bag, label_class):
+            self._first_instance_labels.forget(bag, label.instance, label_class)
         self._label_store.label_instances(bag, label_class, labelled)
         if is_label:
             self._label_store.forget(bag, label_class)
@@ -363,7 +366,17 @@ class ActiveLearner(Learner):
         self._pool.close()
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return P(class in bag) under the current model, (B, C)."""
+        """Return P(class in bag) under the current model.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         return self.model.predict_proba(bags)
 
     def pool(self) -> ScoredPool:

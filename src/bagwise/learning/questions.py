@@ -21,7 +21,7 @@ Instances = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Question:
-    """*Are these classes in this bag?* One class, or several (a whole-bag question); or *is this instance of the class?*
+    """*Are these classes in this bag?* One class, or several (the whole bag); or *is this instance of the class?*
 
     Parameters
     ----------
@@ -66,7 +66,17 @@ class Question:
         return tuple((self.bag, label_class) for label_class in self.classes)
 
     def cost(self, classes_per_query: int = 1) -> int:
-        """Pair queries it costs when a person answers `classes_per_query` classes of a bag at once."""
+        """Pair queries it costs when a person answers `classes_per_query` classes of a bag at once.
+
+        Parameters
+        ----------
+        classes_per_query : int
+            Number of classes, at least 1.
+
+        Returns
+        -------
+        int
+        """
         return -(-len(self.classes) // classes_per_query)
 
 
@@ -113,7 +123,17 @@ class Answer:
     instance: int | None = None
 
     def instance_labels(self, place: int) -> tuple[InstanceLabel, ...]:
-        """Return what it says of single instances about its class at a place among `classes`."""
+        """Return what it says of single instances about one of its classes.
+
+        Parameters
+        ----------
+        place : int
+            The place of the class among `classes`.
+
+        Returns
+        -------
+        tuple of InstanceLabel
+        """
         label_class = self.classes[place]
         if self.instance is not None and self.present[place] is not True:
             return (InstanceLabel(self.instance, label_class, self.present[place], self.pointing_flip),)

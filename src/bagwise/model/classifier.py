@@ -182,7 +182,22 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return self
 
     def prepare(self, bags: Bags, n_classes: int, spread: Spread | None = None) -> Self:
-        """Fit the transformer and set all weights to 0; `bags` may be a few of the bags that `spread` summarises."""
+        """Fit the transformer and set all weights to 0; `bags` may be a few of the bags that `spread` summarises.
+
+        Parameters
+        ----------
+        bags : Bags
+            The bags.
+        n_classes : int
+            Number of classes C.
+        spread : Spread, optional
+            Summaries of all instances, where they are distributed over several machines.
+
+        Returns
+        -------
+        MIMLClassifier
+            This model.
+        """
         if n_classes == 1 and not self.background:
             raise BagwiseError(
                 "A single class without a background class has probability 1 everywhere: use `background=True`."
@@ -202,7 +217,18 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return self.set_state(State(np.zeros((n_classes + self.background, width))))
 
     def learn(self, objective: Objective) -> Self:
-        """Minimise the objective from the current weights."""
+        """Minimise the objective from the current weights.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to minimise, from `objective_of`.
+
+        Returns
+        -------
+        MIMLClassifier
+            This model.
+        """
         history = [objective.log_likelihood(self.weights_)]
 
         def record(weights: Array, value: float | None) -> None:
@@ -218,7 +244,21 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return Settings(self.max_iter, self.tol, self.step_size, np.random.default_rng(self.random_state or 0))
 
     def objective_of(self, instances: Instances, labels: Labels, counted: Counts | None = None) -> Objective:
-        """Return the objective that fitting these labels minimises."""
+        """Return the objective that fitting these labels minimises.
+
+        Parameters
+        ----------
+        instances : Instances
+            The bags, from `instances`.
+        labels : Labels
+            The known labels, one row per bag.
+        counted : Counts, optional
+            Counts of the labels, where a label store has them; by default they are counted.
+
+        Returns
+        -------
+        Objective
+        """
         prior = DEFAULT_PRIOR if self.prior is None and self.penalty is None else self.prior
         joint = self.objective == "joint"
         return Objective.of(instances, labels, len(self.weights_), prior, self.penalty, joint, counted)
@@ -226,7 +266,18 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     # Weights
 
     def set_state(self, state: State) -> Self:
-        """Set the weights and the state of the solver."""
+        """Set the weights and the state of the solver.
+
+        Parameters
+        ----------
+        state : State
+            Its weights are (C [+ 1], features), as in `coef_` and `intercept_` side by side.
+
+        Returns
+        -------
+        MIMLClassifier
+            This model.
+        """
         self.weights_, self.n_steps_, self.moments_ = state.weights, state.steps, state.moments
         return self
 
@@ -337,6 +388,18 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     def score(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> float:
         """Return the bag accuracy of the predictions; every label must be known.
 
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+        labels : Labels, or array-like of {0, 1}, shape (B, C)
+            The true labels.
+
+        Returns
+        -------
+        float
+            Between 0 and 1, more is better.
+
         Examples
         --------
         >>> MIMLClassifier.from_weights([[1.0], [0.0]]).score([[[3.0]], [[-3.0]]], [[1, 0], [0, 1]])
@@ -367,12 +430,28 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         array([[0.5, 0.5]])
         """
         bags = Bags.of(bags)
-        scorer = self._scorer(bags)
         known = Labels.unknown(len(bags), self.n_classes_) if labels is None else Labels.of(labels, len(bags))
+        plain = self._scorer(bags)
+        evidence = known.evidence(plain.instances.offsets, len(self.weights_))
+        scorer = plain.on(plain.instances.with_evidence(evidence))
         return self.pool_of(scorer, known, keys=bags.keys, seed=self.random_state or 0)
 
     def pool_of(self, scorer: Scorer, labels: Labels, **rest: Any) -> ScoredPool:
-        """Return a pool over an existing scorer, with the prior of this model."""
+        """Return a pool over an existing scorer, with the prior of this model.
+
+        Parameters
+        ----------
+        scorer : Scorer
+            The weights on the instances of the bags, from `scorer`.
+        labels : Labels
+            The known labels, one row per bag.
+        **rest
+            Further parameters of `ScoredPool`.
+
+        Returns
+        -------
+        ScoredPool
+        """
         pool = ScoredPool(labels=labels, scorer=scorer, **rest)
         if self.penalty is None:
             pool.prior = DEFAULT_PRIOR if self.prior is None else self.prior
@@ -381,7 +460,17 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return pool
 
     def instances(self, bags: Bags) -> Instances:
-        """Return the bags with the transformer of the model."""
+        """Return the bags with the transformer of the model.
+
+        Parameters
+        ----------
+        bags : Bags
+            With as many features as the model was fitted with.
+
+        Returns
+        -------
+        Instances
+        """
         check_is_fitted(self, "transformer_")
         if bags.n_features != self.n_features_in_:
             raise BagwiseError(
@@ -390,13 +479,29 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         return instances_of(bags, self.transformer_, self.has_intercept_)
 
     def scorer(self, instances: Instances) -> Scorer:
-        """Return the current weights applied to these instances."""
+        """Return the current weights applied to these instances.
+
+        Parameters
+        ----------
+        instances : Instances
+            The bags, from `instances`.
+
+        Returns
+        -------
+        Scorer
+        """
         return Scorer(instances, self.weights_, self.n_classes_)
 
     # Persistence
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model to one .npz file, without pickle; `load` reads it."""
+        """Write the fitted model to one .npz file, without pickle; `load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
         check_is_fitted(self, "weights_")
         if not isinstance(self.solver, str):
             raise BagwiseError("A model is saved with the name of its solver: register the solver as an entry point.")
@@ -406,6 +511,15 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def load(cls, path: str | Path) -> "MIMLClassifier":
         """Return the model that `save` wrote to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        MIMLClassifier
 
         Examples
         --------

@@ -31,7 +31,31 @@ def out_of_fold(
 ) -> Array:
     """P(class in bag) of every labelled bag by a fit that knows none of its labels; NaN for the other bags.
 
-    With `most`, only so many of the folds are held out. NaN, too, where nothing is known of the other folds.
+    Parameters
+    ----------
+    model : MIMLClassifier
+        Its settings are used, and its transformer where it is fitted; it is not changed.
+    bags : Bags
+        The bags; the fold of each depends on its id only.
+    labels : Labels
+        The known labels, one row per bag.
+    folds : int
+        Number of folds.
+    most : int, optional
+        The most folds that are held out (default: all).
+
+    Returns
+    -------
+    ndarray of float, shape (B, C)
+        NaN, too, for bags of folds that are not held out, and where nothing is known of the other folds.
+
+    Examples
+    --------
+    >>> bags = Bags.from_list([[[float(x)]] for x in range(8)])
+    >>> labels = Labels.from_array([[x < 4] for x in range(7)] + [[np.nan]])
+    >>> probability = out_of_fold(MIMLClassifier(), bags, labels, folds=3)
+    >>> bool(probability[0, 0] > probability[6, 0]), bool(np.isnan(probability[7, 0]))
+    (True, True)
     """
     if not hasattr(model, "weights_"):
         model = clone(model).prepare(bags, labels.n_classes)

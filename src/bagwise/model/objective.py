@@ -39,8 +39,7 @@ class Counts:
     @classmethod
     def of(cls, instances: Instances, labels: Labels) -> "Counts":
         """Count pair by pair and bag by bag."""
-        labelled = np.flatnonzero(labels.known.any(axis=1))
-        return cls(labels.n_known, labelled, int(np.diff(instances.offsets).max()))
+        return cls(labels.n_known, labels.labelled, int(np.diff(instances.offsets).max()))
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,6 @@ class Objective:
     def _labelled(self) -> tuple[Instances, Labels]:
         """Only bags with a known label cost anything."""
         bags = self.counts.labelled
-        if self.instances.evidence is not None:
-            bags = np.union1d(bags, self.instances.evidence.bags(self.instances.offsets))
         return self.instances.select(bags), self.labels.select(bags)
 
     @cached_property

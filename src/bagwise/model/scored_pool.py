@@ -27,7 +27,25 @@ from bagwise.kernels import (
 
 @dataclass(frozen=True)
 class Scorer:
-    """Fixed weights on instances: probabilities and gradients of the classes."""
+    """Fixed weights on instances: probabilities and gradients of the classes.
+
+    Parameters
+    ----------
+    instances : Instances
+        The instances of the bags, with the transformer of the model.
+    weights : ndarray, shape (n_classes [+ 1], width)
+        Weights on transformed instances; a row more than there are classes is that of the background.
+    n_classes : int
+        Number of classes.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, MIMLClassifier
+    >>> model = MIMLClassifier.from_weights([[1.0], [0.0]])
+    >>> scorer = Scorer(model.instances(Bags.from_list([[[0.0], [0.0]]])), model.weights_, n_classes=2)
+    >>> scorer.probabilities()
+    (array([[0.75, 0.75]]), array([[0.25, 0.25]]))
+    """
 
     instances: Instances
     weights: Array
@@ -39,7 +57,17 @@ class Scorer:
         return self.instances.fold(self.weights)
 
     def on(self, instances: Instances) -> "Scorer":
-        """The same weights on some of the same instances."""
+        """The same weights on some of the same instances.
+
+        Parameters
+        ----------
+        instances : Instances
+            Of some of the bags.
+
+        Returns
+        -------
+        Scorer
+        """
         other = replace(self, instances=instances)
         other.__dict__["folded"] = self.folded
         return other
@@ -50,7 +78,7 @@ class Scorer:
         return bag_probabilities(instances.x, instances.offsets, *self.folded, self.n_classes, instances.evidence)
 
     def instance_probabilities(self) -> Array:
-        """P(class) of instances, (instances, classes)."""
+        """P(class) of instances, given what is known of them, (instances, classes)."""
         return instance_probabilities(self.instances.x, *self.folded, self.n_classes, self.instances.evidence)
 
     def gradient_lengths(self) -> tuple[Array, Array]:
@@ -58,7 +86,18 @@ class Scorer:
         return gradient_lengths(self.instances, *self.folded, self.n_classes)
 
     def gradients(self, bag: int) -> Array:
-        """Gradient of log P(absent) of one bag, flat: (classes, weights)."""
+        """Gradient of log P(absent) of one bag by all weights.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        ndarray, shape (n_classes, weights.size)
+            One flat row per class.
+        """
         return absent_gradients(self.instances, bag, *self.folded, self.n_classes).reshape(self.n_classes, -1)
 
 
@@ -155,7 +194,19 @@ class ScoredPool:
         return nearest
 
     def like(self, values: Array, dtype: npt.DTypeLike | None = None) -> Array:
-        """Return numbers of bags or classes that can be combined with the arrays of the pool, on its device."""
+        """Return numbers of bags or classes that can be combined with the arrays of the pool, on its device.
+
+        Parameters
+        ----------
+        values : ndarray
+            The numbers.
+        dtype : dtype, optional
+            The type they get (default: their own).
+
+        Returns
+        -------
+        ndarray
+        """
         return values if dtype is None else values.astype(dtype)
 
     @cached_property
@@ -165,7 +216,17 @@ class ScoredPool:
         return norm
 
     def gradients(self, bag: int) -> Array:
-        """Return d log P(absent) / d weights of one bag, (classes, weights)."""
+        """Return d log P(absent) / d weights of one bag.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        ndarray, shape (C, number of weights)
+        """
         return self.scorer.gradients(bag)
 
     @property
@@ -184,10 +245,36 @@ class ScoredPool:
         return np.asarray(~(self.labels.known | self.withdrawn))
 
     def imagined(self, **values: Array) -> "ScoredPool":
-        """Return the same pool with other values of some of its properties."""
+        """Return the same pool with other values of some of its properties.
+
+        Parameters
+        ----------
+        **values : ndarray
+            New values of properties, as `present` or `askable`.
+
+        Returns
+        -------
+        ScoredPool
+        """
         other = copy(self)
         other.__dict__.update(values)
         return other
+
+    def instance(self, row: int) -> "ScoredPool":
+        """Return the pool of one instance as a bag of its own, without what is known of it.
+
+        Parameters
+        ----------
+        row : int
+            Position of the instance among those of all bags.
+
+        Returns
+        -------
+        ScoredPool
+        """
+        plain = self.scorer.instances.with_evidence(None)
+        alone = replace(plain, x=plain.x[row : row + 1], offsets=np.array([0, 1]))
+        return ScoredPool(scorer=self.scorer.on(alone), seed=self.seed, prior=self.prior)
 
     def of_instances(self) -> "ScoredPool":
         """Return the pool in which every instance is a bag of its own, with the label counts of this one.
@@ -211,11 +298,33 @@ class ScoredPool:
         )
 
     def select(self, bags: Array) -> "ScoredPart":
-        """Some of the bags."""
+        """Some of the bags.
+
+        Parameters
+        ----------
+        bags : ndarray of int, shape (n,)
+            Positions of bags.
+
+        Returns
+        -------
+        ScoredPool
+            Scored as in the whole; its labels are counted over the whole pool.
+        """
         return ScoredPart(self, bags)
 
     def between(self, first: int, last: int) -> "ScoredPart":
-        """Consecutive bags, without a copy of their instances."""
+        """Consecutive bags, without a copy of their instances.
+
+        Parameters
+        ----------
+        first, last : int
+            Positions of the first bag, and of the one after the last.
+
+        Returns
+        -------
+        ScoredPool
+            Scored as in the whole; its labels are counted over the whole pool.
+        """
         return ScoredPart(self, slice(first, last))
 
 

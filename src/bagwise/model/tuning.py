@@ -30,7 +30,25 @@ RESAMPLES = 200
 
 @dataclass(frozen=True)
 class Trial:
-    """A value that was tried for a setting: F of held-out labels, and whether it was chosen."""
+    """A value that was tried for a setting: F of held-out labels, and whether it was chosen.
+
+    Parameters
+    ----------
+    setting : {"background", "transformer", "prior"}
+        The parameter of `MIMLClassifier`.
+    value : any
+        The value of the parameter.
+    score : float
+        F, between 0 and 1, more is better.
+    chosen : bool
+        Whether the model gets this value.
+
+    Examples
+    --------
+    >>> trial = Trial("prior", 0.3, score=0.8, chosen=True)
+    >>> trial.value
+    0.3
+    """
 
     setting: str
     value: Any

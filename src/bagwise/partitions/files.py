@@ -40,6 +40,11 @@ class Partition:
         How many it holds.
     checksum
         CRC-32 of its file, or of its two files end to end.
+
+    Examples
+    --------
+    >>> Partition("part-00000.npy", bags=2, instances=3, checksum=0).files
+    ['part-00000.npy', 'part-00000.bags.parquet']
     """
 
     file: str
@@ -83,6 +88,14 @@ def write_partition(folder: Path, number: int, bags: Bags, kind: str = "parquet"
     -------
     Partition
         Its entry for `parts.json`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     entry = write_partition(Path(folder), 0, Bags.from_list([[[0.0], [1.0]], [[2.0]]]))
+    >>> entry.file, entry.bags, entry.instances
+    ('part-00000.parquet', 2, 3)
     """
     if kind not in KINDS:
         raise BagwiseError(f"`kind` = {kind!r} is not a kind of partition: choose one of {', '.join(KINDS)}.")

@@ -60,6 +60,15 @@ class Partitions:
     def open(cls, folder: str | Path) -> "Partitions":
         """Return the partitions of a folder.
 
+        Parameters
+        ----------
+        folder : str or Path
+            The folder.
+
+        Returns
+        -------
+        Partitions
+
         Raises
         ------
         FileError
@@ -87,6 +96,10 @@ class Partitions:
             The bags of every partition, all with the same features and type.
         kind
             "parquet" (compressed, verified while it is read) or "npy" (memory-mapped).
+
+        Returns
+        -------
+        Partitions
         """
         place = Path(folder)
         if (place / FILE).exists():
@@ -110,11 +123,32 @@ class Partitions:
         return self
 
     def first(self, count: int) -> "Partitions":
-        """Return the first `count` partitions."""
+        """Return the first `count` partitions.
+
+        Parameters
+        ----------
+        count : int
+            Number of partitions.
+
+        Returns
+        -------
+        Partitions
+        """
         return replace(self, entries=self.entries[:count])
 
     def extended(self, more: Sequence[Partition]) -> "Partitions":
-        """Return these and more, whose files are in the folder already."""
+        """Return these and more, whose files are in the folder already.
+
+        Parameters
+        ----------
+        more : sequence of Partition
+            Entries from `write_partition`.
+
+        Returns
+        -------
+        Partitions
+            Not saved yet.
+        """
         return replace(self, entries=(*self.entries, *more))
 
     # Sizes
@@ -154,11 +188,31 @@ class Partitions:
         """Return the bags of one partition, with their ids as text.
 
         A `.npy` partition is memory-mapped; a Parquet partition is read into memory and its checksum verified.
+
+        Parameters
+        ----------
+        number : int
+            The position of the partition in `entries`.
+
+        Returns
+        -------
+        Bags
+
+        Raises
+        ------
+        FileError
+            If a file of it is missing, damaged or changed.
         """
         return files.read_partition(self.folder, self.entries[number], self.n_features, self.dtype)
 
     def verify(self, number: int) -> None:
-        """Raise `FileError` for a partition whose bytes are not those that were written."""
+        """Raise `FileError` for a partition whose bytes are not those that were written.
+
+        Parameters
+        ----------
+        number : int
+            The position of the partition in `entries`.
+        """
         files.validate_unchanged(self.folder, self.entries[number])
 
     def validate_present(self) -> None:
@@ -177,6 +231,10 @@ class Partitions:
             The id of every bag, (B,).
         offsets
             The first row of every bag, and the number of instances: (B + 1,). Partitions beyond it do not count.
+
+        Returns
+        -------
+        Bags
         """
         count = int(np.searchsorted(self.first_rows, offsets[-1]))
         if count > len(self) or self.first_rows[count] != offsets[-1] or self.first_bags[count] != len(ids):
@@ -187,7 +245,22 @@ class Partitions:
 
 
 def partitions_of(bags: Bags) -> Partitions | None:
-    """Return the partitions that bags are stored in, or None where they are stored otherwise."""
+    """Return the partitions that bags are stored in, or None where they are stored otherwise.
+
+    Parameters
+    ----------
+    bags : Bags
+        The bags.
+
+    Returns
+    -------
+    Partitions or None
+
+    Examples
+    --------
+    >>> partitions_of(Bags.from_list([[[0.0]]])) is None
+    True
+    """
     return bags.store.partitions if isinstance(bags.store, PartitionStore) else None
 
 

@@ -34,6 +34,17 @@ class PartitionStore:
         The first row of every bag, and the number of instances: (B + 1,).
     ids
         The id of every bag, (B,).
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from bagwise import Bags
+    >>> from bagwise.partitions import Partitions
+    >>> with TemporaryDirectory() as folder:
+    ...     partitions = Partitions.write(folder, [Bags.from_list([[[0.0], [1.0]], [[2.0]]])])
+    ...     store = PartitionStore(partitions, np.array([0, 2, 3]), np.array(["a", "b"]))
+    ...     print(store.bag(1), store.is_loaded)
+    [[2.]] False
     """
 
     def __init__(self, partitions: "Partitions", offsets: Array, ids: Array) -> None:
@@ -71,11 +82,31 @@ class PartitionStore:
             return self._loaded.instances
 
     def bag(self, position: int) -> Array:
-        """The instances of one bag, (n_b, d)."""
+        """The instances of one bag.
+
+        Parameters
+        ----------
+        position : int
+            Between 0 and B - 1.
+
+        Returns
+        -------
+        ndarray, shape (n_b, d)
+        """
         return self.rows(int(self.offsets[position]), int(self.offsets[position + 1]))
 
     def rows(self, first: int, last: int) -> Array:
-        """Instances `first` to `last` (exclusive), counted through all partitions."""
+        """Instances `first` to `last` (exclusive), counted through all partitions.
+
+        Parameters
+        ----------
+        first, last : int
+            Rows, counted from 0.
+
+        Returns
+        -------
+        ndarray, shape (last - first, d)
+        """
         if self._loaded is not None:
             return self._loaded.rows(first, last)
         blocks = []
@@ -90,7 +121,19 @@ class PartitionStore:
         return np.concatenate([np.empty((0, self.n_features), self.partitions.dtype), *blocks])
 
     def select(self, positions: Array) -> tuple[Array, Array, Array]:
-        """Instances, offsets and ids of the bags at these positions; every block of rows is read at most once."""
+        """Instances, offsets and ids of the bags at these positions; every block of rows is read at most once.
+
+        Parameters
+        ----------
+        positions : ndarray of int, shape (n,)
+            Between 0 and B - 1.
+
+        Returns
+        -------
+        instances : ndarray, shape (rows, d)
+        offsets : ndarray of int, shape (n + 1,)
+        ids : ndarray, shape (n,)
+        """
         if self._loaded is not None:
             return self._loaded.select(positions)
         offsets = np.concatenate([[0], np.cumsum(np.diff(self.offsets)[positions])])
@@ -108,7 +151,17 @@ class PartitionStore:
         return (np.arange(first, last) for first, last in pairwise([*starts, self.n_bags]) if first < last)
 
     def names(self, positions: Sequence[int]) -> list[str]:
-        """The ids of these bags as text."""
+        """The ids of these bags as text.
+
+        Parameters
+        ----------
+        positions : sequence of int
+            Between 0 and B - 1.
+
+        Returns
+        -------
+        list of str
+        """
         return [str(self.ids[position]) for position in positions]
 
     def _block(self, number: int, row: int) -> tuple[int, Array]:

@@ -270,12 +270,33 @@ class Project:
         return self._state.trainer.snapshot()
 
     def load(self, progress: Progress = quiet) -> ActiveLearner:
-        """Return the learner after every event so far; `progress` is called with numbers of replayed events."""
+        """Return the learner after every event so far; `progress` is called with numbers of replayed events.
+
+        Parameters
+        ----------
+        progress : callable
+            Called with the number of events that were replayed since the last call.
+
+        Returns
+        -------
+        ActiveLearner
+        """
         self.catch_up()
         return self._state.trainer.learner(progress)
 
     def rank(self, count: int) -> Ranking:
-        """Learn new events for a while, then return the `count` best questions."""
+        """Learn new events for a while, then return the `count` best questions.
+
+        Parameters
+        ----------
+        count : int
+            Number of questions.
+
+        Returns
+        -------
+        Ranking
+            `questions`, best first, and how many events the model that ranked them had learned.
+        """
         self.catch_up()
         return self._state.trainer.rank(count)
 
@@ -330,7 +351,19 @@ class Project:
             return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags])
 
     def examples(self, label_class: int, count: int) -> list[int]:
-        """Return positions of up to `count` bags that have the class: newest answers first, then imported ones."""
+        """Return positions of up to `count` bags that have the class: newest answers first, then imported ones.
+
+        Parameters
+        ----------
+        label_class : int
+            Position of the class.
+        count : int
+            The most bags.
+
+        Returns
+        -------
+        list of int
+        """
         answered = self.votes.decided_present(label_class)
         imported = self.contents.given[:, label_class] == 1
         for (bag, corrected_class), correction in self.votes.corrected_imports().items():
@@ -339,12 +372,54 @@ class Project:
         return list(dict.fromkeys([*answered, *np.flatnonzero(imported).tolist()]))[:count]
 
     def medium(self, bag: int) -> kept.Kept | None:
-        """Return the file of a bag and the places of its instances in it; None where it has no file."""
+        """Return the file of a bag and the places of its instances in it; None where it has no file.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        Kept or None
+        """
         first, last = self.contents.offsets[bag : bag + 2].tolist()
         return kept.kept_of(self.folder, bag, first, last)
 
+    def shows_instances(self, bag: int) -> bool:
+        """Whether a person sees several instances of the bag, by their places or in a table, and can point at one.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        bool
+            False where the bag has one instance, or a file in which no place of an instance is known.
+        """
+        first, last = self.contents.offsets[bag : bag + 2].tolist()
+        if last - first < 2:
+            return False
+        medium = self.medium(bag)
+        return medium is None or any(place is not None for place in medium.places)
+
     def evidence(self, bags: Sequence[int], label_class: int) -> list[int]:
-        """Return for each bag the instance that contributes most to P(class in bag)."""
+        """Return for each bag the instance that contributes most to P(class in bag).
+
+        Parameters
+        ----------
+        bags : sequence of int
+            Positions of bags.
+        label_class : int
+            Position of the class.
+
+        Returns
+        -------
+        list of int
+            Positions of instances in their bags.
+        """
         if not bags:
             return []
         found = strongest_instances(self._state.trainer.newest(), self.bags.select(bags))
@@ -373,6 +448,15 @@ class Project:
         ----------
         trials : list of Trial, optional
             With a list, its settings are chosen by held-out labels, and every trial is appended.
+
+        Returns
+        -------
+        MIMLClassifier
+
+        Raises
+        ------
+        BagwiseError
+            If no label is known.
         """
         return fit(self._state.counted_copy(), self.folder, trials)
 
@@ -446,7 +530,20 @@ class Project:
         return self._leases.ask(annotator, count)
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
-        """Return what to wait for, and how long, before `lease`: a newer ranking may be published soon."""
+        """Return what to wait for, and how long, before `lease`: a newer ranking may be published soon.
+
+        Parameters
+        ----------
+        count : int
+            Number of questions that are asked for.
+        tried : int
+            Number of attempts that found too few; after one, only a newer ranking is waited for.
+
+        Returns
+        -------
+        iterator of (Future, float or None)
+            What to wait for, and for how many seconds at most (None: no limit).
+        """
         return self._leases.waits(count, tried)
 
     def make_ready(self) -> None:
@@ -455,7 +552,18 @@ class Project:
             wait_for(published, seconds)
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
-        """`ask` for several people at once, without waiting; None for a request that must wait for more questions."""
+        """`ask` for several people at once, without waiting.
+
+        Parameters
+        ----------
+        requests : sequence of LeaseRequest
+            Who asks, and for how many questions.
+
+        Returns
+        -------
+        list of list of Lease, or None
+            One entry for each request; None for one that must wait for more questions.
+        """
         return self._leases.lease(requests)
 
     def answer(
@@ -529,7 +637,18 @@ class Project:
         return raised(self.submit_all([submission])[0])
 
     def submit_all(self, submissions: Sequence[Submission]) -> list[list[Event] | BagwiseError]:
-        """`submit` for several people at once: the events of each, or the error it was rejected with."""
+        """`submit` for several people at once.
+
+        Parameters
+        ----------
+        submissions : sequence of Submission
+            The answers; each is saved or rejected by itself.
+
+        Returns
+        -------
+        list of list of Event, or BagwiseError
+            For each submission its events, or the error it was rejected with.
+        """
         return self._answers.submit(submissions)
 
     def answer_listed(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
@@ -537,6 +656,29 @@ class Project:
 
         None of the pairs may be imported as known or answered by this person before. The model's belief about each
         is stored with it, as for a question; none is an audit, since a person chose them.
+
+        Parameters
+        ----------
+        annotator : str
+            Name of the person.
+        answer : {"present", "absent", "unsure", "skipped"}
+            The answer, the same for all.
+        pairs : sequence of (int, int)
+            Bag and class of each.
+        key : str
+            Unique key of these answers.
+
+        Returns
+        -------
+        list of Event
+            One for each pair.
+
+        Raises
+        ------
+        AlreadyAnswered
+            If this person answered a pair before.
+        BagwiseError
+            If there is no pair, one does not exist or is named twice, or one has an imported label.
         """
         return self._answers.answer_listed(annotator, answer, pairs, key)
 
@@ -563,7 +705,25 @@ class Project:
         return self._corrections.undo(annotator, key, together=False)[-1]
 
     def undo_together(self, annotator: str, key: str | None = None) -> list[Event]:
-        """Like `undo`, but of a whole-bag answer all answers that are in effect; return their events."""
+        """Like `undo`, but of a whole-bag answer all answers that are in effect.
+
+        Parameters
+        ----------
+        annotator : str
+            Name of the person.
+        key : str, optional
+            Sent again with the same key, it undoes the answers to one question only.
+
+        Returns
+        -------
+        list of Event
+            A `restoration` or a `retraction` for each answer.
+
+        Raises
+        ------
+        BagwiseError
+            If this person has no answer in effect.
+        """
         return self._corrections.undo(annotator, key, together=True)
 
     def correct(
@@ -617,22 +777,76 @@ class Project:
     ) -> Event:
         """Replace the imported label of a pair, or its last correction; all are kept.
 
-        Parameters, result and errors are those of `correct`; only an adjudicator, the owner, or the only person in
-        the project may.
+        Parameters
+        ----------
+        pair : (int, int)
+            Bag and class.
+        annotator : str
+            Who corrects: an adjudicator, the owner, or the only person in the project.
+        answer : {"present", "absent", "unsure"}
+            The new answer.
+        key : str, optional
+            Sent again with the same key, it is saved once.
+        where, elsewhere : sequence of int
+            Where the answer is *present*: instances that are of the class, and instances that are not.
+
+        Returns
+        -------
+        Event
+            The `correction`.
+
+        Raises
+        ------
+        NotAllowed
+            If this person may not replace imported labels.
+        BagwiseError
+            If the pair has no imported label.
         """
         return self._corrections.correct_imported(pair, annotator, answer, key, Pointing.of(where, elsewhere))
 
     def replaced(self, event: Event) -> Replaced | None:
-        """Return what was in effect before a correction or an undo; None for an answer."""
+        """Return what was in effect before a correction or an undo; None for an answer.
+
+        Parameters
+        ----------
+        event : Event
+            An event of this project.
+
+        Returns
+        -------
+        Replaced or None
+        """
         return replaced(self._state, event)
 
     def counts_as(self, pair: Pair) -> str | None:
-        """Return what counts for a pair now: "present", "absent", "unsure", or None where it is open."""
+        """Return what counts for a pair now.
+
+        Parameters
+        ----------
+        pair : (int, int)
+            Bag and class.
+
+        Returns
+        -------
+        {"present", "absent", "unsure"} or None
+            None where the pair is open.
+        """
         known = known_of(self.contents, self.votes, pair)
         return None if known is None else ANSWER_OF[known.present]
 
     def known_instances(self, bag: int) -> list[InstanceLabel]:
-        """Return what is known of the instances of a bag, without what people disagree about."""
+        """Return what is known of the instances of a bag, without what people disagree about.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        list of InstanceLabel
+            By instance and class.
+        """
         found = labels_in_bag(self.contents, self.votes, bag)
         disputed = {one for instances in disputed_in_bag(self.contents, self.votes, bag).values() for one in instances}
         return sorted(
@@ -641,7 +855,18 @@ class Project:
         )
 
     def disputed(self, pair: Pair) -> Instances:
-        """Return the instances for this pair about which there is a disagreement, so that they teach nothing."""
+        """Return the instances for this pair about which there is a disagreement, so that they teach nothing.
+
+        Parameters
+        ----------
+        pair : (int, int)
+            Bag and class.
+
+        Returns
+        -------
+        tuple of int
+            Instances that are said to be of the class and not to be of it, or to be of another class too.
+        """
         return disputed_in_bag(self.contents, self.votes, pair[0]).get(pair, ())
 
     def adjudicate(
@@ -678,7 +903,20 @@ class Project:
         return self._corrections.adjudicate(pair, annotator, answer, Pointing.of(where, elsewhere))
 
     def set_role(self, annotator: str, role: str) -> None:
-        """Set the role of a person: `annotator` or `adjudicator`."""
+        """Set the role of a person.
+
+        Parameters
+        ----------
+        annotator : str
+            Name of the person, who need not have answered yet.
+        role : {"annotator", "adjudicator"}
+            The role.
+
+        Raises
+        ------
+        BagwiseError
+            If there is no such role, or the name is invalid.
+        """
         validate_name(annotator)
         if role not in ("annotator", "adjudicator"):
             raise BagwiseError(f"There is no role {role!r}: choose annotator or adjudicator.")
@@ -728,15 +966,44 @@ class Project:
             self.catch_up()
 
     def remove(self, bags: Sequence[str], annotator: str) -> None:
-        """Remove bags (by id): they are not asked about, learned or exported; their events are kept."""
+        """Remove bags (by id): they are not asked about, learned or exported; their events are kept.
+
+        Parameters
+        ----------
+        bags : sequence of str
+            Ids of bags.
+        annotator : str
+            Who removes them.
+        """
         set_removed(self._state, bags, annotator, True)
 
     def bring_back(self, bags: Sequence[str], annotator: str) -> None:
-        """Undo `remove`: the answers about the bags count again."""
+        """Undo `remove`: the answers about the bags count again.
+
+        Parameters
+        ----------
+        bags : sequence of str
+            Ids of bags.
+        annotator : str
+            Who brings them back.
+        """
         set_removed(self._state, bags, annotator, False)
 
     def rename_file(self, bag: str, file: str | Path) -> None:
-        """Show another file for a bag (by id); the bag keeps its id and its answers."""
+        """Show another file for a bag (by id); the bag keeps its id and its answers.
+
+        Parameters
+        ----------
+        bag : str
+            Id of the bag.
+        file : str or Path
+            The file; its medium must be that of the file before, and its content what the bag was segmented from.
+
+        Raises
+        ------
+        BagwiseError
+            If there is no such bag, or the file cannot be shown.
+        """
         with self._state.lock, exclusive(self.folder):
             self.catch_up()
             ids = self.contents.ids.tolist()
@@ -801,6 +1068,18 @@ def predict(
         The names of the model's classes.
     without : collection of int
         Positions of bags to leave out.
+
+    Returns
+    -------
+    PredictionTable
+        A row for each bag that is not left out.
+
+    Examples
+    --------
+    >>> model = MIMLClassifier.from_weights([[1.0], [0.0]])
+    >>> table = predict(model, Bags.from_list([[[0.0], [9.0]]], ids=["a"]), ["high", "low"])
+    >>> table.ids, table.evidence
+    (['a'], array([[1, 0]]))
     """
     made = provenance_of(model)
     probability, evidence, ids = [], [], list[str]()

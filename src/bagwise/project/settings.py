@@ -64,7 +64,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class Data:
     """What the instances look like, fixed by the first import.
 
-    Attributes
+    Parameters
     ----------
     features : int
         Number of features of an instance.
@@ -84,7 +84,7 @@ class Data:
 class Learning:
     """How the model learns and chooses questions. A change takes effect at the next start, which replays all answers.
 
-    Attributes
+    Parameters
     ----------
     criterion, update : str
         Names of a criterion and of a solver.
@@ -102,6 +102,11 @@ class Learning:
         Of everything random.
     noise : float or "estimate"
         Share of wrong answers that the model allows for, less than 0.5.
+
+    Examples
+    --------
+    >>> Learning(criterion="uncertainty", noise="estimate").update
+    'replay'
     """
 
     criterion: Annotated[str, AfterValidator(_criterion)] = "widening_uncertainty"
@@ -119,7 +124,7 @@ class Learning:
 class Asking:
     """Who is asked what.
 
-    Attributes
+    Parameters
     ----------
     lease_seconds : float
         Seconds for which a question is leased to one person.
@@ -133,6 +138,13 @@ class Asking:
         Where the best questions are searched; auto uses a GPU where there is one.
     pair_seconds, again_seconds, bag_seconds : float
         Time that an answer takes (about a pair, about the same bag again, about a whole bag) until enough are measured.
+    pointed_seconds : float
+        The same for an answer about a pair with a click on another instance than the marked one.
+
+    Examples
+    --------
+    >>> Asking(people=2, share=0.1).lease_seconds
+    300.0
     """
 
     lease_seconds: Annotated[float, Field(gt=0)] = 300.0
@@ -143,18 +155,24 @@ class Asking:
     pair_seconds: Seconds = 4.0
     again_seconds: Seconds = 2.0
     bag_seconds: Seconds = 10.0
+    pointed_seconds: Seconds = 5.0
 
 
 @dataclass(frozen=True)
 class Display:
     """How a bag is shown.
 
-    Attributes
+    Parameters
     ----------
     bag : str
         What the page calls a bag.
     picture : str
         HEIGHTxWIDTH, as in "8x8", where the features of an instance are its pixels; else empty.
+
+    Examples
+    --------
+    >>> Display(bag="recording").picture
+    ''
     """
 
     bag: str = "bag"
@@ -173,7 +191,7 @@ class _Heading:
 class Settings:
     """All settings of a project.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Name of the project.
@@ -228,7 +246,13 @@ class Settings:
         return int(height), int(width)
 
     def write(self, folder: Path) -> None:
-        """Write the settings as TOML, with a comment on every section."""
+        """Write the settings as TOML, with a comment on every section.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder of the project.
+        """
         sections: list[tuple[str, str, Any]] = [
             (
                 "data",
@@ -265,6 +289,15 @@ class Settings:
     @classmethod
     def read(cls, folder: Path) -> "Settings":
         """Return the settings of the project in `folder`.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder of the project.
+
+        Returns
+        -------
+        Settings
 
         Raises
         ------

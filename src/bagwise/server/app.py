@@ -62,6 +62,17 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
     -------
     FastAPI
         The routes of `bagwise.server.api`, the page at `/` and its files at `/static`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     app = application(project, "ann")
+    >>> app.title, "/api/questions/next" in app.openapi()["paths"]
+    ('Bagwise: p', True)
     """
     site = site or Site()
     app = FastAPI(

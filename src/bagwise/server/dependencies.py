@@ -28,7 +28,7 @@ class Refusal(BaseModel):
 
 
 REFUSALS = {
-    400: "Bad request: an unknown question, bag or class, or a question of another person.",
+    400: "Bad request: an unknown question, bag, class or instance, or a question of another person.",
     401: "Not signed in: the token or session is missing, wrong, revoked or expired.",
     403: "The request comes from another site, or changes another person's answer without the role for it.",
     409: "Conflict: another answer was saved before.",

@@ -36,6 +36,21 @@ def validate_host(project: Project, site: Site) -> None:
     ------
     BagwiseError
         Where the host is not a loopback address and nobody was ever invited.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     validate_host(project, Site("127.0.0.1"))
+    ...     try:
+    ...         validate_host(project, Site("0.0.0.0"))
+    ...     except BagwiseError as error:
+    ...         print(str(error).partition(":")[0])
+    0.0.0.0 can be reached from other machines, and nobody was invited yet
     """
     if not site.is_loopback and not Invitations(project.database).any_invited():
         raise BagwiseError(
@@ -45,7 +60,29 @@ def validate_host(project: Project, site: Site) -> None:
 
 
 def validate_port(host: str, port: int) -> None:
-    """Raise an error where the port cannot be bound, before the project is prepared for it."""
+    """Raise an error where the port cannot be bound, before the project is prepared for it.
+
+    Parameters
+    ----------
+    host : str
+        The address to listen on.
+    port : int
+        The port; 0 for any that is free.
+
+    Raises
+    ------
+    BagwiseError
+        Where another process listens on the port, or this one may not.
+
+    Examples
+    --------
+    >>> with socket.create_server(("127.0.0.1", 0)) as busy:
+    ...     try:
+    ...         validate_port("127.0.0.1", busy.getsockname()[1])
+    ...     except BagwiseError as error:
+    ...         print(str(error).partition(": ")[2])
+    choose another with --port.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -70,6 +107,16 @@ def configuration(
         The port on `site.host`.
     protocol : type
         The HTTP protocol with its limits.
+
+    Returns
+    -------
+    uvicorn.Config
+
+    Examples
+    --------
+    >>> configured = configuration(FastAPI(), Site(), port=8765)
+    >>> configured.host, configured.port, configured.proxy_headers
+    ('127.0.0.1', 8765, False)
     """
     return uvicorn.Config(
         app,
@@ -102,6 +149,22 @@ def serve(project: Project, annotator: str, site: Site | None = None, port: int 
     ------
     BagwiseError
         Where the host can be reached from other machines and nobody was invited.
+
+    Examples
+    --------
+    It does not return before the process is interrupted, unless it cannot serve:
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     try:
+    ...         serve(project, "ann", Site("0.0.0.0"))
+    ...     except BagwiseError as error:
+    ...         print(str(error).partition(":")[0])
+    0.0.0.0 can be reached from other machines, and nobody was invited yet
     """
     site = site or Site()
     validate_host(project, site)

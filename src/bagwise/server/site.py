@@ -77,6 +77,15 @@ class Site:
 
         Another site's name server can lead any name to this address, but not an IP address: where the server listens
         on all addresses, each of them is accepted.
+
+        Parameters
+        ----------
+        name : str or None
+            The host name of a request, in lower case and without port; None where it has none.
+
+        Returns
+        -------
+        bool
         """
         if name is None:
             return False

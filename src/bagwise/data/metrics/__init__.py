@@ -48,16 +48,64 @@ RESOLUTIONS = ("bags", "pairs")
 
 
 class ExpectedValue(Protocol):
-    """The expected value of a metric under P(present)."""
+    """The expected value of a metric under P(present).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expected = get("hamming_loss").expected
+    >>> expected(present=np.array([[0.75, 0.25]]), predicted=np.array([[True, False]]))
+    0.25
+    """
 
     def __call__(self, present: Array, predicted: Array, weights: Array | None = None) -> float:
-        """Return the expectation over bags, which `weights` may weight."""
+        """Return the expectation over bags, which `weights` may weight.
+
+        Parameters
+        ----------
+        present : ndarray of float, shape (bags, classes)
+            P(class is in bag).
+        predicted : ndarray of bool, shape (bags, classes)
+            The predicted sets.
+        weights : ndarray of float, shape (bags,), optional
+            The weight of each bag; they sum to 1. The default is the same for all.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric and what it declares about itself, see `bagwise.metrics`. Calling it computes its value.
+
+    Parameters
+    ----------
+    name : str
+        The name by which it is found.
+    function : callable
+        f(truth, probability) -> float.
+    title : str
+        Its name in tables and figures.
+    more_is_better : bool
+        False for a loss.
+    goodness_title : str
+        What `goodness` is called: the title, or for a loss that of 1 - value.
+    description : str
+        One sentence about it, on a scale where more is better.
+    takes : {"bags", "instances"}
+        What the rows of `probability` are.
+    in_experiments : bool
+        Whether simulations and comparisons report it.
+    expected : ExpectedValue, optional
+        Its expected value under probabilities; None where it cannot be estimated.
+    resolution : {"bags", "pairs"}
+        What one right or wrong case of an estimate is.
+    by_class : bool
+        Whether thresholds for it are chosen class by class.
 
     Examples
     --------
@@ -83,17 +131,44 @@ class Metric:
     by_class: bool = False
 
     def __call__(self, truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
-        """Return the value of the metric."""
+        """Return the value of the metric.
+
+        Parameters
+        ----------
+        truth : array-like of {0, 1}, shape (bags, classes)
+            Whether each class is in each bag.
+        probability : array-like of float, shape (bags, classes)
+            P(class is in bag).
+
+        Returns
+        -------
+        float
+        """
         return self.function(truth, probability)
 
     def goodness(self, value: float) -> float:
-        """Return the value on a scale where more is better: itself, or 1 - value."""
+        """Return the value on a scale where more is better: itself, or 1 - value.
+
+        Parameters
+        ----------
+        value : float
+            A value of the metric.
+
+        Returns
+        -------
+        float
+        """
         return value if self.more_is_better else 1 - value
 
 
 @cache
 def available() -> dict[str, Metric]:
     """Return every metric by name, the default one first.
+
+    Returns
+    -------
+    dict of str to Metric
+        The files of this package and the entry points of `bagwise.metrics`.
 
     Examples
     --------
@@ -107,6 +182,11 @@ def available() -> dict[str, Metric]:
 @cache
 def estimable() -> dict[str, Metric]:
     """Return the metrics that can be estimated from probabilities, by name.
+
+    Returns
+    -------
+    dict of str to Metric
+        The metrics whose `expected` is not None, the default one first.
 
     Examples
     --------

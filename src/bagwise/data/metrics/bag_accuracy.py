@@ -51,14 +51,49 @@ def bag_accuracy(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
 
 
 def expected(present: Array, predicted: Array, weights: Array | None = None) -> float:
-    """Return the expected bag accuracy of the predicted sets, (bags, classes), under P(present)."""
+    """Return the expected bag accuracy of the predicted sets under P(present).
+
+    Parameters
+    ----------
+    present : ndarray of float, shape (bags, classes)
+        P(class is in bag).
+    predicted : ndarray of bool, shape (bags, classes)
+        The predicted sets.
+    weights : ndarray of float, shape (bags,), optional
+        The weight of each bag; they sum to 1. The default is the same for all.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> round(expected(np.array([[1.0, 0.5]]), np.array([[True, False]])), 3)
+    0.75
+    """
     return weighted_mean(expected_jaccard(present, predicted), weights)
 
 
 def expected_jaccard(present: Array, predicted: Array) -> Array:
-    """E[Jaccard] of every bag, (..., bags), from P(class in bag) and the predicted sets, (..., bags, classes).
+    """Return the expected Jaccard index of every bag.
 
-    >>> expected_jaccard(np.array([[1.0, 0.5], [0.0, 0.25]]), np.array([[True, False], [False, False]]))
+    Parameters
+    ----------
+    present : ndarray of float, shape (..., bags, classes)
+        P(class is in bag).
+    predicted : ndarray of bool, shape (..., bags, classes)
+        The predicted sets.
+
+    Returns
+    -------
+    ndarray of float, shape (..., bags)
+        E[Jaccard index of the predicted and the true set], between 0 and 1.
+
+    Examples
+    --------
+    >>> present, predicted = np.array([[1.0, 0.5], [0.0, 0.25]]), np.array([[True, False], [False, False]])
+    >>> expected_jaccard(present, predicted).round(3)
     array([0.75, 0.75])
     """
     size = predicted.sum(axis=-1)

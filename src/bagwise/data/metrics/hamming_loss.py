@@ -41,6 +41,26 @@ def hamming_loss(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
 
 
 def expected(present: Array, predicted: Array, weights: Array | None = None) -> float:
-    """Return the expected share of wrong pairs of the predicted sets, (bags, classes), under P(present)."""
+    """Return the expected share of wrong pairs of the predicted sets under P(present).
+
+    Parameters
+    ----------
+    present : ndarray of float, shape (bags, classes)
+        P(class is in bag).
+    predicted : ndarray of bool, shape (bags, classes)
+        The predicted sets.
+    weights : ndarray of float, shape (bags,), optional
+        The weight of each bag; they sum to 1. The default is the same for all.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> expected(np.array([[0.75, 0.25]]), np.array([[True, False]]))
+    0.25
+    """
     wrong = np.where(predicted, 1 - present, present)
     return float(wrong.mean()) if weights is None else float(weights @ wrong.mean(axis=1))

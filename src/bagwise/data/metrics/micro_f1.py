@@ -42,7 +42,28 @@ def micro_f1(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
 
 
 def expected(present: Array, predicted: Array, weights: Array | None = None) -> float:
-    """Return the F1 of the predicted sets, (bags, classes), with expected instead of true counts under P(present)."""
+    """Return the F1 of the predicted sets with expected instead of true counts under P(present).
+
+    Parameters
+    ----------
+    present : ndarray of float, shape (bags, classes)
+        P(class is in bag).
+    predicted : ndarray of bool, shape (bags, classes)
+        The predicted sets.
+    weights : ndarray of float, shape (bags,), optional
+        The weight of each bag; they sum to 1. The default is the same for all.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> expected(np.array([[0.5, 0.5]]), np.array([[True, False]]))
+    0.5
+    """
     if weights is None:
         return float(2 * (present * predicted).sum() / max(present.sum() + predicted.sum(), 1e-12))
     hits, total = weights @ (present * predicted), weights @ (present + predicted)

@@ -18,6 +18,18 @@ def flip_of(counts: bool, answers: Iterable[tuple[bool, float]]) -> float:
     Where the opposite answers weigh more the label is kept with a rate of nearly 1/2, so that nothing is learned from
     it: which label counts is decided by the votes of the project.
 
+    Parameters
+    ----------
+    counts : bool
+        The label: whether the class is in the bag.
+    answers : iterable of (bool, float)
+        Every answer, and the rate, from 0 to below 1/2, at which its person is wrong.
+
+    Returns
+    -------
+    float
+        Between 0 and 0.499.
+
     Examples
     --------
     >>> round(flip_of(True, [(True, 0.1), (True, 0.1), (False, 0.1)]), 3)

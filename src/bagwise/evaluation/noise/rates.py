@@ -36,7 +36,22 @@ FLATTEST = 1e-12
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers of people: for each the index of its pair, of its person, and whether it is *present*."""
+    """The answers of people: for each the index of its pair, of its person, and whether it is *present*.
+
+    Parameters
+    ----------
+    pair : ndarray of int, shape (n_answers,)
+        The pair of each answer, counted from 0.
+    person : ndarray of int, shape (n_answers,)
+        The person of each answer, counted from 0.
+    present : ndarray of bool, shape (n_answers,)
+        True for *present*, False for *absent*.
+
+    Examples
+    --------
+    >>> Answers.of([(0, 0, True), (0, 1, False)]).present
+    array([ True, False])
+    """
 
     pair: Array
     person: Array
@@ -44,14 +59,40 @@ class Answers:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, int, bool]]) -> "Answers":
-        """Return answers made from rows (pair, person, present)."""
+        """Return answers made from rows (pair, person, present).
+
+        Parameters
+        ----------
+        rows : sequence of (int, int, bool)
+            One row per answer.
+
+        Returns
+        -------
+        Answers
+        """
         table = np.array(rows, np.int64).reshape(-1, 3)
         return cls(table[:, 0], table[:, 1], table[:, 2].astype(bool))
 
 
 @dataclass(frozen=True)
 class Rate:
-    """How often a person is wrong, with a 95 % interval, and the number of answers it is estimated from."""
+    """How often a person is wrong, with a 95 % interval, and the number of answers it is estimated from.
+
+    Parameters
+    ----------
+    rate : float
+        The share of wrong answers, from 0 to below 1/2; by default what is assumed of a person without answers.
+    low, high : float
+        The ends of the interval.
+    answers : int
+        Number of answers.
+
+    Examples
+    --------
+    >>> unknown = Rate()
+    >>> unknown.rate, unknown.answers
+    (0.05, 0)
+    """
 
     rate: float = PRIOR_RATE
     low: float = 0.0
@@ -61,13 +102,37 @@ class Rate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The rate of every person, and P(class in bag | belief and answers) of every pair."""
+    """The rate of every person, and P(class in bag | belief and answers) of every pair.
+
+    Parameters
+    ----------
+    rates : list of Rate
+        One per person.
+    present : ndarray of float, shape (n_pairs,)
+        P(class in bag) of each pair.
+
+    Examples
+    --------
+    >>> found = Estimate([Rate()], present=np.array([0.75]))
+    >>> found.wrong(Answers.of([(0, 0, True)]))
+    array([0.25])
+    """
 
     rates: list[Rate]
     present: Array
 
     def wrong(self, answers: Answers) -> Array:
-        """Return P(answer is wrong) of each answer."""
+        """Return P(answer is wrong) of each answer.
+
+        Parameters
+        ----------
+        answers : Answers
+            Answers about the pairs of this estimate.
+
+        Returns
+        -------
+        ndarray of float, shape (n_answers,)
+        """
         present = self.present[answers.pair]
         return np.where(answers.present, 1 - present, present)
 

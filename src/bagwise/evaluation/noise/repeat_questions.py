@@ -16,6 +16,18 @@ from bagwise.kernels import Array
 def worth_asking(present: npt.ArrayLike, rate: float) -> Array:
     """Return the expected number of wrong labels that one more answer removes, for each probability.
 
+    Parameters
+    ----------
+    present : array-like of float
+        P(class in bag) of each pair.
+    rate : float
+        The rate, from 0 to below 1/2, at which the answer would be wrong.
+
+    Returns
+    -------
+    ndarray of float, of the shape of `present`
+        Between 0 and 1/2; 0 where no answer could change the label.
+
     Examples
     --------
     >>> worth_asking([0.5, 0.9, 0.99], 0.1).round(3)
@@ -28,6 +40,19 @@ def worth_asking(present: npt.ArrayLike, rate: float) -> Array:
 
 def after_answer(present: float, rate: float, answer: bool) -> float:
     """Return P(class in bag) after one more answer.
+
+    Parameters
+    ----------
+    present : float
+        P(class in bag) before the answer.
+    rate : float
+        The rate, from 0 to below 1/2, at which the answer is wrong.
+    answer : bool
+        True for *present*, False for *absent*.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

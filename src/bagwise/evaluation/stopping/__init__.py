@@ -19,7 +19,31 @@ WHEN = ("any", "all")
 class Goal:
     """Goal of a project: `target` of `metric`, at most `budget` answers, `least_gain` in the next `plateau` answers.
 
-    A number of 0 switches its rule off; a target of 0 for a loss would never be reached.
+    Parameters
+    ----------
+    metric : str
+        The name of a metric that can be estimated.
+    target : float
+        The value to reach, between 0 and 1; 0 switches the rule off. A target of 0 for a loss would never be reached.
+    budget : int
+        The most answers to give; 0 switches the rule off.
+    plateau : int
+        For how many answers the gain is forecast; 0 switches the rule off.
+    least_gain : float
+        The smallest gain, between 0 and 1, for which these answers are worth giving.
+    when : {"any", "all"}
+        Whether one active rule that stops is enough, or every one must stop.
+
+    Raises
+    ------
+    BagwiseError
+        Where a value is outside of its range, or there is no such metric.
+
+    Examples
+    --------
+    >>> goal = Goal(metric="hamming_loss", target=0.05, budget=1000)
+    >>> round(goal.level, 3)
+    0.95
     """
 
     metric: str = metrics.DEFAULT
@@ -47,7 +71,22 @@ class Goal:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Number of answers so far and the estimates on the way; the last point is the current one."""
+    """Number of answers so far and the estimates on the way; the last point is the current one.
+
+    Parameters
+    ----------
+    answers : int
+        Number of answers.
+    points : tuple of Point
+        The estimates, in the order of their answers.
+
+    Examples
+    --------
+    >>> from bagwise.evaluation import Interval
+    >>> evidence = Evidence(100, (Point(100, Interval(0.8, 0.75, 0.85)),))
+    >>> evidence.curves is None
+    True
+    """
 
     answers: int
     points: tuple[Point, ...]
@@ -60,7 +99,20 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether to stop, and a sentence that says why."""
+    """Whether to stop, and a sentence that says why.
+
+    Parameters
+    ----------
+    stop : bool
+        Whether to stop.
+    why : str
+        The sentence.
+
+    Examples
+    --------
+    >>> Verdict(stop=False, why="Too few answers.").stop
+    False
+    """
 
     stop: bool
     why: str
@@ -73,6 +125,11 @@ Rule = Callable[[Evidence, Goal], Verdict | None]
 def available() -> dict[str, Rule]:
     """Return every rule by name.
 
+    Returns
+    -------
+    dict of str to callable
+        Each is f(evidence, goal) -> Verdict, or None where the goal switches it off.
+
     Examples
     --------
     >>> list(available())
@@ -83,6 +140,18 @@ def available() -> dict[str, Rule]:
 
 def decide(evidence: Evidence, goal: Goal) -> Verdict:
     """Return the combined verdict of the active rules.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        The answers and estimates so far.
+    goal : Goal
+        What is to be reached, and which rules are active.
+
+    Returns
+    -------
+    Verdict
+        With the reasons of the rules that decide it.
 
     Examples
     --------

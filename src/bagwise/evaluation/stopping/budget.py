@@ -6,6 +6,20 @@ from bagwise.evaluation.stopping import Evidence, Goal, Verdict
 def budget(evidence: Evidence, goal: Goal) -> Verdict | None:
     """Say whether the budget is spent.
 
+    Parameters
+    ----------
+    evidence : Evidence
+        The answers and estimates so far.
+    goal : Goal
+        `budget` is the most answers.
+
+    Returns
+    -------
+    Verdict or None
+        None where `goal.budget` is 0.
+
+    Examples
+    --------
     >>> budget(Evidence(10, ()), Goal(budget=10)).stop
     True
     """

@@ -14,6 +14,20 @@ AGREEING = 0.9
 def plateau(evidence: Evidence, goal: Goal) -> Verdict | None:
     """Say whether the curve has become flat.
 
+    Parameters
+    ----------
+    evidence : Evidence
+        The answers and estimates so far.
+    goal : Goal
+        `plateau` answers must be expected to bring less than `least_gain`.
+
+    Returns
+    -------
+    Verdict or None
+        None where `goal.plateau` is 0.
+
+    Examples
+    --------
     >>> from bagwise.evaluation import Interval
     >>> from bagwise.evaluation.forecast import Point
     >>> points = tuple(Point(n, Interval(0.8, 0.79, 0.81)) for n in (100, 200, 300))

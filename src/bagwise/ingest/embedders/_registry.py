@@ -20,6 +20,11 @@ Embedding = str | Callable[[Path], Any]
 def available() -> dict[str, Any]:
     """Return every embedder by name: the modules of this package and the entry points of `bagwise.embedders`.
 
+    Returns
+    -------
+    dict of str to module or callable
+        Members as described in `bagwise.ingest.embedders`.
+
     Examples
     --------
     >>> sorted(available())[:3]
@@ -35,6 +40,15 @@ def fingerprint(embedding: Embedding) -> str:
     ----------
     embedding : str or callable
         What is typed after `--embed`, or a function. A function has the fingerprint of its `MODULE:FUNCTION`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    BagwiseError
+        If no embedder recognises the text.
 
     Examples
     --------
@@ -56,6 +70,22 @@ def embed_function(embedding: Embedding, segmenter: Any) -> SegmentFunction:
         What is typed after `--embed`, or a function that maps a path to instances.
     segmenter : module
         The segmenter of the files, for embedders that embed its segments.
+
+    Returns
+    -------
+    callable
+        Maps the path of a file to `Segments`.
+
+    Raises
+    ------
+    BagwiseError
+        If no embedder recognises the text, or it cannot be loaded.
+
+    Examples
+    --------
+    >>> embed = embed_function(lambda path: [[len(path.name), 0.0]], segmenter=None)
+    >>> embed(Path("wren.txt")).features.tolist()
+    [[8.0, 0.0]]
     """
     member = embedding if callable(embedding) else _member(embedding)
     embed = member.embedder(embedding, segmenter) if hasattr(member, "embedder") else member

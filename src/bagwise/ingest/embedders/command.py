@@ -24,12 +24,48 @@ TIMEOUT = 600
 
 
 def recognises(text: str) -> bool:
-    """Return whether `{file}` is among the words."""
+    """Return whether `{file}` is among the words.
+
+    Parameters
+    ----------
+    text : str
+        What is typed after `--embed`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> recognises("birdnet --to {out} {file}"), recognises("birdnet")
+    (True, False)
+    """
     return FILE in text and not onnx.recognises(text)
 
 
 def embedder(text: str, _: Any) -> Callable[[Path], Any]:
-    """Return a function that runs the command for a file and reads the arrays that it writes."""
+    """Return a function that runs the command for a file and reads the arrays that it writes.
+
+    Parameters
+    ----------
+    text : str
+        The command; `{file}` stands for the path, and `{out}` for a file that it may write its arrays to.
+
+    Returns
+    -------
+    callable
+        Maps a path to the array, or to a dict with `features` and `places`. It raises a FileError where the command
+        cannot be run, fails, takes more than ten minutes or writes no array.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "a.npy", np.ones((2, 3)))
+    ...     embed = embedder("cat {file}", None)
+    ...     embed(Path(folder) / "a.npy").shape
+    (2, 3)
+    """
     return lambda path: _run(text, path)
 
 

@@ -33,12 +33,52 @@ InputsOf = Callable[[Path], tuple[Array, Array]]
 
 
 def recognises(text: str) -> bool:
-    """Return whether a file with the suffix of ONNX models is named."""
+    """Return whether a file with the suffix of ONNX models is named.
+
+    Parameters
+    ----------
+    text : str
+        What is typed after `--embed`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> recognises("models/birds.onnx"), recognises("birds.h5")
+    (True, False)
+    """
     return text.endswith(SUFFIX)
 
 
 def fingerprint(text: str) -> str:
-    """Return the digest of the model: the file may be moved."""
+    """Return the digest of the model: the file may be moved.
+
+    Parameters
+    ----------
+    text : str
+        The path of the model.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "birds.onnx").write_bytes(b"a model")
+    ...     before = fingerprint(f"{folder}/birds.onnx")
+    ...     _ = (Path(folder) / "birds.onnx").rename(Path(folder) / "owls.onnx")
+    ...     fingerprint(f"{folder}/owls.onnx") == before
+    True
+    """
     try:
         return f"{SUFFIX}:{Fingerprint.of(Path(text)).digest}"
     except OSError as error:
@@ -46,7 +86,44 @@ def fingerprint(text: str) -> str:
 
 
 def embedder(text: str, segmenter: Any) -> SegmentFunction:
-    """Return a function that segments a file and embeds its segments."""
+    """Return a function that segments a file and embeds its segments.
+
+    Parameters
+    ----------
+    text : str
+        The path of the model.
+    segmenter : module
+        The segmenter of the files: regions of pictures are its segments, windows of sound follow each other.
+
+    Returns
+    -------
+    callable
+        Maps the path of a file to `Segments`.
+
+    Raises
+    ------
+    FileError
+        If the file is not an ONNX model, or its input is neither a picture nor a window of sound.
+
+    Examples
+    --------
+    A model that averages the three colours of a region:
+
+    >>> import tempfile
+    >>> from onnx import TensorProto, helper, save
+    >>> from PIL import Image
+    >>> from bagwise.ingest.segmenters import grid
+    >>> node = helper.make_node("GlobalAveragePool", ["x"], ["embedding"])
+    >>> region = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])
+    >>> colour = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["n", 3, 1, 1])
+    >>> graph = helper.make_graph([node], "colours", [region], [colour])
+    >>> model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/colours.onnx")
+    ...     Image.new("RGB", (80, 80)).save(f"{folder}/a.png")
+    ...     embedder(f"{folder}/colours.onnx", grid)(Path(folder) / "a.png").features.shape
+    (64, 3)
+    """
     model = Path(text)
     session = _session(model)
     model_input = session.get_inputs()[0]

@@ -25,6 +25,15 @@ class Files:
         Files by their path in the folder, with `/` between and in Unicode form NFC.
     stems : mapping of str to sequence of Path
         The same without the suffix; several files may share a stem.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "a.txt").write_text("a wren")
+    ...     files = Files.in_folder(Path(folder))
+    ...     {bag: path.name for bag, path in files.of(["b", "a"]).items()}
+    {1: 'a.txt'}
     """
 
     folder: Path
@@ -33,7 +42,22 @@ class Files:
 
     @classmethod
     def in_folder(cls, folder: Path) -> "Files":
-        """Return all files of a folder and its subfolders that can be shown; links out of the folder are left out."""
+        """Return all files of a folder and its subfolders that can be shown; links out of the folder are left out.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder.
+
+        Returns
+        -------
+        Files
+
+        Raises
+        ------
+        FileError
+            If it is not a folder, or contains no such file.
+        """
         if not folder.is_dir():
             raise FileError(folder, "is not a folder: give the one with the bags' files.")
         whole, stems = dict[str, Path](), dict[str, list[Path]]()
@@ -47,7 +71,22 @@ class Files:
         return cls(folder, whole, stems)
 
     def of(self, ids: Sequence[str]) -> dict[int, Path]:
-        """Return the file of each bag that has one, by the bag's position; every file is validated."""
+        """Return the file of each bag that has one, by the bag's position; every file is validated.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            The bags; a file has the id as its name, with or without suffix.
+
+        Returns
+        -------
+        dict of int to Path
+
+        Raises
+        ------
+        FileError
+            If no bag has a file, a bag has several, or a file is not what its suffix says.
+        """
         found = {position: path for position, name in enumerate(ids) if (path := self._file_of(name)) is not None}
         if not found:
             what = f"no file in it has the name of a bag, such as {ids[0]}, with or without suffix."
@@ -77,7 +116,25 @@ def _showable(root: Path) -> Iterator[Path]:
 
 
 def validate_media_file(path: Path) -> None:
-    """Raise a FileError for a file that no browser would show."""
+    """Raise a FileError for a file that no browser would show.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its suffix must be one of `suffixes()`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     picture = Path(folder) / "a.png"
+    ...     _ = picture.write_text("not a picture")
+    ...     try:
+    ...         validate_media_file(picture)
+    ...     except FileError as error:
+    ...         print(str(error).partition(": ")[2])
+    is not what its name says (image/png): convert it, or leave it out.
+    """
     suffix = path.suffix.lower()
     registry.type_of(suffix).validate_same(path)
     member = registry.available()[registry.medium_of(suffix)]

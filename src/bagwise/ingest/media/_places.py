@@ -19,14 +19,47 @@ WIDTH = 4
 
 @dataclass(frozen=True)
 class Places:
-    """A table of places that has been read and not been validated yet."""
+    r"""A table of places that has been read and not been validated yet.
+
+    Parameters
+    ----------
+    path : Path
+        The file, named in errors.
+    table : Table
+        Its rows, with columns `bag`, `instance` and those of the media.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "places.csv"
+    ...     _ = file.write_text("bag,instance,start,end\na,1,0.5,2\n")
+    ...     rows, places = Places.read(file).rows(["a"], np.array([0, 2]), {0: "sound"})
+    >>> rows, places
+    (array([1]), array([[0.5, 2. , nan, nan]]))
+    """
 
     path: Path
     table: Table
 
     @classmethod
     def read(cls, path: Path) -> "Places":
-        """Read a CSV or Parquet file; columns that no medium has are ignored."""
+        """Read a CSV or Parquet file; columns that no medium has are ignored.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+
+        Returns
+        -------
+        Places
+
+        Raises
+        ------
+        FileError
+            If it cannot be read, or has no column `bag` or `instance`.
+        """
         table = formats.read_table(path)
         for name in ("bag", "instance"):
             if name not in table.frame.columns:
@@ -97,14 +130,47 @@ class Places:
 
 @dataclass(frozen=True)
 class Spans:
-    """Start and end in seconds of windows of sound, read with their instances; those of a bag are contiguous."""
+    """Start and end in seconds of windows of sound, read with their instances; those of a bag are contiguous.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The bags.
+    codes : ndarray of shape (n_instances,), int
+        The position in `names` of each instance's bag.
+    values : ndarray of shape (n_instances, 2)
+        Start and end of each instance, in seconds.
+
+    Examples
+    --------
+    >>> spans = Spans(["a"], np.array([0, 0]), np.array([[0.0, 3.0], [3.0, 6.0]]))
+    >>> rows, places = spans.rows(["a"], np.array([0, 2]), {0: "sound"})
+    >>> rows, places[:, :2]
+    (array([0, 1]), array([[0., 3.],
+           [3., 6.]]))
+    """
 
     names: Sequence[str]
     codes: Array
     values: Array
 
     def rows(self, ids: Sequence[str], offsets: Array, of_bag: Mapping[int, str]) -> tuple[Array, Array]:
-        """Return rows and places as `Places.rows` does."""
+        """Return the rows of instances and their places, as `Places.rows` does.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            All bags.
+        offsets : ndarray of shape (n_bags + 1,)
+            Where the instances of each bag begin.
+        of_bag : mapping of int to str
+            The medium of each bag that has one.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_places,), int64
+        places : ndarray of shape (n_places, 4), float64
+        """
         position = {name: number for number, name in enumerate(ids)}
         bags = np.array([position[name] for name in self.names])
         within = np.arange(len(self.codes)) - np.searchsorted(self.codes, self.codes)

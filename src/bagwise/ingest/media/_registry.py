@@ -10,6 +10,11 @@ from bagwise.ingest.media._types import Type
 def available() -> dict[str, Any]:
     """Return every medium by name: the modules of this package and the entry points of `bagwise.media`.
 
+    Returns
+    -------
+    dict of str to module or object
+        Members as described in `bagwise.ingest.media`.
+
     Examples
     --------
     >>> sorted(available())[:3]
@@ -20,6 +25,20 @@ def available() -> dict[str, Any]:
 
 def name_of(medium: str | Any) -> str:
     """Return the name of a medium given by its name, one of its aliases, or the member itself.
+
+    Parameters
+    ----------
+    medium : str, module or object
+        The medium.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    BagwiseError
+        If there is no such medium.
 
     Examples
     --------
@@ -38,12 +57,32 @@ def name_of(medium: str | Any) -> str:
 
 
 def suffixes() -> tuple[str, ...]:
-    """Return the suffixes of all files that can be shown, in lower case."""
+    """Return the suffixes of all files that can be shown, in lower case.
+
+    Returns
+    -------
+    tuple of str
+        As `.png`.
+
+    Examples
+    --------
+    >>> ".flac" in suffixes(), ".docx" in suffixes()
+    (True, False)
+    """
     return tuple(suffix for member in available().values() for suffix in member.TYPES)
 
 
 def medium_of(suffix: str) -> str:
     """Return the name of the medium of files with this suffix.
+
+    Parameters
+    ----------
+    suffix : str
+        One of `suffixes()`.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -54,13 +93,38 @@ def medium_of(suffix: str) -> str:
 
 
 def type_of(suffix: str) -> Type:
-    """Return the content type of files with this suffix."""
+    """Return the content type of files with this suffix.
+
+    Parameters
+    ----------
+    suffix : str
+        One of `suffixes()`.
+
+    Returns
+    -------
+    Type
+
+    Examples
+    --------
+    >>> type_of(".png").content
+    'image/png'
+    """
     found: Type = available()[medium_of(suffix)].TYPES[suffix]
     return found
 
 
 def columns_of(medium: str) -> tuple[str, ...]:
     """Return the columns of a place in a medium, in the order in which they are stored.
+
+    Parameters
+    ----------
+    medium : str
+        The name of the medium.
+
+    Returns
+    -------
+    tuple of str
+        At most four names: those that are required, then the optional ones.
 
     Examples
     --------
@@ -72,5 +136,20 @@ def columns_of(medium: str) -> tuple[str, ...]:
 
 
 def renderer_of(medium: str) -> str:
-    """Return the renderer of the labelling page that draws a medium: `picture`, `sound` or `text`."""
+    """Return the renderer of the labelling page that draws a medium: `picture`, `sound` or `text`.
+
+    Parameters
+    ----------
+    medium : str
+        The name of the medium.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> renderer_of("text")
+    'text'
+    """
     return str(available()[medium].RENDERER)

@@ -30,7 +30,13 @@ class Type:
     begins: bytes = b""
 
     def validate_same(self, path: Path) -> None:
-        """Raise a FileError unless the file begins as its suffix promises: browsers get it as that type."""
+        """Raise a FileError unless the file begins as its suffix promises: browsers get it as that type.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        """
         try:
             with path.open("rb") as file:
                 start = file.read(HEADER_BYTES)

@@ -11,6 +11,11 @@ from bagwise.ingest import media
 def available() -> dict[str, Any]:
     """Return every segmenter by name: the modules of this package and the entry points of `bagwise.segmenters`.
 
+    Returns
+    -------
+    dict of str to module or object
+        Members as described in `bagwise.ingest.segmenters`.
+
     Examples
     --------
     >>> available()["grid"].MEDIUM
@@ -28,6 +33,11 @@ def for_medium(medium: str, segmenter: str | Any | None = None) -> str | Any:
         The name of the medium.
     segmenter : str, module or callable, optional
         Its name, or the segmenter itself; the default is the one that the medium declares.
+
+    Returns
+    -------
+    str, module or callable
+        The name of a registered segmenter; any other as it was given.
 
     Raises
     ------
@@ -53,7 +63,32 @@ def for_medium(medium: str, segmenter: str | Any | None = None) -> str | Any:
 
 
 def member_of(segmenter: str | Any, medium: str) -> Any:
-    """Return the segmenter given by its name, as a module, or as a function `path -> Segments` for `medium`."""
+    """Return the segmenter given by its name, as a module, or as a function.
+
+    Parameters
+    ----------
+    segmenter : str, module or callable
+        The name of a segmenter, a module or object with `segment` or `fit`, or a function `path -> Segments`.
+    medium : str
+        The name of the medium that a function is for.
+
+    Returns
+    -------
+    module or object
+        With `MEDIUM`, and `segment` or `fit`.
+
+    Raises
+    ------
+    BagwiseError
+        If it is not a segmenter, or there is none of that name.
+
+    Examples
+    --------
+    >>> member_of("grid", "picture") is available()["grid"]
+    True
+    >>> member_of(lambda path: None, "text").MEDIUM
+    'text'
+    """
     if isinstance(segmenter, str):
         return choose("segmenter", segmenter, available())
     if hasattr(segmenter, "segment") or hasattr(segmenter, "fit"):
@@ -65,6 +100,16 @@ def member_of(segmenter: str | Any, medium: str) -> Any:
 
 def name_of(segmenter: str | Any) -> str:
     """Return the name under which a segmenter is stored with a project.
+
+    Parameters
+    ----------
+    segmenter : str, module or callable
+        The segmenter, or its name.
+
+    Returns
+    -------
+    str
+        Its registered name, else `MODULE:NAME` of a function or the name of a module.
 
     Examples
     --------

@@ -30,6 +30,11 @@ Criterion = Callable[[ScoredPool], Array]
 def available() -> dict[str, Criterion]:
     """Return every criterion by name.
 
+    Returns
+    -------
+    dict of str to callable
+        Each is f(pool) -> scores, shape (bags, classes).
+
     Examples
     --------
     >>> list(available())[:3]
@@ -71,6 +76,20 @@ def get(criterion: str | Criterion) -> Criterion:
 @cache
 def rises_with(criterion: str | Criterion) -> str | None:
     """Return what a criterion declares to rise with, None where it declares nothing.
+
+    Parameters
+    ----------
+    criterion : str or callable
+        The name of a criterion, or the criterion itself.
+
+    Returns
+    -------
+    {"nearest_side", "gradient_length"} or None
+
+    Raises
+    ------
+    BagwiseError
+        Where it declares anything else.
 
     Examples
     --------

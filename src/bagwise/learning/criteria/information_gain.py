@@ -3,8 +3,10 @@
     score[b, c] = log(1 + (P0/P1) g' H^-1 g),   g = grad log P0,
     H = prior I + sum over known pairs of (P0/P1) g g'
 
-A pair carries Fisher information (P0/P1) g g'; the score is the gain in log det H. Range [0, inf). Exact, with the full
-matrix: memory 8 (K d)^2 bytes, cost O(bags C (K d)^2), so it is refused above `LARGEST` weights.
+A pair carries Fisher information (P0/P1) g g', and so does what is said of one instance and a class, with the instance
+as a bag of its own. P and g are conditional on what is known of the instances of the bag. The score is the gain in
+log det H. Range [0, inf). Exact, with the full matrix: memory 8 (K d)^2 bytes, cost O(bags C (K d)^2), so it is refused
+above `LARGEST` weights.
 """
 
 import numpy as np
@@ -22,6 +24,13 @@ def _information_roots(pool: ScoredPool, bag: int) -> Array:
     odds = pool.absent[bag] / np.maximum(pool.present[bag], np.finfo(pool.present.dtype).tiny)
     roots: Array = np.sqrt(odds)[:, None] * pool.gradients(bag)
     return roots.astype(float)
+
+
+def _said_of_instances(pool: ScoredPool) -> list[tuple[int, int]]:
+    """Row and class of every instance that is known to be of a class, or not to be."""
+    offsets = pool.scorer.instances.offsets
+    said = [(bag, label) for bag, label in pool.labels.instances if label.present is not None]
+    return [(int(offsets[bag]) + label.instance, label.label_class) for bag, label in said]
 
 
 def information_gain(pool: ScoredPool) -> Array:
@@ -57,6 +66,9 @@ def information_gain(pool: ScoredPool) -> Array:
     for bag in np.flatnonzero(pool.known.any(axis=1)).tolist():
         roots = _information_roots(pool, bag)[pool.known[bag]]
         information += roots.T @ roots
+    for row, label_class in _said_of_instances(pool):
+        root = _information_roots(pool.instance(row), 0)[[label_class]]
+        information += root.T @ root
     lower = cholesky(information, lower=True)
     scores = np.empty(pool.shape)
     for bag in range(pool.shape[0]):

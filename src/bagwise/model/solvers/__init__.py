@@ -50,7 +50,26 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of a solver; `refit_every` is the number of answers between refits (None: the solver's default)."""
+    """Parameters of a solver.
+
+    Parameters
+    ----------
+    max_iter : int, optional
+        The most iterations or epochs (None: the solver's default).
+    tolerance : float
+        Stop when no entry of the gradient is larger.
+    step_size : float
+        First step of the stochastic solvers.
+    rng : numpy.random.Generator, optional
+        Gives the order of the epochs of the stochastic solvers.
+    refit_every : int, optional
+        Number of answers between refits (None: the solver's default).
+
+    Examples
+    --------
+    >>> Settings(max_iter=10).tolerance
+    1e-06
+    """
 
     max_iter: int | None = None
     tolerance: float = 1e-6
@@ -63,7 +82,20 @@ class Settings:
 class State:
     """State of an online run. It is replaced and never changed, so a kept one is a snapshot.
 
-    `moments` (2, classes, features) are the averages of past gradients that some solvers need.
+    Parameters
+    ----------
+    weights : ndarray, shape (classes [+ 1], features)
+        The weights.
+    steps : int
+        Number of steps so far.
+    moments : ndarray, shape (2, classes [+ 1], features), optional
+        The averages of past gradients that some solvers need.
+
+    Examples
+    --------
+    >>> state = State(np.zeros((2, 3)))
+    >>> state.advanced(np.ones((2, 3)), steps=5).steps, state.steps
+    (5, 0)
     """
 
     weights: Array
@@ -71,7 +103,19 @@ class State:
     moments: Array | None = None
 
     def advanced(self, weights: Array, steps: int) -> "State":
-        """The state after `steps` more steps."""
+        """The state after `steps` more steps.
+
+        Parameters
+        ----------
+        weights : ndarray
+            The new weights, of the same shape.
+        steps : int
+            Number of steps that led to them.
+
+        Returns
+        -------
+        State
+        """
         return replace(self, weights=weights, steps=self.steps + steps)
 
 
@@ -79,20 +123,70 @@ OnEpoch = Callable[[Array, float | None], None]
 
 
 class Solver(Protocol):
-    """The two functions of a solver's file."""
+    """The two functions of a solver's file.
+
+    Examples
+    --------
+    >>> class KeepsWeights:
+    ...     def fit(self, objective, weights, settings, on_epoch):
+    ...         return State(weights)
+    ...     def update(self, objective, state, bags, classes, settings):
+    ...         return state
+    >>> from bagwise import MIMLClassifier
+    >>> MIMLClassifier(solver=KeepsWeights()).fit([[[0.0]], [[1.0]]], [[1], [0]]).coef_
+    array([[0.],
+           [0.]])
+    """
 
     def fit(self, objective: Objective, weights: Array, settings: Settings, on_epoch: OnEpoch) -> State:
-        """Learn everything known, starting from `weights`."""
+        """Learn everything known, starting from `weights`.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to minimise: its instances, labels and penalty.
+        weights : ndarray, shape (classes [+ 1], features)
+            Where to start.
+        settings : Settings
+            Limits and step size.
+        on_epoch : callable
+            Called with the weights after every iteration or epoch, and with the value of the objective or None.
+
+        Returns
+        -------
+        State
+        """
         ...
 
     def update(self, objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
-        """Continue from `state` after these pairs became known."""
+        """Continue from `state` after these pairs became known.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to minimise, with the new labels.
+        state : State
+            The state before.
+        bags, classes : ndarray of int, shape (n_pairs,)
+            Positions of the bag and of the class of each pair.
+        settings : Settings
+            Limits and step size.
+
+        Returns
+        -------
+        State
+        """
         ...
 
 
 @cache
 def available() -> dict[str, ModuleType]:
     """Return every solver by name.
+
+    Returns
+    -------
+    dict of str to module
+        The modules of this package and the entry points of `bagwise.solvers`.
 
     Examples
     --------
@@ -134,13 +228,51 @@ def get(solver: str | Solver | ModuleType) -> Solver:
 
 
 def capabilities(solver: str | Solver | ModuleType) -> Capabilities:
-    """Return what a solver supports and needs, see `Capabilities`."""
+    """Return what a solver supports and needs, see `Capabilities`.
+
+    Parameters
+    ----------
+    solver : str, module or object
+        The name of a solver, or what has its two functions `fit` and `update`.
+
+    Returns
+    -------
+    Capabilities
+
+    Examples
+    --------
+    >>> capabilities("bag_sgd").step_size, capabilities("lbfgs").step_size
+    (True, False)
+    """
     found: Any = declared(get(solver), "CAPABILITIES", Capabilities())
     return cast(Capabilities, found)
 
 
 def validate_objective(name: str, solver: str | Solver | ModuleType, objective: str) -> None:
-    """Raise an error where the solver cannot minimise the objective; `name` is that of the solver's parameter."""
+    """Raise an error where the solver cannot minimise the objective.
+
+    Parameters
+    ----------
+    name : str
+        The name of the parameter that the solver was given as, for the message.
+    solver : str, module or object
+        The name of a solver, or what has its two functions `fit` and `update`.
+    objective : {"marginal", "joint"}
+        The objective.
+
+    Raises
+    ------
+    BagwiseError
+        The message lists the solvers that can.
+
+    Examples
+    --------
+    >>> try:
+    ...     validate_objective("solver", "bag_sgd", "joint")
+    ... except BagwiseError as error:
+    ...     print(error)
+    solver='bag_sgd' steps on single labels: the joint objective needs one of gd, lbfgs, replay.
+    """
     if objective == "joint" and not capabilities(solver).joint_objective:
         able = [one for one in available() if capabilities(one).joint_objective]
         raise BagwiseError(

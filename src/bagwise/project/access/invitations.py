@@ -23,22 +23,44 @@ MOST_DAYS = 10_000
 
 
 class NotSignedIn(BagwiseError):
-    """The token or session is missing, unknown, revoked or expired."""
+    """The token or session is missing, unknown, revoked or expired.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> from bagwise.project import Project
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     try:
+    ...         Invitations(project.database).with_token("guessed")
+    ...     except NotSignedIn as error:
+    ...         print(error)
+    This token is unknown or revoked: ask for a new one (`bagwise invite`).
+    """
 
 
 @dataclass(frozen=True)
 class Invitation:
     """The invitation of a person.
 
-    Attributes
+    Parameters
     ----------
     name : str
         The person.
     at : str
-        When it was made.
+        When it was made (ISO 8601, UTC).
     until : float
         When it expires, in seconds since 1970.
     state : {"valid", "expired", "revoked"}
+        Whether the person can sign in with it.
+
+    Examples
+    --------
+    >>> Invitation("ann", at="2026-01-01T00:00:00.000+00:00", until=1798761600.0, state="valid").state
+    'valid'
     """
 
     name: str
@@ -62,6 +84,24 @@ class Invitations:
     ----------
     database : Database
         The database of the project.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> from bagwise.project import Project
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     invitations = Invitations(project.database)
+    ...     token = invitations.invite("ann")
+    ...     session = invitations.sign_in(token)
+    ...     print(invitations.with_session(session))
+    ...     invitations.revoke("ann")
+    ...     print(invitations.with_session(session))
+    ann
+    None
     """
 
     def __init__(self, database: Database) -> None:
@@ -104,7 +144,18 @@ class Invitations:
         return token
 
     def revoke(self, name: str) -> None:
-        """End the invitation and all sessions of a person; the answers stay."""
+        """End the invitation and all sessions of a person; the answers stay.
+
+        Parameters
+        ----------
+        name : str
+            The person.
+
+        Raises
+        ------
+        BagwiseError
+            If the person was never invited.
+        """
         table = schema.invitations
         with self.database.writing() as connection:
             done = connection.execute(update(table).where(table.c.name == name).values(revoked=True))
@@ -131,17 +182,55 @@ class Invitations:
             return _any_invited(connection)
 
     def who(self, shown: Sequence[Shown]) -> list[str | NotSignedIn | None]:
-        """Return the person with each of these credentials, or the error; None where no person was ever invited."""
+        """Return the person with each of these credentials, or the error; None where no person was ever invited.
+
+        Parameters
+        ----------
+        shown : sequence of Shown
+            The token or the session of each request.
+
+        Returns
+        -------
+        list of str, NotSignedIn or None
+            One for each of `shown`; errors are returned, not raised.
+        """
         with self.database.reading() as connection:
             return [_who(connection, one) for one in shown]
 
     def with_token(self, token: str) -> str:
-        """Return the person whose token it is, or raise `NotSignedIn`."""
+        """Return the person whose token it is, or raise `NotSignedIn`.
+
+        Parameters
+        ----------
+        token : str
+            What `invite` returned.
+
+        Returns
+        -------
+        str
+            The name of the person.
+        """
         with self.database.reading() as connection:
             return _invited(connection, token)
 
     def sign_in(self, token: str) -> str:
-        """Start a session and return its secret; it ends after `SESSION_DAYS`, at the latest with the invitation."""
+        """Start a session and return its secret; it ends after `SESSION_DAYS`, at the latest with the invitation.
+
+        Parameters
+        ----------
+        token : str
+            What `invite` returned.
+
+        Returns
+        -------
+        str
+            The secret of the session. It is not stored.
+
+        Raises
+        ------
+        NotSignedIn
+            If the token is unknown, revoked or expired.
+        """
         session = secrets.token_urlsafe(32)
         table = schema.sessions
         with self.database.writing() as connection:
@@ -153,12 +242,29 @@ class Invitations:
         return session
 
     def with_session(self, session: str) -> str | None:
-        """Return the person whose session it is; None where it has ended."""
+        """Return the person whose session it is; None where it has ended.
+
+        Parameters
+        ----------
+        session : str
+            What `sign_in` returned.
+
+        Returns
+        -------
+        str or None
+            The name of the person.
+        """
         with self.database.reading() as connection:
             return _in_session(connection, session)
 
     def sign_out(self, session: str) -> None:
-        """End the session, if it exists."""
+        """End the session, if it exists.
+
+        Parameters
+        ----------
+        session : str
+            What `sign_in` returned.
+        """
         with self.database.writing() as connection:
             connection.execute(delete(schema.sessions).where(schema.sessions.c.hash == _hash(session)))
 

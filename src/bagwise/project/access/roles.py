@@ -18,7 +18,23 @@ APPOINT = "`bagwise annotator DIR NAME --adjudicator`"
 
 
 class NotAllowed(BagwiseError):
-    """The person does not have the role for this change."""
+    """The person does not have the role for this change.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> from bagwise.formats import Source
+    >>> from bagwise.project import Project
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     (event,) = project.answer_listed("ann", "present", [(0, 0)], key="1")
+    ...     try:
+    ...         project.correct(event.number, "bob", "absent")
+    ...     except NotAllowed as error:
+    ...         print(str(error).partition(".")[0])
+    bob cannot replace it: answer 1 is by ann
+    """
 
 
 def owner_of(folder: Path) -> str:

@@ -3,18 +3,19 @@
 Answers of adjudicators and imported labels are taken to be right.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from bagwise.data.bags import Bags
+from bagwise.data.instance_labels import InstanceLabels
 from bagwise.data.labels import Labels
 from bagwise.evaluation.noise import PRIOR_RATE, Answers, Estimate, Rate, beliefs, estimate, flip_of
 from bagwise.kernels import Array
 from bagwise.learning.questions import Pair
 from bagwise.model import MIMLClassifier
-from bagwise.project.answers.current_labels import instance_labels_of, known_values
+from bagwise.project.answers.current_labels import instance_labels_of, known_of, known_values, labels_in_bag
 from bagwise.project.answers.events import NOWHERE, VALUE, Event, Votes
 from bagwise.project.settings import ESTIMATE
 from bagwise.project.storage.queries import UNKNOWN, Contents
@@ -79,13 +80,9 @@ class AnnotatorRates:
 
 def labels_of(contents: Contents, votes: Votes, people: AnnotatorRates) -> Labels:
     """Return the known labels, of bags and of instances, each with the probability that it is wrong."""
-
-    def pointing_flip(pair: Pair) -> float:
-        # Imported labels and their corrections are taken to be right.
-        return 0.0 if contents.is_given(pair) else people.pointing_flip(votes, pair)
-
     of_bags = Labels.from_array(known_values(contents, votes)[0], missing=UNKNOWN)
-    labels = Labels(of_bags.value, of_bags.known, instances=instance_labels_of(contents, votes, pointing_flip))
+    instances = instance_labels_of(contents, votes, _pointing_flips(contents, votes, people))
+    labels = Labels(of_bags.value, of_bags.known, instances=instances)
     if people.usual == 0:
         return labels
     flip = np.zeros(labels.known.shape)
@@ -93,6 +90,21 @@ def labels_of(contents: Contents, votes: Votes, people: AnnotatorRates) -> Label
         if not contents.is_given(pair):
             flip[pair] = people.flip(votes, pair)
     return labels.doubted(flip)
+
+
+def labels_of_bag(contents: Contents, votes: Votes, people: AnnotatorRates, bag: int) -> Labels:
+    """Return the known labels of one bag, as one row, and of its instances, as far as they matter to its instances."""
+    classes = range(len(contents.classes))
+    known = [known_of(contents, votes, (bag, label_class)) for label_class in classes]
+    values = [UNKNOWN if one is None or one.present is None else int(one.present) for one in known]
+    of_bag = Labels.from_array([values], missing=UNKNOWN)
+    instances = labels_in_bag(contents, votes, bag, _pointing_flips(contents, votes, people))
+    return Labels(of_bag.value, of_bag.known, instances=InstanceLabels(len(classes), {0: instances}))
+
+
+def _pointing_flips(contents: Contents, votes: Votes, people: AnnotatorRates) -> Callable[[Pair], float]:
+    """The rate at which the pointing for a pair is wrong; imported and corrected labels are taken to be right."""
+    return lambda pair: 0.0 if contents.is_given(pair) else people.pointing_flip(votes, pair)
 
 
 @dataclass(frozen=True)

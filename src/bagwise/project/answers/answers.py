@@ -22,7 +22,25 @@ Result = TypeVar("Result")
 
 
 class AlreadyAnswered(BagwiseError):
-    """Another answer to this question was saved before."""
+    """Another answer to this question was saved before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> from bagwise.project import Project
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     (lease,) = project.ask("ann")
+    ...     _ = project.answer(lease.key, "ann", "present")
+    ...     try:
+    ...         project.answer(lease.key, "ann", "absent")
+    ...     except AlreadyAnswered:
+    ...         print("the first answer counts")
+    the first answer counts
+    """
 
 
 @dataclass(frozen=True)
@@ -65,7 +83,18 @@ class Submission:
     elsewhere: tuple[Instances, ...] = ()
 
     def pointing(self, classes: Sequence[int]) -> dict[int, Pointing]:
-        """Return what is said of single instances, for each of the classes."""
+        """Return what is said of single instances, for each of the classes.
+
+        Parameters
+        ----------
+        classes : sequence of int
+            The classes of the question.
+
+        Returns
+        -------
+        dict of int to Pointing
+            By class.
+        """
         none: tuple[Instances, ...] = ((),) * len(classes)
         if {len(some or none) for some in (self.where, self.elsewhere)} != {len(classes)}:
             raise BagwiseError(f"Point at instances for each of the {len(classes)} classes, or for none.")
@@ -73,7 +102,17 @@ class Submission:
         return {label_class: Pointing.of(where, elsewhere) for label_class, where, elsewhere in rows}
 
     def keys(self, classes: Sequence[int]) -> list[tuple[str, int, str]]:
-        """(key, class, answer) of each event, that of the first class last."""
+        """(key, class, answer) of each event, that of the first class last.
+
+        Parameters
+        ----------
+        classes : sequence of int
+            The classes of the question, one for each of `answers`.
+
+        Returns
+        -------
+        list of (str, int, str)
+        """
         (first, its_answer), *others = zip(classes, self.answers, strict=True)
         found = []
         for value in ANSWERS:
@@ -179,11 +218,12 @@ class Answers:
     ) -> Event:
         """The next event; it corrects a pair that the person skipped before, so that both never count."""
         skipped = self._skipped_before(pair, annotator, new)
-        question = None if lease is None else lease.question
+        question, marked = None if lease is None else lease.question, None
         if lease is not None and question is not None:
             asked_after = lease.asked_after
             place = question.classes.index(pair[1]) if pair[1] in question.classes else None
             belief = None if place is None else _number(question.belief[place])
+            marked = None if place is None else question.evidence[place]
         return Event(
             self.number(new),
             key,
@@ -201,6 +241,7 @@ class Answers:
             shown=shown,
             where=pointing.where,
             elsewhere=pointing.elsewhere,
+            marked=marked,
         )
 
     def answer_listed(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
@@ -337,6 +378,25 @@ def whole_bag_answers(
     classes: Sequence[int], present: Collection[int], unsure: Collection[int] = (), skip: bool = False
 ) -> tuple[str, ...]:
     """One answer for each class of a whole-bag question: of those neither present nor unsure, absent or skipped.
+
+    Parameters
+    ----------
+    classes : sequence of int
+        The classes that were asked.
+    present, unsure : collection of int
+        Those of them that are present, and those that the person is unsure about.
+    skip : bool
+        Whether the others are skipped instead of absent.
+
+    Returns
+    -------
+    tuple of str
+        One of `ANSWERS` for each of `classes`.
+
+    Raises
+    ------
+    BagwiseError
+        If no class was asked, or one is both present and unsure, or was not asked.
 
     Examples
     --------

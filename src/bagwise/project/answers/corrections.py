@@ -30,7 +30,22 @@ UNDOS = ("restoration", "retraction")
 
 @dataclass(frozen=True)
 class Replaced:
-    """What a correction or an undo replaced: an event, or an imported label, which has neither number nor annotator."""
+    """What a correction or an undo replaced: an event, or an imported label, which has neither number nor annotator.
+
+    Parameters
+    ----------
+    answer : {"present", "absent", "unsure", "skipped"}
+        What was in effect.
+    number : int, optional
+        The number of the event.
+    annotator : str, optional
+        Whose answer it was.
+
+    Examples
+    --------
+    >>> Replaced("present", number=3, annotator="ann").answer
+    'present'
+    """
 
     answer: str
     number: int | None = None
@@ -226,6 +241,7 @@ def _replacing(
         replaces=chain.newest,
         where=pointing.where,
         elsewhere=pointing.elsewhere,
+        marked=like.marked,
     )
 
 

@@ -83,6 +83,8 @@ class Event:
         What was shown with the question: `WHOLE_BAG`, `LISTED`, "highlighted" or "not highlighted".
     where, elsewhere : tuple of int
         Where the answer is *present*: instances of the bag that are of the class, and that are not; ascending.
+    marked : int or None
+        The instance that was marked with the question.
 
     Examples
     --------
@@ -105,14 +107,21 @@ class Event:
     asked_after: int | None = None
     replaces: int | None = None
     shown: str | None = None
-    # Not in `repr`, from which digests are made: events without pointing have those they always had.
+    # Not in `repr`, from which fingerprints are made: events without pointing have those they always had.
     where: Instances = field(default=(), repr=False)
     elsewhere: Instances = field(default=(), repr=False)
+    marked: int | None = field(default=None, repr=False)
 
     @property
     def pointing(self) -> Pointing:
         """What it says of single instances."""
         return Pointing(self.where, self.elsewhere)
+
+    @property
+    def fingerprint(self) -> bytes:
+        """What digests are made from: everything that a model may depend on."""
+        pointing = repr(self.pointing) if self.where or self.elsewhere else ""
+        return f"{self!r}{pointing}".encode()
 
     @property
     def pair(self) -> Pair:
@@ -247,7 +256,7 @@ class Votes:
         before = chain.in_effect
         chain.take(event)
         self._chain_with[event.number] = chain
-        if event.pointing != NOWHERE:
+        if event.where or event.elsewhere:
             self._pointed.setdefault(event.bag, set()).add(event.label_class)
         if event.kind != "answer":
             self._replaced[event.number] = before
@@ -286,9 +295,7 @@ class Votes:
 
     def note(self, event: Event) -> None:
         """Add the event to the digest only."""
-        self._digest.update(repr(event).encode())
-        if event.pointing != NOWHERE:
-            self._digest.update(repr(event.pointing).encode())
+        self._digest.update(event.fingerprint)
 
     def digest(self) -> str:
         """Return the SHA-256 of all events so far."""

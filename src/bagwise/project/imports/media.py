@@ -29,7 +29,26 @@ OUTLINES = ".outlines"
 
 @dataclass(frozen=True)
 class Media:
-    """The media of an import: files, places of the instances in them, or both; and the segmentation they come from."""
+    """The media of an import: files, places of the instances in them, or both; and the segmentation they come from.
+
+    Parameters
+    ----------
+    files : Files, optional
+        The files of the bags.
+    places : Places, Spans or SegmentPlaces, optional
+        Where in its file each instance is.
+    cut : SegmentedFolder, optional
+        The segmentation that files and places come from.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "a.txt").write_text("a wren")
+    ...     brought = Media(Files.in_folder(Path(folder)))
+    >>> list(brought.files.whole), brought.places is None
+    (['a.txt'], True)
+    """
 
     files: Files | None = None
     places: Places | Spans | SegmentPlaces | None = None
@@ -37,15 +56,40 @@ class Media:
 
     @classmethod
     def of(cls, cut: SegmentedFolder) -> "Media":
-        """Return the media of a segmented folder."""
+        """Return the media of a segmented folder.
+
+        Parameters
+        ----------
+        cut : SegmentedFolder
+            The result of `segment_folder`.
+
+        Returns
+        -------
+        Media
+        """
         return cls(cut.files, cut.places, cut)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The file of a bag, its medium, and the places of its instances in it; None where a place is unknown.
+    """The file of a bag, its medium, and the places of its instances in it.
 
-    `outlines` is a file with the outline of every instance, where boxes are not enough.
+    Parameters
+    ----------
+    medium : str
+        The name of the medium.
+    path : Path
+        The file, in the folder of the project.
+    places : list of dict of str to float, or None
+        For each instance its place by the columns of the medium; None where it is unknown.
+    outlines : Path, optional
+        A file with the outline of every instance, where boxes are not enough.
+
+    Examples
+    --------
+    >>> kept = Kept("sound", Path("media/0.wav"), [{"start": 0.5, "end": 2.0}, None])
+    >>> kept.places[0]["end"]
+    2.0
     """
 
     medium: str

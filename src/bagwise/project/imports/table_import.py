@@ -23,7 +23,31 @@ from bagwise.project.storage.queries import Contents
 
 @dataclass(frozen=True)
 class Tables:
-    """The new bags of a file or of the files of a folder."""
+    r"""The new bags of a file or of the files of a folder.
+
+    Parameters
+    ----------
+    path : Path
+        The file or the folder.
+    tables : sequence of Table
+        Everything in the files but the features.
+    each : Each
+        Runs the tasks that read and write.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> def here(work, tasks):
+    ...     return ((number, work(task)) for number, task in enumerate(tasks))
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     _ = project.partition(1, each=here)
+    ...     _ = Path(folder, "more.csv").write_text("bag,weight\nc,2.5\nc,3.5\nd,4.5\n")
+    ...     tables = Tables.look_at(project, Path(folder, "more.csv"), None, here)
+    ...     tables.import_into(project, count=1)
+    ...     print(tables.instances, project.bags)
+    3 Bags(4 bags, 5 instances, 1 features)
+    """
 
     path: Path
     tables: Sequence[Table]
@@ -31,7 +55,28 @@ class Tables:
 
     @classmethod
     def look_at(cls, project: Project, path: Path, bag_column: str | None, each: Each) -> "Tables":
-        """Read everything but the features. Of a folder, bags that the project already has are left out."""
+        """Read everything but the features. Of a folder, bags that the project already has are left out.
+
+        Parameters
+        ----------
+        project : Project
+            The project to import into.
+        path : Path
+            A file, or a folder of files.
+        bag_column : str or None
+            The column with the bag's id (None: `bag`).
+        each : Each
+            Runs the tasks that read and write.
+
+        Returns
+        -------
+        Tables
+
+        Raises
+        ------
+        FileError
+            If a file cannot be read, or has other features than the project.
+        """
         files = [TableFile(file, bag_column, project.contents.features) for file in tables_in(path)]
         tables = in_order(each(look, files))
         for table in tables:
@@ -55,7 +100,23 @@ class Tables:
         progress: Progress = lambda _: None,
         media: Media | None = None,
     ) -> None:
-        """Import all or nothing, as `count` further partitions of a project that is partitioned."""
+        """Import all or nothing, as `count` further partitions of a project that is partitioned.
+
+        Parameters
+        ----------
+        project : Project
+            The project that was given to `look_at`.
+        count : int
+            Number of partitions.
+        labels : LabelTable, optional
+            Labels of bags, old or new.
+        classes : sequence of str
+            Names of new classes.
+        progress : callable
+            Called with the number of instances that were just written.
+        media : Media, optional
+            Files of bags and places of instances.
+        """
 
         def keep(before: Contents, source: Source) -> tuple[Array, int]:
             counted = partitions.open_partitions(project.folder, project.settings.data, before)

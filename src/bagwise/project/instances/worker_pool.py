@@ -11,10 +11,33 @@ Result = TypeVar("Result")
 
 
 class Each(Protocol):
-    """Runs tasks somewhere, on this machine or on a cluster."""
+    """Runs tasks somewhere, on this machine or on a cluster.
+
+    Examples
+    --------
+    >>> def here(work, tasks):
+    ...     return ((number, work(task)) for number, task in enumerate(tasks))
+    >>> list(here(len, ["wren", "owl"]))
+    [(0, 4), (1, 3)]
+    """
 
     def __call__(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[int, Result]]:
-        """Yield (position of the task, result) as tasks complete, in unspecified order."""
+        """Yield (position of the task, result) as tasks complete, in unspecified order.
+
+        Parameters
+        ----------
+        work : callable
+            A function of a module, called with every task.
+        tasks : sequence
+            The tasks.
+
+        Yields
+        ------
+        number : int
+            The position of a task.
+        result : any
+            Its result.
+        """
 
 
 def in_processes(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[tuple[int, Result]]:
@@ -33,6 +56,11 @@ def in_processes(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Itera
         The position of a task.
     result
         Its result.
+
+    Examples
+    --------
+    >>> list(in_processes(len, ["wren"]))
+    [(0, 4)]
     """
     count = min(len(tasks), thread_count())
     if count == 1:

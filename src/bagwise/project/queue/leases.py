@@ -16,6 +16,7 @@ from bagwise.learning.evidence import explain
 from bagwise.learning.questions import Pair, Question
 from bagwise.model import MIMLClassifier
 from bagwise.project.access.names import validate_name
+from bagwise.project.answers.annotator_noise import AnnotatorRates, labels_of_bag
 from bagwise.project.answers.events import LISTED, Event
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
 from bagwise.project.state import ProjectState
@@ -30,7 +31,16 @@ TRIES = 30
 
 
 class NoQuestion(BagwiseError):
-    """There are open questions, but none could be leased now."""
+    """There are open questions, but none could be leased now.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise NoQuestion
+    ... except NoQuestion as error:
+    ...     print(error)
+    All open questions are leased to others: retry.
+    """
 
     def __init__(self) -> None:
         super().__init__("All open questions are leased to others: retry.")
@@ -46,6 +56,11 @@ class LeaseRequest:
         Name of the person.
     count : int
         The most questions to lease; leases that the person has already are among them.
+
+    Examples
+    --------
+    >>> LeaseRequest("ann").count
+    1
     """
 
     annotator: str
@@ -116,6 +131,8 @@ class Leases:
         if not undone:
             return
         state, model = self.state, self.state.trainer.newest()
+        ranking = state.trainer.rankings.newest
+        people = AnnotatorRates.before(state.settings.learning.noise) if ranking is None else ranking.people
         together: dict[tuple[str, int], list[Event]] = {}
         for event in undone:
             together.setdefault((event.annotator, event.bag), []).append(event)
@@ -124,7 +141,7 @@ class Leases:
             leases = [
                 Lease(
                     uuid.uuid4().hex,
-                    _explained(state, model, _question_of(events)),
+                    _explained(state, model, people, _question_of(events)),
                     annotator,
                     until,
                     max(event.number for event in events),
@@ -186,7 +203,7 @@ class _Granting:
                 yield _with_classes(question, classes)
 
     def _lease(self, question: Question, annotator: str, ranking: Ranking) -> Lease:
-        explained = _explained(self.state, ranking.model, question)
+        explained = _explained(self.state, ranking.model, ranking.people, question)
         lease = Lease(uuid.uuid4().hex, explained, annotator, self.until, ranking.applied)
         self.granted.append(lease)
         self.leases.append(lease)
@@ -207,9 +224,14 @@ def _with_classes(question: Question, classes: Sequence[int]) -> Question:
     )
 
 
-def _explained(state: ProjectState, model: MIMLClassifier, question: Question) -> Question:
-    """The question with its evidence and belief, its likeliest class first."""
-    explained = explain(question, model.predict_instance_proba(state.bags.select([question.bag])))
+def _explained(state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, question: Question) -> Question:
+    """The question with its evidence and belief given what is known of the instances, its likeliest class first."""
+    bags = state.bags.select([question.bag])
+    if state.votes.pointed_classes(question.bag):
+        labels = labels_of_bag(state.contents, state.votes, people, question.bag)
+        explained = explain(question, model.pool(bags, labels).scorer.instance_probabilities())
+    else:
+        explained = explain(question, model.predict_instance_proba(bags))
     if question.belief:
         explained = replace(explained, belief=question.belief)
     by_belief = sorted(range(len(question.classes)), key=lambda place: -explained.belief[place])

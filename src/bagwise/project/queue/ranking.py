@@ -40,7 +40,16 @@ def wait_for(published: Future[None], seconds: float | None) -> None:
 
 
 class TrainerStopped(BagwiseError):
-    """The training process crashed, and a newer ranking was needed. The next request starts another process."""
+    """The training process crashed, and a newer ranking was needed. The next request starts another process.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise TrainerStopped
+    ... except TrainerStopped as error:
+    ...     print(error)
+    The training process crashed and is restarting: retry.
+    """
 
     def __init__(self) -> None:
         super().__init__("The training process crashed and is restarting: retry.")

@@ -16,6 +16,7 @@ from bagwise.project.project import Project
 EXPORTS = ("labels", "predictions", "answers", "model")
 FROM_THE_MODEL = ("predictions", "model")
 OF_ANSWERS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}
+POINTED = ("where", "elsewhere")
 OF_MODELS = {"npz": ".npz"}
 
 Write = Callable[[Project], None]
@@ -78,7 +79,12 @@ def _answers_to(to: Path) -> Write:
 
 def _rows(project: Project) -> list[dict[str, Any]]:
     rows = [
-        {**asdict(event), "bag": str(project.contents.ids[event.bag]), "class": project.classes[event.label_class]}
+        {
+            **asdict(event),
+            "bag": str(project.contents.ids[event.bag]),
+            "class": project.classes[event.label_class],
+            **{name: list(instances) for name, instances in zip(POINTED, event.pointing, strict=True)},
+        }
         for event in project.events
     ]
     for row in rows:
@@ -87,7 +93,8 @@ def _rows(project: Project) -> list[dict[str, Any]]:
 
 
 def _write_parquet(rows: list[dict[str, Any]], to: Path) -> None:
-    pl.DataFrame(rows, infer_schema_length=None).write_parquet(to)
+    types = dict.fromkeys(POINTED, pl.List(pl.Int64)) if rows else None
+    pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None).write_parquet(to)
 
 
 def _write_lines(rows: list[dict[str, Any]], to: Path) -> None:
@@ -98,6 +105,11 @@ def _write_csv(rows: list[dict[str, Any]], to: Path) -> None:
     with to.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]) if rows else ["number"])
         writer.writeheader()
-        writer.writerows(
-            {name: formats.marked(v) if isinstance(v, str) else v for name, v in row.items()} for row in rows
-        )
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    """A value as CSV has it: instances separated by blanks, texts marked where they would be formulas."""
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return formats.marked(value) if isinstance(value, str) else value

@@ -26,6 +26,12 @@ class Participation:
         Median time per answer.
     last_seen : str or None
         When the person last answered or signed in (ISO 8601, UTC).
+
+    Examples
+    --------
+    >>> ann = Participation("ann", "annotator", None, {"present": 2, "absent": 7}, 3.5, None)
+    >>> sum(ann.said.values())
+    9
     """
 
     name: str
@@ -37,7 +43,31 @@ class Participation:
 
 
 def participants(project: Project) -> list[Participation]:
-    """Return everyone who answered or was invited, sorted by name."""
+    """Return everyone who answered or was invited, sorted by name.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+
+    Returns
+    -------
+    list of Participation
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     (lease,) = project.ask("ann")
+    ...     _ = project.answer(lease.key, "ann", "present", seconds=2.0)
+    ...     (ann,) = participants(project)
+    >>> ann.name, ann.said, ann.seconds_per_answer
+    ('ann', {'present': 1}, 2.0)
+    """
     project.catch_up()
     with project.database.reading() as connection:
         roles = queries.annotators(connection)

@@ -63,6 +63,13 @@ class Report:
         Answers until the target.
     history : list of Point
         Earlier estimates of the metric, on a scale where more is better.
+
+    Examples
+    --------
+    >>> verdict = Verdict(False, "Too few answers.")
+    >>> report = Report(3, 1, "bag_accuracy", 0.9, {"bag_accuracy": None}, [], verdict, forecast=None, history=[])
+    >>> report.as_json()["verdict"]["stop"]
+    False
     """
 
     answers: int
@@ -82,7 +89,28 @@ class Report:
 
 
 def quality_of(project: Project) -> Report:
-    """Return the quality after the last event: stored where it was estimated before, else estimated now."""
+    """Return the quality after the last event: stored where it was estimated before, else estimated now.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     report = quality_of(project)
+    >>> report.answers, report.metrics["bag_accuracy"], report.verdict.stop
+    (0, None, False)
+    """
     project.catch_up()
     events = list(project.events)
     return _report(project, _estimates(project, events), len(project.votes.all_effective()))
@@ -231,7 +259,7 @@ def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[
     digest = hashlib.sha256(json.dumps([*named, settings.asking.share], sort_keys=True).encode())
     found = {0: digest.hexdigest()}
     for event in events:
-        digest.update(repr(event).encode())
+        digest.update(event.fingerprint)
         if event.number in needed:
             found[event.number] = digest.hexdigest()
     return {count: found[count] for count in counts}

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from bagwise.evaluation.noise import Rate
-from bagwise.project.answers.events import Event
+from bagwise.project.answers.events import NOWHERE, Event
 from bagwise.project.instances import partitions
 from bagwise.project.project import Project
+from bagwise.project.queue.answering_time import Timed, answering_times
 from bagwise.project.reports.disagreements import disagreements_of
 from bagwise.project.storage import queries
 from bagwise.project.training.model_file import ModelInfo
@@ -69,18 +70,33 @@ class Status:
         Estimated rates of wrong answers; empty unless `noise = "estimate"`.
     filled : float
         Share of all pairs with a known label.
+    pointed : int
+        Answers in effect that say of an instance whether it is of the class.
     disagreements : int
-        Pairs about which people disagree.
+        Pairs about which, or about whose instances, people disagree.
     agreement : Share or None
         How often an answer to an audit question, drawn at random, was what the model believed before.
     seconds_per_answer : float or None
         Median.
+    seconds_by_kind : dict of str to Timed
+        The same for each kind of answer that was timed: plain, pointed by key, pointed by click, whole bag.
     bytes_on_disk : dict of str to int
         By file or folder.
     removed : list of str
         Ids of removed bags.
     model : ModelInfo
         Which model predictions come from.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     status = status_of(project)
+    >>> status.bags, status.filled, status.model.kind
+    (2, 0.0, 'online')
     """
 
     name: str
@@ -91,9 +107,11 @@ class Status:
     by_person: dict[str, dict[str, int]]
     wrong_by_person: dict[str, Rate]
     filled: float
+    pointed: int
     disagreements: int
     agreement: Share | None
     seconds_per_answer: float | None
+    seconds_by_kind: dict[str, Timed]
     bytes_on_disk: dict[str, int]
     removed: list[str]
     model: ModelInfo
@@ -104,7 +122,30 @@ class Status:
 
 
 def status_of(project: Project) -> Status:
-    """Return the status of a project; nothing is replayed for it, unless rates of wrong answers are estimated."""
+    """Return the status of a project; nothing is replayed for it, unless rates of wrong answers are estimated.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+
+    Returns
+    -------
+    Status
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     (lease,) = project.ask("ann")
+    ...     _ = project.answer(lease.key, "ann", "absent")
+    ...     status = status_of(project)
+    >>> status.answers, status.classes
+    (1, [ClassStatus(name='wren', present=0, absent=1, unsure=0, open=1)])
+    """
     labels = project.labels()
     unsure = labels.unsure if labels.unsure is not None else np.zeros(labels.values.shape, bool)
     answers = project.votes.all_effective()
@@ -132,9 +173,11 @@ def status_of(project: Project) -> Status:
         by_person,
         project.people().rates,
         float(known.mean()),
+        sum(event.pointing != NOWHERE for event in answers),
         len(disagreements_of(project)),
         agreement(audits_of(answers)),
         times[len(times) // 2] if times else None,
+        answering_times(project.events),
         _bytes_on_disk(project),
         contents.ids[sorted(contents.removed)].tolist(),
         project.model_info(),

@@ -49,7 +49,21 @@ SENTENCES = (
 
 
 class DatabaseError(BagwiseError):
-    """A statement failed in the database; nothing was saved."""
+    """A statement failed in the database; nothing was saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     database = Database.in_file(Path(folder) / "missing" / "bagwise.db")
+    ...     try:
+    ...         with database.reading():
+    ...             pass
+    ...     except DatabaseError:
+    ...         print("nothing was saved")
+    ...     database.close()
+    nothing was saved
+    """
 
 
 class Database:

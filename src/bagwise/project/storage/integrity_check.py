@@ -40,6 +40,17 @@ def check(project: Project, progress: Progress = quiet) -> list[Found]:
     -------
     list of Found
         One result for each check that ran.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from bagwise.formats import Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, classes=["wren"]) as project:
+    ...     found = check(project)
+    >>> found[0].what, [one.what for one in found if one.wrong]
+    ('the database is intact', [])
     """
     steps: list[tuple[str, Callable[[], str]]] = [
         ("the database is intact", lambda: _database(project)),
@@ -82,6 +93,10 @@ def _events(project: Project) -> str:
             return f"number {event.number} has an unknown kind or answer"
         if not (0 <= event.bag < bags and 0 <= event.label_class < classes):
             return f"number {event.number} names a bag or a class that does not exist"
+        size = int(project.contents.offsets[event.bag + 1] - project.contents.offsets[event.bag])
+        pointed = (*event.where, *event.elsewhere)
+        if pointed and (event.answer != "present" or not all(0 <= instance < size for instance in pointed)):
+            return f"number {event.number} points at instances that do not exist, or without saying present"
         of_import = event.kind == "correction" and project.contents.imported[event.pair] != queries.UNKNOWN
         if event.replaces is None and not (event.kind == "answer" or of_import):
             return f"number {event.number} replaces nothing, or replaces without saying so"

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, func, insert, select, text, tuple_, u
 
 from bagwise.formats import LabelTable
 from bagwise.kernels import Array
-from bagwise.learning.questions import Pair, Question
+from bagwise.learning.questions import Instances, Pair, Question
 from bagwise.project.answers.events import Event
 from bagwise.project.storage import schema
 
@@ -103,6 +103,12 @@ class Lease:
         When it expires, in seconds since 1970 by the clock of the database.
     asked_after : int
         Number of events that the model which asked had learned.
+
+    Examples
+    --------
+    >>> lease = Lease("key", Question(bag=3, classes=(0,)), "ann", until=1798761600.0, asked_after=12)
+    >>> lease.bag, lease.pair
+    (3, (3, 0))
     """
 
     key: str
@@ -284,8 +290,12 @@ def add_events(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def _event(row: Any) -> Event:
-    *rest, where, elsewhere = row
-    return Event(*rest, *(tuple(json.loads(some)) if some else () for some in (where, elsewhere)))
+    *rest, where, elsewhere, marked = row
+    return Event(*(*rest, _instances(where), _instances(elsewhere), marked))
+
+
+def _instances(stored: str | None) -> Instances:
+    return tuple(json.loads(stored)) if stored else ()
 
 
 def _event_row(event: Event) -> dict[str, Any]:

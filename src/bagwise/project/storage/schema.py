@@ -112,6 +112,7 @@ events = Table(
     Column("shown", Text),
     Column("instances_where", Text),
     Column("instances_elsewhere", Text),
+    Column("marked", Integer),
     UniqueConstraint("replaces", name="replaced_once"),
 )
 

@@ -78,13 +78,34 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class ProjectModel:
-    """The model that a project's predictions come from, and which one that is."""
+    """The model that a project's predictions come from, and which one that is.
+
+    Parameters
+    ----------
+    classifier : MIMLClassifier
+        Fitted, with its thresholds and the names of its classes and features.
+    info : ModelInfo
+        Which model it is.
+
+    Examples
+    --------
+    >>> classifier = MIMLClassifier.from_weights([[1.0], [0.0]])
+    >>> model = ProjectModel(classifier, ModelInfo("trained", 12, {"wren": 0.5, "owl": 0.5}, None, "current"))
+    >>> print(model.info.sentence)
+    Model: trained, 12 answers, threshold 0.5.
+    """
 
     classifier: MIMLClassifier
     info: ModelInfo
 
     def save(self, path: str | Path) -> None:
-        """Write the model with its thresholds to a file; `bagwise predict` and `MIMLClassifier.load` read it."""
+        """Write the model with its thresholds to a file; `bagwise predict` and `MIMLClassifier.load` read it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, .npz.
+        """
         self.classifier.save(path)
 
 

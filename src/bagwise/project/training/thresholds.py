@@ -7,6 +7,7 @@ from bagwise.data.labels import Labels
 from bagwise.evaluation import thresholds
 from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier
+from bagwise.project.answers.current_labels import instance_labels_of
 from bagwise.project.answers.replay import Replay
 from bagwise.project.storage.queries import UNKNOWN
 
@@ -22,7 +23,7 @@ def labels_and_audits(counted: Replay) -> tuple[Labels, Array]:
     Returns
     -------
     labels : Labels
-        Imported labels and decided answers, (bags, classes).
+        Imported labels and decided answers, (bags, classes), and what is known of single instances.
     audit : bool array, (bags, classes)
         Which pairs were decided by answers to audit questions.
     """
@@ -30,7 +31,9 @@ def labels_and_audits(counted: Replay) -> tuple[Labels, Array]:
     audit = np.zeros(values.shape, bool)
     for pair, decision in counted.votes.decisions.items():
         audit[pair] = decision.audit and not counted.contents.is_given(pair)
-    return Labels.from_array(values, missing=UNKNOWN), audit
+    labels = Labels.from_array(values, missing=UNKNOWN)
+    instances = instance_labels_of(counted.contents, counted.votes)
+    return Labels(labels.value, labels.known, instances=instances), audit
 
 
 def learn_thresholds(counted: Replay, model: MIMLClassifier, metric: str) -> None:

@@ -18,7 +18,20 @@ from bagwise.project.storage.creation import TUNED
 
 @dataclass(frozen=True)
 class Tuned:
-    """The trials, and each setting that changed with its values before and after."""
+    """The trials, and each setting that changed with its values before and after.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        Empty where there were too few labels to choose.
+    changed : dict of str to (any, any)
+        The value before and after of each setting of `[learning]` that changed.
+
+    Examples
+    --------
+    >>> Tuned([], {"prior": (1.0, 0.3)}).changed["prior"]
+    (1.0, 0.3)
+    """
 
     trials: list[Trial]
     changed: dict[str, tuple[Any, Any]]
@@ -28,6 +41,32 @@ def tune(project: Project) -> Tuned:
     """Choose prior, background class and instance map by held-out labels and write them to the project's settings.
 
     They take effect when the project is next opened; a trained model is outdated then.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+
+    Returns
+    -------
+    Tuned
+
+    Raises
+    ------
+    BagwiseError
+        If no label is known.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from bagwise.formats import LabelTable, Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[1.0]])], ["a", "b"])
+    >>> labels = LabelTable(["a", "b"], ["wren"], np.array([[1.0], [0.0]]))
+    >>> with TemporaryDirectory() as folder, Project.create(f"{folder}/p", source, labels) as project:
+    ...     tune(project)  # too few labels to choose anything
+    Tuned(trials=[], changed={})
     """
     trials: list[Trial] = []
     chosen = _settings_of(project.fit_model(trials), project.settings.learning)

@@ -28,7 +28,32 @@ LATER_PASSES = 4
 
 
 class MIMLAL(Learner):
-    """The active learner MIML-AL; `model` is its MIMLfast, `schedule` is "ours" or "published"."""
+    """The active learner MIML-AL.
+
+    Parameters
+    ----------
+    bags : Bags, or sequence of array-like, each of shape (n_b, d)
+        The bags to ask about.
+    classes : sequence of str
+        Names of the classes.
+    labels : Labels, or array-like of shape (B, C) with NaN for unknown, optional
+        What is known at the start.
+    model : MIMLfast, optional
+        Its settings are used (default: those of the schedule).
+    schedule : {"ours", "published"}
+        Whether an update replays all known labels, or only those of the newest bags.
+    random_state : int
+        Seed of the model and of ties.
+
+    Examples
+    --------
+    >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
+    >>> learner = MIMLAL(bags, ["low", "high"], labels=[[1, 0], [0, 1]] + [[np.nan] * 2] * 2)
+    >>> question = learner.ask()
+    >>> learner.tell(question, True, key=0)
+    >>> question.bag in (2, 3), len(learner.answers)
+    (True, 1)
+    """
 
     wants_where = True
 
@@ -52,7 +77,17 @@ class MIMLAL(Learner):
         self.model.learn(self.bags, self.labels, passes)
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return scores above 0.5 where a label ranks above the dummy."""
+        """Return scores above 0.5 where a label ranks above the dummy.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         return self.model.predict_proba(bags)
 
     def _questions(self, count: int) -> list[Question]:

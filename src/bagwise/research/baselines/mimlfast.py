@@ -42,6 +42,13 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
         the others); matters only where key instances are given.
     random_state : int
         Seed of the first V and w and of the order of the pairs.
+
+    Examples
+    --------
+    >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-2.0], [2.0]]])
+    >>> model = MIMLfast(subspace=4, passes=2).fit(bags, [[1, 0], [0, 1], [1, 1]])
+    >>> model.predict(bags).shape
+    (3, 2)
     """
 
     def __init__(
@@ -70,18 +77,56 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def released(cls, **rest: Any) -> "MIMLfast":
-        """Return a model with the parameters of the published code."""
+        """Return a model with the parameters of the published code.
+
+        Parameters
+        ----------
+        **rest
+            Further parameters of `MIMLfast`.
+
+        Returns
+        -------
+        MIMLfast
+        """
         return cls(sub_concepts=5, passes=10, **rest)
 
     def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any, keys: Array | None = None) -> Self:
-        """Fit to every known label; `keys` (bags x classes) are key instances, -1 for none."""
+        """Fit to every known label.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+        labels : Labels, or array-like of shape (B, C) with NaN for unknown
+            The known labels.
+        keys : ndarray of int, shape (B, C), optional
+            The key instance of each pair, as its position in the bag; -1 for none.
+
+        Returns
+        -------
+        MIMLfast
+            This model.
+        """
         bags = Bags.of(bags)
         labels = Labels.of(labels, len(bags))
         self.start(bags, labels.n_classes)
         return self.learn(bags, labels, self.passes, keys)
 
     def start(self, bags: Bags, n_classes: int) -> Self:
-        """Fit the scaling and draw V and w, every column and vector of norm `norm`."""
+        """Fit the scaling and draw V and w, every column and vector of norm `norm`.
+
+        Parameters
+        ----------
+        bags : Bags
+            The bags that the scaling is fitted to.
+        n_classes : int
+            Number of classes C.
+
+        Returns
+        -------
+        MIMLfast
+            This model.
+        """
         if self.key_mode not in ("off", "anchor", "rank"):
             raise BagwiseError(f"`key_mode` is {self.key_mode!r}: choose off, anchor or rank.")
         self.transformer_ = fit_transformer(STANDARDISE, bags)
@@ -106,7 +151,26 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
     def learn(
         self, bags: Bags, labels: Labels, passes: int, keys: Array | None = None, only: Array | None = None
     ) -> Self:
-        """Make `passes` more passes over the known labels, restricted to the bags `only` if given."""
+        """Make more passes over the known labels.
+
+        Parameters
+        ----------
+        bags : Bags
+            The bags.
+        labels : Labels
+            The known labels, one row per bag.
+        passes : int
+            Number of passes.
+        keys : ndarray of int, shape (B, C), optional
+            The key instance of each pair, as its position in the bag; -1 for none.
+        only : ndarray of int, optional
+            Positions of the bags to learn from (default: all).
+
+        Returns
+        -------
+        MIMLfast
+            This model.
+        """
         instances = instances_of(bags, self.transformer_, intercept=True)
         seen = instances.transformed(0, len(instances.x)).astype(float)
         known_keys = np.full(labels.known.shape, NO_KEY) if keys is None or self.key_mode == "off" else keys
@@ -143,7 +207,17 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return f_c - f_dummy, (bags x classes)."""
+        """Return how far each label ranks above the dummy, f_c - f_dummy.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         check_is_fitted(self, "shared_")
         bags = Bags.of(bags)
         shared, concepts = self.shared_, self.concepts_
@@ -156,11 +230,31 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
         return np.asarray(scores[:, :-1] - scores[:, -1:])
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return scores in (0, 1), above 0.5 where a label is predicted; they are not probabilities."""
+        """Return scores in (0, 1), above 0.5 where a label is predicted; they are not probabilities.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         return as_predictions(self.decision_function(bags), self.forced_)
 
     def predict(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return 1 where a label ranks above the dummy (or is the forced best), else 0."""
+        """Return 1 where a label ranks above the dummy (or is the forced best), else 0.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray of int, shape (B, C)
+        """
         return (self.predict_proba(bags) > 0.5).astype(int)
 
 

@@ -66,6 +66,15 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         Start the medoids as the published code does.
     random_state : int
         Seed of the first medoids.
+
+    Examples
+    --------
+    >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-2.1]], [[1.9]]])
+    >>> MIMLSVM().fit(bags, [[1, 0], [0, 1], [1, 0], [0, 1]]).predict(bags)
+    array([[1, 0],
+           [0, 1],
+           [1, 0],
+           [0, 1]])
     """
 
     def __init__(
@@ -88,16 +97,50 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def released(cls, **rest: Any) -> "MIMLSVM":
-        """Return a model with the parameters of the published code."""
+        """Return a model with the parameters of the published code.
+
+        Parameters
+        ----------
+        **rest
+            Further parameters of `MIMLSVM`.
+
+        Returns
+        -------
+        MIMLSVM
+        """
         return cls(distance="max", medoids=0.2, gamma=0.2, cost=1.0, allow_empty=False, deal_first=True, **rest)
 
     def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
-        """Find the medoids among all bags, labelled or not, and train on the known labels."""
+        """Find the medoids among all bags, labelled or not, and train on the known labels.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+        labels : Labels, or array-like of shape (B, C) with NaN for unknown
+            The known labels.
+
+        Returns
+        -------
+        MIMLSVM
+            This model.
+        """
         bags = Bags.of(bags)
         return self.degenerate(bags).train(self.representation_, Labels.of(labels, len(bags)))
 
     def degenerate(self, bags: Bags) -> Self:
-        """Fit scaling, medoids and the representation of `bags`; no label is needed, so once is enough."""
+        """Fit scaling, medoids and the representation of `bags`; no label is needed, so once is enough.
+
+        Parameters
+        ----------
+        bags : Bags
+            The bags.
+
+        Returns
+        -------
+        MIMLSVM
+            This model.
+        """
         self.transformer_ = fit_transformer(STANDARDISE, bags)
         scaled = self._scaled(bags)
         distances = hausdorff(scaled, scaled, self.distance)
@@ -108,7 +151,20 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         return self
 
     def train(self, representation: Array, labels: Labels) -> Self:
-        """Fit one machine per label on the bags whose label is known; a constant if only one value is known."""
+        """Fit one machine per label on the bags whose label is known; a constant if only one value is known.
+
+        Parameters
+        ----------
+        representation : ndarray, shape (B, medoids)
+            The distances of each bag to the medoids.
+        labels : Labels
+            The known labels, one row per bag.
+
+        Returns
+        -------
+        MIMLSVM
+            This model.
+        """
         self.machines_: list[SVC | float] = []
         for c in range(labels.n_classes):
             known = labels.known[:, c]
@@ -128,7 +184,17 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         return np.array([isinstance(machine, float) for machine in self.machines_])
 
     def decide(self, representation: Array) -> Array:
-        """Return decision values of represented bags, (bags x classes)."""
+        """Return decision values of represented bags.
+
+        Parameters
+        ----------
+        representation : ndarray, shape (B, medoids)
+            The distances of each bag to the medoids.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         columns = [
             np.full(len(representation), machine)
             if isinstance(machine, float)
@@ -138,16 +204,46 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         return np.column_stack(columns)
 
     def decision_function(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return decision values, (bags x classes); above 0 where a label is present."""
+        """Return decision values; above 0 where a label is present.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         check_is_fitted(self, "machines_")
         return self.decide(hausdorff(self._scaled(Bags.of(bags)), self.medoid_bags_, self.distance))
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return scores in (0, 1), above 0.5 where a label is predicted; they are not probabilities."""
+        """Return scores in (0, 1), above 0.5 where a label is predicted; they are not probabilities.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         return as_predictions(self.decision_function(bags), force_top=not self.may_be_empty_)
 
     def predict(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return 1 where a machine is positive, and for the best label where none is (T-criterion), else 0."""
+        """Return 1 where a machine is positive, and for the best label where none is (T-criterion), else 0.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray of int, shape (B, C)
+        """
         return (self.predict_proba(bags) > 0.5).astype(int)
 
     def _scaled(self, bags: Bags) -> Bags:

@@ -48,7 +48,30 @@ STRATEGIES: dict[str, Callable[[Array, float], Array]] = {
 
 
 class MIMLSVMAL(Learner):
-    """The active learner MIMLSVM-AL, which asks whole-bag questions; `strategy` is one of `STRATEGIES`."""
+    """The active learner MIMLSVM-AL, which asks whole-bag questions.
+
+    Parameters
+    ----------
+    bags : Bags, or sequence of array-like, each of shape (n_b, d)
+        The bags to ask about.
+    classes : sequence of str
+        Names of the classes.
+    labels : Labels, or array-like of shape (B, C) with NaN for unknown, optional
+        What is known at the start.
+    model : MIMLSVM, optional
+        Its settings are used (default: `MIMLSVM()`).
+    strategy : {"min", "mean", "hinge", "entropy", "separation", "lci", "random"}
+        By which decision values a bag is chosen, see `STRATEGIES`.
+    random_state : int
+        Seed of the model and of ties.
+
+    Examples
+    --------
+    >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
+    >>> learner = MIMLSVMAL(bags, ["low", "high"], labels=[[1, 0], [0, 1]] + [[np.nan] * 2] * 2)
+    >>> learner.ask().classes
+    (0, 1)
+    """
 
     def __init__(
         self,
@@ -67,7 +90,17 @@ class MIMLSVMAL(Learner):
         self._train()
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
-        """Return scores above 0.5 where a machine is positive."""
+        """Return scores above 0.5 where a machine is positive.
+
+        Parameters
+        ----------
+        bags : Bags, or sequence of array-like, each of shape (n_b, d)
+            The bags.
+
+        Returns
+        -------
+        ndarray, shape (B, C)
+        """
         return self.model.predict_proba(bags)
 
     def _train(self) -> None:

@@ -25,6 +25,19 @@ class Suite(Protocol):
         One line for `bagwise bench --help`.
     FULL, QUICK : any
         Two sizes for `measure`: that of published figures, and one that only shows that the suite runs.
+
+    Examples
+    --------
+    >>> class Sums:
+    ...     DESCRIPTION = "sums of numbers"
+    ...     FULL, QUICK = 1_000_000, 10
+    ...     @staticmethod
+    ...     def measure(size, log):
+    ...         log(f"{size} numbers")
+    ...         return Report("sums", str(size), (Figure.of("ours", "numpy", [1.5]),))
+    >>> Sums.measure(Sums.QUICK, print).figures[0].ratio
+    10 numbers
+    1.5
     """
 
     DESCRIPTION: str
@@ -32,16 +45,58 @@ class Suite(Protocol):
     QUICK: Any
 
     def measure(self, size: Any, log: Log) -> Report:
-        """Measure all figures of the suite; `log` is called with what is being measured."""
+        """Measure all figures of the suite.
+
+        Parameters
+        ----------
+        size : any
+            `FULL` or `QUICK`.
+        log : callable
+            Called with what is being measured, as text.
+
+        Returns
+        -------
+        Report
+        """
         ...
 
 
 @cache
 def available() -> dict[str, Suite]:
-    """Return every suite by name: those of `suites/` and the entry points of the group `bagwise.bench_suites`."""
+    """Return every suite by name: those of `suites/` and the entry points of the group `bagwise.bench_suites`.
+
+    Returns
+    -------
+    dict of str to Suite
+
+    Examples
+    --------
+    >>> set(DEFAULT) <= set(available())
+    True
+    """
     return cast(dict[str, Suite], discover(suites.__name__, "bagwise.bench_suites"))
 
 
 def get(name: str) -> Suite:
-    """Return the suite called `name`."""
+    """Return the suite called `name`.
+
+    Parameters
+    ----------
+    name : str
+        The name of a suite.
+
+    Returns
+    -------
+    Suite
+
+    Raises
+    ------
+    BagwiseError
+        Where there is no suite of that name; the message lists those that exist.
+
+    Examples
+    --------
+    >>> get("kernels").__name__
+    'bagwise.research.bench.suites.kernels'
+    """
     return choose("suite", name, available())

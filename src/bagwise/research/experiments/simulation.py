@@ -24,6 +24,8 @@ from bagwise.research.experiments.noisy_learner import ESTIMATE
 from bagwise.research.experiments.runner import Row, key_from
 
 WRONG_ANSWERS = 1 << 41
+POINTED_WRONGLY, NOT_POINTED = 1 << 43, 1 << 44
+POINTING = ("", "key", "click")
 ADDED_LATER = {
     "wrong": 0.0,
     "noise": 0.0,
@@ -31,6 +33,10 @@ ADDED_LATER = {
     "refit_every": None,
     "cold_start": False,
     "detailed": False,
+    "pointing": "",
+    "pointing_wrong": 0.0,
+    "pointing_missing": 0.0,
+    "pointing_noise": 0.0,
     "title": "",
 }
 STORED_NAMES = {"cold_start": "scouting"}
@@ -63,6 +69,13 @@ class Simulation:
         Share of wrong answers.
     noise, again
         Those of `NoisyLearner`.
+    pointing : {"", "key", "click"}
+        What a positive answer says of instances: nothing; whether the marked instance is of the class (*yes, the marked
+        one*, or *yes, elsewhere*); or an instance that is of it, with a click where that is not the marked one.
+    pointing_wrong, pointing_missing : float
+        Share of positive answers that point at a wrong instance, and that do not point.
+    pointing_noise : float
+        The rate of wrong pointing that the learner assumes.
     detailed : bool
         Whether rows also have the recall of every class and the classes not found yet.
     title : str
@@ -94,6 +107,10 @@ class Simulation:
     refit_every: int | None = None
     cold_start: bool = False
     detailed: bool = False
+    pointing: str = ""
+    pointing_wrong: float = 0.0
+    pointing_missing: float = 0.0
+    pointing_noise: float = 0.0
     title: str = ""
     cluster: str = ""
     """Address of the Ray cluster that holds the bags; the rows do not depend on it."""
@@ -109,6 +126,10 @@ class Simulation:
             raise BagwiseError(f"`noise` is {self.noise!r}, but must be a rate or {ESTIMATE!r}.")
         if self.cluster and (self.noise or self.system != "bagwise"):
             raise BagwiseError("`cluster` works only with the system `bagwise` and without `noise`.")
+        if self.pointing not in POINTING:
+            raise BagwiseError(f"`pointing` is {self.pointing!r}, but must be one of {', '.join(map(repr, POINTING))}.")
+        if not all(0 <= rate < 1 for rate in (self.pointing_wrong, self.pointing_missing, 2 * self.pointing_noise)):
+            raise BagwiseError("`pointing_wrong`, `pointing_missing` and `pointing_noise` are shares of the answers.")
         if self.again and not self.noise:
             raise BagwiseError("`again` needs a rate of wrong answers: set `noise`.")
 
@@ -118,7 +139,7 @@ class Simulation:
         if self.title:
             return self.title
         if self.system == "bagwise":
-            return f"{self.criterion} · {self.granularity}"
+            return f"{self.criterion} · {self.granularity}" + (f" · {self.pointing}" if self.pointing else "")
         return systems.get(self.system).title + (f", key instance costs {self.key_cost}" if self.key_cost else "")
 
     @property
@@ -219,25 +240,62 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
         learner.close()
 
 
-def _key_instance(data: Dataset, bag: int, label_class: int, rng: np.random.Generator) -> int | None:
-    """Return an instance that a person would point at: any that has the class; None if instances have no labels."""
-    if data.instance_labels is None:
-        return None
-    start, stop = data.bags.offsets[bag : bag + 2]
-    carriers = np.flatnonzero(data.instance_labels[start:stop] == label_class)
-    return int(rng.choice(carriers)) if len(carriers) else None
+@dataclass(frozen=True)
+class _Said:
+    """One answer for each class of a question, the instances pointed at, and how many of these took a click."""
+
+    present: list[bool]
+    where: list[list[int]]
+    elsewhere: list[list[int]]
+    clicks: int
 
 
 class _Annotator:
     """Gives true answers but for a share of wrong ones, drawn by seed, bag, class and the number of repetitions."""
 
-    def __init__(self, simulation: Simulation, data: Dataset) -> None:
+    def __init__(self, simulation: Simulation, data: Dataset, wants_where: bool) -> None:
         self.wrong, self.seed, self.data = simulation.wrong, simulation.seed + simulation.fold, data
+        self.pointing = "click" if wants_where else simulation.pointing
+        self.pointing_wrong, self.pointing_missing = simulation.pointing_wrong, simulation.pointing_missing
+        if simulation.pointing and data.instance_labels is None:
+            raise BagwiseError(f"The instances of {data.name} have no labels: nobody knows where to point.")
         self._asked: Counter[tuple[int, int]] = Counter()
 
-    def answer(self, question: Question) -> list[bool]:
+    def answer(self, question: Question) -> _Said:
         """Return one answer for each class of the question."""
-        return [self._present(question.bag, label_class) for label_class in question.classes]
+        if question.instance is not None:
+            is_it = self._classes_of(question.bag)[question.instance] == question.classes[0]
+            return _Said([bool(is_it)], [[]], [[]], 0)
+        present = [self._present(question.bag, label_class) for label_class in question.classes]
+        pointed = [self._pointed(question, place) if yes else ([], [], 0) for place, yes in enumerate(present)]
+        where, elsewhere, clicks = zip(*pointed, strict=True)
+        return _Said(present, list(where), list(elsewhere), sum(clicks))
+
+    def _classes_of(self, bag: int) -> Array:
+        assert self.data.instance_labels is not None
+        return np.asarray(self.data.instance_labels[slice(*self.data.bags.offsets[bag : bag + 2])])
+
+    def _pointed(self, question: Question, place: int) -> tuple[list[int], list[int], int]:
+        """Return the instances said to be of a present class, those said not to be, and the clicks it took."""
+        bag, label_class = question.bag, question.classes[place]
+        if not self.pointing or self.data.instance_labels is None:
+            return [], [], 0
+        if self._drawn(NOT_POINTED, bag, label_class) < self.pointing_missing:
+            return [], [], 0
+        of_class = self._classes_of(bag) == label_class
+        draw = self._drawn(POINTED_WRONGLY, bag, label_class)
+        if draw < self.pointing_wrong:
+            of_class = ~of_class
+        marked = question.evidence[place]
+        if of_class[marked]:
+            return [marked], [], 0
+        if self.pointing == "key" or not of_class.any():
+            return [], [marked], 0
+        carriers = np.flatnonzero(of_class)
+        return [int(carriers[int(draw * 1e9) % len(carriers)])], [], 1
+
+    def _drawn(self, what: int, bag: int, label_class: int) -> float:
+        return float(hashed_uniform(self.seed, self.data.bags.keys[[bag]], np.array([what + label_class]))[0])
 
     def _present(self, bag: int, label_class: int) -> bool:
         times = self._asked[bag, label_class]
@@ -275,33 +333,35 @@ def _rows(
     found: _ClassesFound,
     progress: Callable[[int], None],
 ) -> Iterator[Row]:
-    rng = np.random.default_rng([simulation.seed, simulation.fold, 3])
-
     def row(queries: int) -> Row:
         probability = learner.predict_proba(held_out.bags)
         measured = {metric.name: metric(held_out.labels.value, probability) for metric in REPORTED}
+        if simulation.pointing:
+            measured["clicks"] = clicks
         return {"asked": queries, **measured, **(found.details(held_out, probability) if simulation.detailed else {})}
 
     points = range(0, simulation.queries, simulation.evaluate_every)
     grid = iter([*points, simulation.queries])
     due = next(grid, None)
     asked = 0
-    annotator = _Annotator(simulation, training)
+    annotator = _Annotator(simulation, training, learner.wants_where)
+    clicks = 0
     while not learner.exhausted:
         question = learner.ask()
-        present = annotator.answer(question)
-        wanted = learner.wants_where and present[0]
-        key = _key_instance(training, question.bag, question.classes[0], rng) if wanted else None
-        cost = question.cost(simulation.classes_per_query) + (0 if key is None else simulation.key_cost)
+        said = annotator.answer(question)
+        pointed = learner.wants_where and any(said.where)
+        cost = question.cost(simulation.classes_per_query) + (simulation.key_cost if pointed else 0)
         # A row describes the state after at most that many queries: an expensive question counts once it is paid.
         while due is not None and due < asked + cost:
             yield row(due)
             due = next(grid, None)
         if asked + cost > simulation.queries or due is None:
             return
-        learner.tell(question, present, where=None if key is None else [key])
+        noise = simulation.pointing_noise
+        learner.tell(question, said.present, where=said.where, elsewhere=said.elsewhere, pointing_flip=noise)
         asked += cost
-        found.record(question, present, asked)
+        clicks += said.clicks
+        found.record(question, said.present, asked)
         progress(cost)
     while due is not None:
         yield row(due)

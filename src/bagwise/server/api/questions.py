@@ -248,10 +248,10 @@ def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1
 
 def question_out(project: Project, lease: Lease) -> QuestionOut:
     """A leased question with all that is shown of it."""
-    question, bag = lease.question, bag_of(project, lease.bag)
+    question = lease.question
     return QuestionOut(
         key=lease.key,
-        bag=bag,
+        bag=bag_of(project, question.bag),
         bag_word=project.settings.display.bag,
         class_name=project.classes[lease.label_class],
         evidence=question.evidence[0],
@@ -261,15 +261,8 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         classes=[project.classes[c] for c in question.classes],
         beliefs=list(question.belief),
         evidences=list(question.evidence),
-        pointing=shows_instances(bag),
+        pointing=project.shows_instances(question.bag),
     )
-
-
-def shows_instances(bag: Bag) -> bool:
-    """Whether a person sees several instances of the bag and can point at one: by their places, or in a table."""
-    if bag.medium is None:
-        return len(bag.instances) > 1
-    return len(bag.medium.places) > 1 and any(place is not None for place in bag.medium.places)
 
 
 def bag_of(project: Project, position: int) -> Bag:

@@ -42,13 +42,17 @@ class ModelOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """Counts of the project; `agreement`: how often an answer to an audit was what the model believed before."""
+    """Counts of the project; `agreement`: how often an answer to an audit was what the model believed before.
+
+    `pointed` of the answers say of an instance whether it is of the class.
+    """
 
     name: str
     annotator: str
     bag_word: str
     bags: int
     answers: int
+    pointed: int
     filled: float
     agreement: float | None
     audits: int
@@ -68,6 +72,7 @@ def status(project: CurrentProject, person: Person) -> StatusOut:
         bag_word=project.settings.display.bag,
         bags=found.bags,
         answers=found.answers,
+        pointed=found.pointed,
         filled=found.filled,
         agreement=None if share is None else share.value,
         audits=0 if share is None else share.of,
