@@ -156,7 +156,7 @@ def test_every_key_and_click_points_and_replays_to_the_same_model(page, serve, k
     page.get_by_text("yes, elsewhere.").wait_for()
     ann.says(page.locator("#buttons [data-key=y]").click, where=[ann.marked])
     ann.says(page.locator("#buttons [data-key=e]").click, elsewhere=[ann.marked])
-    for key, answer in (("n", "absent"), ("u", "unsure"), ("s", "skipped")):
+    for key, answer in (("p", "present"), ("n", "absent"), ("u", "unsure"), ("s", "skipped")):
         ann.says(ann.press(key), answer)
 
     other = ann.others[-1]
@@ -215,7 +215,8 @@ def test_hidden_the_mark_is_not_claimed(page, serve):
     assert page.locator("#buttons [data-key=e]").is_hidden()
     assert page.get_by_text("this one?").count() == 0
     assert page.locator(f"{INSTANCES}[aria-label*=marked]").count() == 0
-    page.keyboard.press("e")
+    for key in "ep":
+        page.keyboard.press(key)
     ann.says(ann.press("y"))
     ann.instance(1).click()
     ann.says(ann.press("y"), where=[1])

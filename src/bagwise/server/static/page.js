@@ -7,7 +7,7 @@ import { showDownloads } from "/static/downloads.js";
 import { prepare, pressMedium } from "/static/media.js";
 import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
-import { elsewhere, move, picks, refreshPointing, showPointing, startPointing, unpick, yes } from "/static/pointing.js";
+import { elsewhere, move, picks, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
 import { showPredictions, startPredictions } from "/static/predictions.js";
 import { showHistory, startHistory } from "/static/review.js";
 import { isOff, startShortcuts } from "/static/shortcuts.js";
@@ -196,6 +196,7 @@ function press(key) {
   if (key in MOVES) return move(MOVES[key]);
   if (key === "Escape") return unpick();
   if (key === "e") return sayPresent(elsewhere());
+  if (key === "p") return sayPresent(somewhere());
   if (key === "Enter") return sayPresent(picks().length ? yes() : null);
   if (ANSWERS[key] === "present") sayPresent(yes());
   else if (key in ANSWERS) answer(ANSWERS[key]);

@@ -17,6 +17,7 @@ const picked = new Set();
 const bag = find("bag");
 const yesButton = document.querySelector("#buttons [data-key=y] b");
 const elsewhereButton = document.querySelector("#buttons [data-key=e]");
+const somewhereButton = document.querySelector("#aids [data-key=p]");
 
 export function startPointing() {
   bag.addEventListener("click", (event) => {
@@ -56,6 +57,11 @@ export function yes() {
 export function elsewhere() {
   if (!markedIsShown() || picked.has(question.evidence)) return null;
   return { elsewhere: [question.evidence], ...(picked.size ? { where: picks() } : {}), words: "yes, elsewhere" };
+}
+
+// Yes, and nothing about where: as where nothing can be pointed at.
+export function somewhere() {
+  return markedIsShown() ? { words: "yes, somewhere" } : null;
 }
 
 export const picks = () => [...picked].sort((a, b) => a - b);
@@ -110,7 +116,7 @@ export function refreshPointing() {
   if (all.length && all.every((one) => one.tabIndex < 0)) (target(question.evidence) ?? all[0]).tabIndex = 0;
   yesButton.textContent = !picked.size ? (marked ? "Yes, this one" : "Yes") : picked.size === 1 ? "Yes, the picked one" : `Yes, these ${picked.size}`;
   yesButton.parentElement.classList.toggle("for-mark", marked && !picked.size);
-  elsewhereButton.hidden = !marked;
+  elsewhereButton.hidden = somewhereButton.hidden = !marked;
   elsewhereButton.disabled = picked.has(question?.evidence);
   find("hint").textContent = all.length ? hint(marked) : "";
   find("marked").textContent = marked ? `Marked: ${target(question.evidence)?.dataset.name ?? "one instance"}.` : "";
