@@ -81,7 +81,7 @@ def test_pictures_with_their_boxes(page, serve):
     page.keyboard.press("h")
     assert page.evaluate(colour) != marked, "hidden, it looks like every other box"
     page.keyboard.press("h")
-    page.locator("#bag .frame").click()
+    page.locator("#bag .frame").click(position={"x": 3, "y": 3})
     assert page.locator("#bag img").bounding_box()["width"] > 1.9 * image["width"]
     answer_until(page, truth, "#examples .picture.small img")
     assert page.locator("#examples .place.evidence").count() >= 1
@@ -173,7 +173,7 @@ def test_sound_is_played_sought_and_looped(page, serve):
     page.wait_for_function(f"() => ({POSITION})() <= 2.6")
     assert playing(page), "it goes round between the click and the end"
     places, evidence = places_of(server, page)
-    page.keyboard.press("e")
+    page.keyboard.press("m")
     for _ in range(20):
         page.wait_for_timeout(50)
         assert places[evidence]["start"] - 0.3 < page.evaluate(POSITION) < places[evidence]["end"] + 0.3
@@ -227,7 +227,7 @@ def test_hidden_evidence_is_neither_seen_nor_heard(page, serve):
     assert not page.locator(".for-evidence").is_visible()
     if playing(page):
         page.locator(".controls .play").click()
-    page.keyboard.press("e")
+    page.keyboard.press("m")
     assert not playing(page)
     page.keyboard.press("n")
     wait_for_events(server, 1)

@@ -71,9 +71,9 @@ def scene(rng, shapes, width=640, height=420):
     return np.clip(pixels, 0, 255).astype(np.uint8), boxes
 
 
-def contents(rng, classes, bags):
-    """What is in each bag: one to four of the classes."""
-    return [list(rng.choice(classes, int(rng.integers(1, 5)))) for _ in range(bags)]
+def contents(rng, classes, bags, least=1):
+    """What is in each bag: so many to four of the classes."""
+    return [list(rng.choice(classes, int(rng.integers(least, 5)))) for _ in range(bags)]
 
 
 def features(rng, classes, content):
@@ -81,9 +81,9 @@ def features(rng, classes, content):
     return np.eye(len(classes))[[classes.index(name) for name in content]] + rng.normal(0, 0.1, (len(content), 3))
 
 
-def pictures(folder, rng, bags):
+def pictures(folder, rng, bags, least=1):
     folder.mkdir()
-    found, rows = contents(rng, SHAPES, bags), []
+    found, rows = contents(rng, SHAPES, bags, least), []
     for number, content in enumerate(found):
         pixels, boxes = scene(rng, content)
         write_png(folder / f"scene {number}.png", pixels)
@@ -91,9 +91,9 @@ def pictures(folder, rng, bags):
     return found, pl.DataFrame(rows, schema=["bag", "instance", "x", "y", "width", "height"], orient="row")
 
 
-def sounds(folder, rng, bags, seconds=3.0):
+def sounds(folder, rng, bags, least=1, seconds=3.0):
     folder.mkdir()
-    found, rows = contents(rng, list(TONES), bags), []
+    found, rows = contents(rng, list(TONES), bags, least), []
     for number, content in enumerate(found):
         samples = rng.normal(0, 0.01, round(seconds * RATE))
         for i, name in enumerate(content):
@@ -104,9 +104,9 @@ def sounds(folder, rng, bags, seconds=3.0):
     return found, pl.DataFrame(rows, schema=["bag", "instance", "start", "end", "low", "high"], orient="row")
 
 
-def texts(folder, rng, bags):
+def texts(folder, rng, bags, least=1):
     folder.mkdir()
-    found, rows = contents(rng, list(PASSAGES), bags), []
+    found, rows = contents(rng, list(PASSAGES), bags, least), []
     for number, content in enumerate(found):
         text = ""
         for i, name in enumerate(content):
@@ -124,11 +124,11 @@ MEDIA = {
 }
 
 
-def make(folder, kind, bags=20, seed=5):
-    """A project with this medium; its truth by the bag's id."""
+def make(folder, kind, bags=20, seed=5, least=1):
+    """A project with this medium and `least` to four instances in a bag; its truth by the bag's id."""
     rng = np.random.default_rng(seed)
     maker, classes, word = MEDIA[kind]
-    found, places = maker(folder / f"{kind} files", rng, bags)
+    found, places = maker(folder / f"{kind} files", rng, bags, least)
     places.write_csv(folder / f"{kind}.csv")
     ids = places["bag"].unique(maintain_order=True).to_list()
     source = Source.of_bags(folder / "made.npz", [features(rng, classes, content) for content in found], ids)

@@ -1,14 +1,16 @@
 // A bag as a person sees it: its picture, sound or text; else instances that are pictures, or a table of its features.
 
+import { asButton, isMarked, nameOf } from "/static/instances.js";
 import { drawMedium, drawMediumSmall } from "/static/media.js";
 import { make } from "/static/parts.js";
 
 const SHOWN_FEATURES = 24;
 const SHOWN_IN_EXAMPLE = 5;
 
-export function drawBag(bag, evidence) {
-  if (bag.medium) return drawMedium(bag, evidence);
-  return bag.shape ? pictures(bag, evidence) : table(bag, evidence, SHOWN_FEATURES);
+// Where `pointing` is true its instances are buttons.
+export function drawBag(bag, evidence, pointing = false) {
+  if (bag.medium) return drawMedium(bag, evidence, pointing);
+  return bag.shape ? pictures(bag, evidence, pointing) : table(bag, evidence, SHOWN_FEATURES, pointing);
 }
 
 export function drawExample(bag) {
@@ -17,13 +19,13 @@ export function drawExample(bag) {
   return bag.shape ? pictures(bag, evidence) : table(bag, evidence, SHOWN_IN_EXAMPLE);
 }
 
-function pictures(bag, evidence) {
+function pictures(bag, evidence, pointing = false) {
   const strip = make("div", "strip");
-  strip.setAttribute("role", "img");
+  strip.setAttribute("role", pointing ? "group" : "img");
   strip.setAttribute("aria-label", `${bag.id}, ${bag.instances.length} pictures`);
   const [height, width] = bag.shape;
   for (const [number, values] of bag.instances.entries()) {
-    const canvas = make("canvas", number === evidence ? "evidence" : "");
+    const canvas = make("canvas", isMarked(evidence, number) ? "evidence" : "");
     canvas.width = width;
     canvas.height = height;
     const context = canvas.getContext("2d");
@@ -34,13 +36,20 @@ function pictures(bag, evidence) {
       pixels.data.set([grey, grey, grey, 255], 4 * i);
     });
     context.putImageData(pixels, 0, 0);
-    strip.append(canvas);
+    strip.append(pointing ? tile(bag, number, canvas) : canvas);
   }
   return strip;
 }
 
+function tile(bag, number, canvas) {
+  const tag = make("span", "tag");
+  tag.dataset.tag = number;
+  tag.setAttribute("aria-hidden", "true");
+  return asButton(make("div", "tile", canvas, tag), number, nameOf(bag, number));
+}
+
 // One row per instance; a cell is the darker the larger its value is within the bag.
-function table(bag, evidence, most) {
+function table(bag, evidence, most, pointing = false) {
   const found = make("table", "features");
   const width = bag.instances[0].length;
   const shown = Math.min(most, width);
@@ -54,8 +63,9 @@ function table(bag, evidence, most) {
   const body = found.createTBody();
   bag.instances.forEach((values, number) => {
     const row = body.insertRow();
-    if (number === evidence) row.className = "evidence";
-    row.append(heading(String(number), "row"));
+    if (isMarked(evidence, number)) row.className = "evidence";
+    if (pointing) row.dataset.of = number;
+    row.append(heading(pointing ? asButton(make("span", "pick", String(number)), number, nameOf(bag, number)) : String(number), "row"));
     values.slice(0, shown).forEach((value, i) => {
       const [low, high] = ranges[i];
       const cell = row.insertCell();
@@ -66,8 +76,8 @@ function table(bag, evidence, most) {
   return found;
 }
 
-function heading(text, scope) {
-  const found = make("th", "", text);
+function heading(content, scope) {
+  const found = make("th", "", content);
   found.scope = scope;
   return found;
 }

@@ -1,5 +1,7 @@
-// Pictures with the outlines or boxes of their instances. A click shows the picture in its own size at that point, another all of it.
+// Pictures with the outlines or boxes of their instances. A click shows the picture in its own size at that point, another
+// all of it; where a click on an instance picks it, a button does the same.
 
+import { cornerOf, nameOf } from "/static/instances.js";
 import { boxes, fill, make, outlined } from "/static/parts.js";
 
 const SMALL = 300; // Fewer pixels than this are shown as pixels, not blurred.
@@ -12,12 +14,21 @@ export async function load({ url, outlines }) {
   return { image, outlines: await drawn };
 }
 
-export function draw(bag, evidence, loaded) {
+export function draw(bag, evidence, loaded, pointing) {
   const figure = make("div", "picture");
   return fill(figure, loaded, (found) => {
-    const frame = framed(bag, found, evidence);
-    frame.addEventListener("click", (event) => zoom(figure, frame, found.image, event));
+    const frame = framed(bag, found, evidence, pointing);
     figure.replaceChildren(frame);
+    const button = pointing ? zoomButton() : null;
+    if (button) figure.append(button);
+    const zoom = (at) => {
+      const larger = zoomTo(figure, frame, found.image, at);
+      button?.setAttribute("aria-pressed", String(larger));
+    };
+    button?.addEventListener("click", () => zoom(middleOfMark(figure, frame)));
+    frame.addEventListener("click", (event) => {
+      if (!event.target.closest("[data-instance]")) zoom(pointIn(frame, event.clientX, event.clientY));
+    });
   });
 }
 
@@ -26,21 +37,42 @@ export function drawSmall(bag, loaded) {
   return fill(figure, loaded, (found) => figure.replaceChildren(framed(bag, found, bag.evidence ?? -1)));
 }
 
-function framed(bag, { image: { src, naturalWidth: width, naturalHeight: height }, outlines }, evidence) {
+function framed(bag, { image: { src, naturalWidth: width, naturalHeight: height }, outlines }, evidence, pointing = false) {
   const shown = make("img", Math.max(width, height) < SMALL ? "pixels" : "");
   Object.assign(shown, { src, decoding: "sync", width, height, alt: `${bag.id}, a picture` });
   const area = (place) => [place.x / width, place.y / height, place.width / width, place.height / height];
-  const marks = outlines ? [outlined(outlines, evidence, width, height)] : boxes(bag.medium.places, evidence, area);
+  const name = pointing ? (number, where) => `${nameOf(bag, number)}, ${cornerOf(where)}` : null;
+  const marks = outlines ? outlined(outlines, evidence, width, height, name) : boxes(bag.medium.places, evidence, area, name);
   const frame = make("div", "frame", shown, ...marks);
   frame.style.setProperty("--ratio", width / height);
   return frame;
 }
 
-function zoom(figure, frame, image, event) {
-  const before = frame.getBoundingClientRect();
-  const [across, down] = [(event.clientX - before.left) / before.width, (event.clientY - before.top) / before.height];
+// In shares of the frame.
+function pointIn(frame, x, y) {
+  const { left, top, width, height } = frame.getBoundingClientRect();
+  return [(x - left) / width, (y - top) / height];
+}
+
+function middleOfMark(figure, frame) {
+  const mark = figure.querySelector(".picked") ?? (figure.closest(".highlight") && figure.querySelector(".evidence")) ?? frame;
+  const { left, top, width, height } = (mark || frame).getBoundingClientRect();
+  return pointIn(frame, left + width / 2, top + height / 2);
+}
+
+function zoomButton() {
+  const button = make("button", "zoom", "Zoom");
+  button.type = "button";
+  button.setAttribute("aria-pressed", "false");
+  return button;
+}
+
+// Whether it is larger now.
+function zoomTo(figure, frame, image, [across, down]) {
+  const before = frame.clientWidth;
   const larger = figure.classList.toggle("zoomed");
-  frame.style.width = larger ? `${Math.max(image.naturalWidth, 2 * before.width)}px` : "";
+  frame.style.width = larger ? `${Math.max(image.naturalWidth, 2 * before)}px` : "";
   figure.scrollLeft = across * frame.clientWidth - figure.clientWidth / 2;
   figure.scrollTop = down * frame.clientHeight - figure.clientHeight / 2;
+  return larger;
 }

@@ -1,6 +1,7 @@
 // Sound: its spectrogram with the spans of its instances, a play head, and keys to hear it again.
 
 import { frequencies, times } from "/static/axes.js";
+import { firstMarked, nameOf } from "/static/instances.js";
 import { Player } from "/static/player.js";
 import { recording } from "/static/recording.js";
 import { boxes, fill, make } from "/static/parts.js";
@@ -18,10 +19,10 @@ export async function load({ url, type, bytes }) {
   return bytes > (MOST_BYTES[type] ?? MOST_BYTES_COMPRESSED) ? { url } : recording(url);
 }
 
-export function draw(bag, evidence, loaded) {
+export function draw(bag, evidence, loaded, pointing) {
   const figure = make("div", "sound");
   return fill(figure, loaded, (found) => {
-    if (found.buffer) new View(figure, bag, evidence, found);
+    if (found.buffer) new View(figure, bag, evidence, found, pointing);
     else stream(figure, found.url, bag.medium.places[evidence]);
   });
 }
@@ -32,7 +33,7 @@ export function drawSmall(bag, loaded) {
   button.setAttribute("aria-label", `Play ${bag.id}`);
   return fill(button, loaded, ({ buffer, picture }) => {
     if (!buffer) return button.replaceChildren("▶");
-    const place = bag.medium.places[bag.evidence ?? -1];
+    const place = bag.medium.places[firstMarked(bag.evidence)];
     const head = make("div", "head");
     head.hidden = true;
     const player = new Player(buffer, () => button.classList.remove("playing"));
@@ -47,23 +48,27 @@ export function drawSmall(bag, loaded) {
 }
 
 class View {
-  constructor(figure, bag, evidence, { buffer, picture }) {
+  constructor(figure, bag, evidence, { buffer, picture }, pointing) {
     this.figure = figure;
     this.buffer = buffer;
-    this.place = bag.medium.places[evidence] ?? null;
+    this.places = bag.medium.places;
+    this.place = this.places[evidence] ?? null;
     this.mark = 0;
     this.player = new Player(buffer, () => this.refresh());
     this.player.looping = remembered(LOOP, false);
     this.head = make("div", "head");
     this.head.hidden = true;
     this.begin = make("div", "begin");
-    this.plot = make("div", "plot", canvas(picture), ...spans(bag.medium.places, evidence, buffer), this.begin, this.head);
-    this.plot.setAttribute("role", "img");
+    const name = pointing ? (number) => nameOf(bag, number) : null;
+    this.plot = make("div", "plot", canvas(picture), ...spans(this.places, evidence, buffer, name), this.begin, this.head);
+    this.plot.setAttribute("role", pointing ? "group" : "img");
     this.plot.setAttribute("aria-label", `Spectrogram of ${bag.id}: ${buffer.duration.toFixed(1)} s, up to ${kilohertz(buffer)} kHz`);
-    this.plot.addEventListener("pointerdown", (event) => this.seek(event));
+    const axis = times(buffer);
+    for (const place of [this.plot, axis]) place.addEventListener("pointerdown", (event) => this.seek(event));
     this.time = make("span", "time");
-    figure.replaceChildren(frequencies(buffer), this.plot, times(buffer), this.controls());
+    figure.replaceChildren(frequencies(buffer), this.plot, axis, this.controls());
     figure.press = (key) => this.press(key);
+    figure.hear = (number) => this.hear(this.places[number]);
     this.refresh();
     if (remembered(AUTOPLAY, true) && Player.allowed) this.replay();
   }
@@ -79,7 +84,7 @@ class View {
     this.looping = button("L", "Loop", () => this.press("l"));
     this.autoplay = button("A", "Autoplay", () => this.press("a"));
     const found = make("div", "controls", this.playing, this.looping, this.autoplay);
-    if (this.place) found.append(button("E", "The marked part", () => this.press("e"), "for-evidence"));
+    if (this.place) found.append(button("M", "The marked part", () => this.press("m"), "for-evidence"));
     found.append(this.time);
     return found;
   }
@@ -88,13 +93,25 @@ class View {
     if (key === " " || key === "r") this.replay();
     else if (key === "l") this.player.loop(toggled(LOOP, false));
     else if (key === "a") toggled(AUTOPLAY, true);
-    else if (key === "e" && this.place && this.figure.closest(".highlight")) this.play(...stretch(this.place, this.buffer.duration));
+    else if (key === "m") return this.hear(this.places[this.plot.querySelector("[data-instance]:focus")?.dataset.instance] ?? this.marked);
     else return false;
     this.refresh();
     return true;
   }
 
+  get marked() {
+    return this.figure.closest(".highlight") && this.place;
+  }
+
+  // One instance; whether there is one.
+  hear(place) {
+    if (!place) return false;
+    this.play(...stretch(place, this.buffer.duration));
+    return true;
+  }
+
   seek(event) {
+    if (event.target.closest("[data-instance]")) return; // It is picked, and heard.
     const { left, width } = this.plot.getBoundingClientRect();
     const share = (event.clientX - left) / width;
     this.mark = share < 0.01 ? 0 : Math.min(share, 0.995) * this.buffer.duration;
@@ -158,11 +175,10 @@ function stretch(place, duration) {
   return place ? [Math.max(0, place.start - AROUND), Math.min(duration, place.end + AROUND)] : [0, duration];
 }
 
-function spans(places, evidence, buffer) {
+function spans(places, evidence, buffer, name = null) {
   const top = buffer.sampleRate / 2;
-  return boxes(places, evidence, ({ start, end, low = 0, high = top }) => [
-    start / buffer.duration, 1 - high / top, (end - start) / buffer.duration, (high - low) / top,
-  ]);
+  const area = ({ start, end, low = 0, high = top }) => [start / buffer.duration, 1 - high / top, (end - start) / buffer.duration, (high - low) / top];
+  return boxes(places, evidence, area, name);
 }
 
 function canvas(picture) {

@@ -1,6 +1,7 @@
 // Pictures, sounds and texts: fetched ahead, kept a while, drawn large for a question and small for an example.
-// A medium is a module with `load(medium)`, `draw(bag, evidence, loaded)` and `drawSmall(bag, loaded)`. What `draw`
-// gives is an element; it may have `press(key)`, which says whether the key was meant for it.
+// A medium is a module with `load(medium)`, `draw(bag, evidence, loaded, pointing)` and `drawSmall(bag, loaded)`. What
+// `draw` gives is an element; it may have `press(key)`, which says whether the key was meant for it, and `hear(number)`,
+// which plays an instance. Where `pointing` is true its instances are buttons.
 
 import * as picture from "/static/media-picture.js";
 import * as sound from "/static/media-sound.js";
@@ -20,8 +21,8 @@ export function prepare(questions) {
   }
 }
 
-export function drawMedium(bag, evidence) {
-  large = MEDIA[bag.medium.kind].draw(bag, evidence, load(bag.medium));
+export function drawMedium(bag, evidence, pointing) {
+  large = MEDIA[bag.medium.kind].draw(bag, evidence, load(bag.medium), pointing);
   return large;
 }
 
@@ -31,6 +32,10 @@ export function drawMediumSmall(bag) {
 
 export function pressMedium(key) {
   return Boolean(large?.isConnected && large.press?.(key));
+}
+
+export function hearMedium(number) {
+  if (large?.isConnected) large.hear?.(number);
 }
 
 function load(medium) {

@@ -61,7 +61,7 @@ export class Outbox {
       this.onChange(failed ? this.waiting.length : 0);
       this.done.get(body.key)?.(answer.ok);
       this.done.delete(body.key);
-      if (answer.ok) this.onSaved(answer.body);
+      if (answer.ok) this.onSaved(answer.body, body);
       else this.onRefused(typeof answer.body.detail === "string" ? answer.body.detail : "The server refused it.");
     }
     this.sending = false;

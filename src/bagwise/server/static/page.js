@@ -7,6 +7,7 @@ import { showDownloads } from "/static/downloads.js";
 import { prepare, pressMedium } from "/static/media.js";
 import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
+import { elsewhere, move, picks, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
 import { showPredictions, startPredictions } from "/static/predictions.js";
 import { showHistory, startHistory } from "/static/review.js";
 import { isOff, startShortcuts } from "/static/shortcuts.js";
@@ -18,6 +19,7 @@ const LOOK_AGAIN = 10_000;
 const ANSWERS = { y: "present", ArrowUp: "present", n: "absent", ArrowDown: "absent", u: "unsure", s: "skipped", ArrowRight: "skipped" };
 const OPEN = "open again";
 const UNDO = ["z", "ArrowLeft", "Backspace"];
+const MOVES = { ",": -1, ".": 1 };
 const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
 
 let questions = [];
@@ -29,14 +31,16 @@ let later = null;
 let undoing = 0;
 let generation = 0; // An undo makes everything fetched before it out of date.
 const answered = new Set();
+const said = new Map(); // What an answer that is on its way said, in words.
 
 const outbox = new Outbox(
   await enter(),
   (waiting) => {
     find("pending").textContent = waiting ? `${waiting} not saved yet, trying again…` : "";
   },
-  (saved) => {
-    find("message").textContent = Array.isArray(saved) ? `Saved: ${saved.length} answers.` : inWords(saved);
+  (saved, sent) => {
+    find("message").textContent = Array.isArray(saved) ? `Saved: ${saved.length} answers.` : inWords(saved, said.get(sent.key));
+    said.delete(sent.key);
     refreshSoon();
     if (!questions.length) fetchAhead();
   },
@@ -45,8 +49,8 @@ const outbox = new Outbox(
   },
 );
 
-function inWords(saved) {
-  if (!("others" in saved)) return `Saved: ${saved.class_name} in ${saved.bag_id}, ${WORDS[saved.answer]}.`;
+function inWords(saved, words = WORDS[saved.answer]) {
+  if (!("others" in saved)) return `Saved: ${saved.class_name} in ${saved.bag_id}, ${words}.`;
   const undone = [...saved.others, saved];
   if (undone.length === 1) return `Taken back: ${saved.class_name} in ${saved.bag_id}, ${left(saved)}.`;
   const known = undone.filter((one) => left(one) !== OPEN).map((one) => `${one.class_name} ${left(one)}`);
@@ -93,6 +97,7 @@ function forgetQuestions() {
   document.body.dataset.shown = "";
   find("question").textContent = "One moment…";
   find("bag").replaceChildren();
+  showPointing(null, false);
   fetchAhead();
 }
 
@@ -112,14 +117,16 @@ function show() {
     find("question").textContent = finished ? "Nothing is left to ask you." : "One moment…";
     find("which").textContent = "";
     find("bag").replaceChildren();
+    showPointing(null, false);
     return;
   }
   const article = STARTS_WITH_A_VOWEL.test(one.class_name) ? "an" : "a";
   if (isWhole(one)) find("question").textContent = `Which of these are in this ${one.bag_word}?`;
   else find("question").replaceChildren(`Is there ${article} `, make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
   find("which").textContent = one.bag.id;
-  find("bag").replaceChildren(drawBag(one.bag, one.evidence));
+  find("bag").replaceChildren(drawBag(one.bag, one.evidence, one.pointing));
   find("bag").classList.toggle("highlight", highlighted);
+  showPointing(one, isWhole(one));
   if (one.examples.length) {
     find("examples").append(make("p", { class: "note" }, "Answered yes before:"), ...one.examples.map(drawExample));
   }
@@ -128,14 +135,20 @@ function show() {
 
 function answerWhole(skip = false) {
   const one = questions[0];
+  if (skip !== true && picks().length) {
+    find("message").textContent = "Choose the class of what you picked, or Esc to pick nothing; then send.";
+    return;
+  }
   send("/api/answers/whole", { key: one.key, bag: one.bag.id, ...checked(), skip: skip === true, seconds: (performance.now() - shownAt) / 1000 });
 }
 
-function answer(value) {
+// Of a yes, `pointed` says where.
+function answer(value, { words = WORDS[value], ...pointed } = {}) {
   const one = questions[0];
   if (!one) return;
   // With bag and class it is saved also where the server has forgotten the question.
-  const about = { key: one.key, bag: one.bag.id, class_name: one.class_name };
+  const about = { key: one.key, bag: one.bag.id, class_name: one.class_name, ...pointed };
+  said.set(one.key, words);
   send("/api/answers", { ...about, answer: value, seconds: (performance.now() - shownAt) / 1000, highlighted });
 }
 
@@ -163,6 +176,7 @@ function toggleHighlight() {
   highlighted = !highlighted;
   find("bag").classList.toggle("highlight", highlighted);
   document.querySelector("#aids [data-key=h]").setAttribute("aria-pressed", String(highlighted));
+  refreshPointing();
 }
 
 function believed(one) {
@@ -179,7 +193,13 @@ function pressWhole(key) {
 
 function press(key) {
   if (isWhole(questions[0]) && (pressWhole(key) || key in ANSWERS)) return true;
-  if (key in ANSWERS) answer(ANSWERS[key]);
+  if (key in MOVES) return move(MOVES[key]);
+  if (key === "Escape") return unpick();
+  if (key === "e") return sayPresent(elsewhere());
+  if (key === "p") return sayPresent(somewhere());
+  if (key === "Enter") return sayPresent(picks().length ? yes() : null);
+  if (ANSWERS[key] === "present") sayPresent(yes());
+  else if (key in ANSWERS) answer(ANSWERS[key]);
   else if (UNDO.includes(key)) undo();
   else if (key === "h") toggleHighlight();
   else if (key === "b" && questions[0]) find("belief").textContent = believed(questions[0]);
@@ -187,8 +207,14 @@ function press(key) {
   return true;
 }
 
+// Whether there was something to say.
+function sayPresent(pointed) {
+  if (pointed) answer("present", pointed);
+  return pointed !== null;
+}
+
 function flash(key) {
-  const name = ANSWERS[key] ? { present: "y", absent: "n", unsure: "u", skipped: "s" }[ANSWERS[key]] : UNDO.includes(key) ? "z" : key;
+  const name = key === "Enter" ? "y" : ANSWERS[key] ? { present: "y", absent: "n", unsure: "u", skipped: "s" }[ANSWERS[key]] : UNDO.includes(key) ? "z" : key;
   const button = document.querySelector(`#buttons [data-key="${CSS.escape(name)}"]`);
   button?.classList.add("pressed");
   setTimeout(() => button?.classList.remove("pressed"), 140);
@@ -209,7 +235,7 @@ for (const button of document.querySelectorAll("#buttons button, #aids button"))
   button.addEventListener("click", () => press(button.dataset.key));
 }
 // After a click the keys are the page's again: else Space, which replays, would press the button once more.
-document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur());
+document.addEventListener("click", (event) => event.detail && event.target.closest("button, [data-instance]")?.blur());
 find("help-button").addEventListener("click", () => find("help").showModal());
 for (const form of document.querySelectorAll("form.filters")) form.addEventListener("submit", (event) => event.preventDefault());
 
@@ -230,6 +256,7 @@ function showLabel() {
   refresh();
 }
 
+startPointing();
 startShortcuts();
 outbox.resume();
 fetchAhead();

@@ -1,5 +1,7 @@
 // What all media draw with.
 
+import { asButton, isMarked } from "/static/instances.js";
+
 export function make(tag, className, ...children) {
   const found = document.createElement(tag);
   found.className = className;
@@ -9,7 +11,11 @@ export function make(tag, className, ...children) {
 
 // Into the element once it is there; where it cannot be had, a sentence instead.
 export function fill(element, loaded, draw) {
-  loaded.then(draw).catch((error) => {
+  const drawn = (found) => {
+    draw(found);
+    element.dispatchEvent(new Event("drawn", { bubbles: true }));
+  };
+  loaded.then(drawn).catch((error) => {
     console.error(error);
     element.replaceChildren("The file of this bag cannot be shown.");
   });
@@ -26,26 +32,57 @@ export function box(className, left, top, width, height) {
   return found;
 }
 
+const MOST_SEEN = 60; // More boxes would hide what they are boxes of.
+
 // The boxes of all instances; the one that made the model ask is marked, and hidden when marks are.
-export function boxes(places, evidence, area) {
-  const most = 60; // More would hide what they are boxes of.
-  return places.flatMap((place, number) => {
-    if (!place || (places.length > most && number !== evidence)) return [];
-    return [box(number === evidence ? "place evidence" : "place", ...area(place))];
-  });
+// `name` gives the name of an instance where it can be pointed at: its box is a button then, and has a tag.
+export function boxes(places, evidence, area, name = null) {
+  const crowded = places.length > MOST_SEEN ? " crowded" : "";
+  const there = places.flatMap((place, number) => (place ? [{ number, where: area(place) }] : []));
+  const marked = there.map(({ number, where }) => ({ number, where, found: box(isMarked(evidence, number) ? "place evidence" : `place${crowded}`, ...where) }));
+  if (!name) return marked.filter(({ number }) => !crowded || isMarked(evidence, number)).map(({ found }) => found);
+  // A small one within a large one can be clicked, and of two alike the later one where it begins.
+  const size = ({ where: [, , width, height] }) => width * height;
+  [...marked].sort((a, b) => size(b) - size(a) || a.number - b.number).forEach(({ found }, rank) => (found.style.zIndex = rank + 1));
+  for (const { found, number, where } of marked) asButton(found, number, name(number, where));
+  return [...marked.map(({ found }) => found), ...marked.map(({ number, where }) => tag(number, where))];
 }
 
-// The outlines of all instances, each a list x, y, x, y, ..., over a picture of this size; the marked one comes last, on top.
-export function outlined(outlines, evidence, width, height) {
-  const drawing = draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "outlines", preserveAspectRatio: "none", "aria-hidden": "true" });
-  const last = (number) => (number === evidence ? 1 : 0);
-  const order = outlines.map((_, number) => number).sort((a, b) => last(a) - last(b));
-  for (const number of order) {
-    const points = outlines[number].join(" ");
-    if (number === evidence) drawing.append(draw("polygon", { points, class: "shadow" }));
-    drawing.append(draw("polygon", { points, class: number === evidence ? "region evidence" : "region" }));
+// Where "this one?", "✓" or a known class is written: above an area, or below it at the upper edge.
+function tag(number, [left, top, width, height]) {
+  const found = make("span", "tag");
+  found.dataset.tag = number;
+  found.setAttribute("aria-hidden", "true");
+  const percent = (share) => `${100 * Math.min(1, Math.max(0, share))}%`;
+  if (left + width / 2 > 0.75) found.style.right = percent(1 - left - width);
+  else found.style.left = percent(left);
+  if (top > 0.09) found.style.bottom = percent(1 - top);
+  else if (top + height < 0.9) found.style.top = percent(top + height);
+  else found.style.top = percent(top);
+  return found;
+}
+
+// The outlines of all instances, each a list x, y, x, y, ..., over a picture of this size; the mark comes last, on top.
+// `name` is as for boxes.
+export function outlined(outlines, evidence, width, height, name = null) {
+  const drawing = draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "outlines", preserveAspectRatio: "none", "aria-hidden": String(!name) });
+  const there = outlines.map((points, number) => ({ points: points.join(" "), number, where: extent(points, width, height) }));
+  const size = ({ where: [, , across, down] }) => across * down;
+  const regions = there.map((one) => ({ ...one, found: draw("polygon", { points: one.points, class: "region" }) }));
+  drawing.append(...[...regions].sort((a, b) => size(b) - size(a)).map(({ found }) => found));
+  for (const { points, number } of there) {
+    if (isMarked(evidence, number)) drawing.append(draw("polygon", { points, class: "shadow" }), draw("polygon", { points, class: "evidence" }));
   }
-  return drawing;
+  if (!name) return [drawing];
+  for (const { found, number, where } of regions) asButton(found, number, name(number, where));
+  return [drawing, ...there.map(({ number, where }) => tag(number, where))];
+}
+
+// The area around a list of corners.
+function extent(corners, width, height) {
+  const [across, down] = [0, 1].map((axis) => corners.filter((_, i) => i % 2 === axis));
+  const [left, top] = [Math.min(...across) / width, Math.min(...down) / height];
+  return [left, top, Math.max(...across) / width - left, Math.max(...down) / height - top];
 }
 
 function draw(tag, attributes) {

@@ -2,6 +2,7 @@
 
 import { drawExample } from "/static/bag.js";
 import { find, get, make, newKey, WORDS } from "/static/dom.js";
+import { nameOf } from "/static/instances.js";
 import { pager } from "/static/views.js";
 
 const COUNT = 20;
@@ -78,11 +79,19 @@ function item(one) {
     onclick: () => answer !== one.answer && correct(one, answer),
   }, WORDS[answer]));
   return make("li", { "data-number": one.number ?? null },
-    make("div", { class: "thumbnail" }, drawExample(one.bag)),
+    make("div", { class: `thumbnail${one.where?.length ? " highlight" : ""}` }, drawExample({ ...one.bag, evidence: one.where?.length ? one.where : null })),
     make("div", { class: "about" },
       make("p", {}, make("b", {}, one.class_name), ` in ${one.bag_id}`, one.answer === "skipped" ? ", skipped" : ""),
+      make("p", { class: "pointed" }, pointed(one)),
       make("p", { class: "note" }, note.filter(Boolean).join(" · "))),
     make("div", { class: "choices", role: "group", "aria-label": `Correct ${what}` }, ...choices));
+}
+
+// Where it was said to be, in words.
+function pointed({ bag, where = [], elsewhere = [], disputed = [] }) {
+  const parts = { "here": where, "not here": elsewhere, "people disagree about": disputed };
+  const said = Object.entries(parts).filter(([, numbers]) => numbers.length);
+  return said.map(([word, numbers]) => `${word}: ${numbers.map((number) => nameOf(bag, number)).join("; ")}`).join(" · ");
 }
 
 // What was replaced, and whose it was.
