@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from bagwise import cli
 from bagwise.cli import app
+from bagwise.core.errors import BagwiseError
 
 runner = CliRunner()
 QUICK = ["--queries", "20", "--every", "10", "--folds", "3", "--runs", "2"]
@@ -94,12 +95,15 @@ def test_demo_shows_both_curves(tmp_path):
         (["simulate", "synthetic", "--out", "/proc/nowhere"], "/proc/nowhere"),
     ],
 )
-def test_an_error_is_one_sentence(arguments, words, tmp_path):
-    command = [sys.executable, "-m", "bagwise", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert result.returncode == 1
-    assert words in " ".join(result.stderr.split())
-    assert "Traceback" not in result.stderr
+def test_an_error_is_one_sentence(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bagwise", *arguments])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 1
+    said = capsys.readouterr().err
+    assert words in " ".join(said.split())
+    assert "Traceback" not in said
 
 
 def test_what_to_install_is_shown_in_full(monkeypatch, capsys):
@@ -112,10 +116,11 @@ def test_what_to_install_is_shown_in_full(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("place", [["--debug", "simulate", "whales"], ["simulate", "whales", "--debug"]])
-def test_debug_shows_the_traceback(tmp_path, place):
-    command = [sys.executable, "-m", "bagwise", *place]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert "Traceback" in result.stderr
+def test_debug_is_understood_in_any_place(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bagwise", *place])
+    with pytest.raises(BagwiseError, match="There is no data set 'whales'"):
+        cli.main()
 
 
 @pytest.mark.parametrize("debug", [True, False])
@@ -125,6 +130,7 @@ def test_the_cause_of_an_error_is_shown_with_debug_only(tmp_path, debug):
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode != 0
     assert f"{tmp_path / 'bagwise.toml'}: is not TOML" in result.stderr.replace("\n", "")
+    assert ("Traceback" in result.stderr) == debug
     assert ("TOMLDecodeError" in result.stderr) == debug
     assert ("direct cause" in result.stderr) == debug
 

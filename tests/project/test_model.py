@@ -37,6 +37,12 @@ def done(*arguments):
 
 
 @pytest.fixture
+def database():
+    """Where answers are kept has nothing to do with the model: in the folder."""
+    return ""
+
+
+@pytest.fixture
 def answered(project, say):
     answer(project, say, 12)
     return project

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from bagwise.project import Project
+
 HIDING = """
 import asyncio, multiprocessing.reduction, os, subprocess, sys
 
@@ -29,7 +31,7 @@ from bagwise.project import Project
 from bagwise.server import application
 
 with (
-    Project.open(sys.argv[1], apart=True) as project,
+    Project.open(sys.argv[2], apart=True) as project,
     TestClient(application(project, "ann"), base_url="http://127.0.0.1") as client,
 ):
     question = client.get("/api/questions/next").json()[0]
@@ -39,6 +41,19 @@ with (
     corrected = client.post("/api/corrections", json=correction)
     assert corrected.status_code == 200, corrected.text
     assert client.get("/api/status").json()["answers"] > 0
+"""
+
+
+IN_TURN = """
+import json, sys
+from bagwise.cli import main
+
+for command in json.loads(sys.argv[1]):
+    sys.argv = ["bagwise", *command]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, (command, end.code)
 """
 
 
@@ -72,20 +87,25 @@ def test_the_modules_are_hidden(python):
 
 
 def test_a_table_is_imported_answered_partitioned_served_and_exported(python, tmp_path):
-    table = tmp_path / "instances.csv"
-    rows = [f"b{bag},{bag / 10},{instance}" for bag in range(12) for instance in range(3)]
-    table.write_text("\n".join(["bag,x,y", *rows]) + "\n")
+    """Commands in turn in one process, the partitioned project in another."""
+    for table, letter in (("first.csv", "b"), ("second.csv", "c")):
+        rows = [f"{letter}{bag},{bag / 10},{instance}" for bag in range(12) for instance in range(3)]
+        (tmp_path / table).write_text("\n".join(["bag,x,y", *rows]) + "\n")
     (tmp_path / "classes.txt").write_text("owl\nlark\n")
     folder = tmp_path / "project"
-    bagwise = ("-m", "bagwise")
-    python(*bagwise, "init", folder, "--from", table, "--classes", tmp_path / "classes.txt")
-    table.write_text(table.read_text().replace("b", "c").replace("cag", "bag"))
-    python(*bagwise, "import", folder, "--from", table)
-    python(*bagwise, "answer", folder, "--as", "ann", "--count", "2", keys="yn")
-    python(*bagwise, "import", folder, "--partition", "2")
-    python("-c", VISIT, folder)
-    assert json.loads(python(*bagwise, "status", folder, "--json"))["answers"] == 3
-    python(*bagwise, "export", folder, "--what", "labels", "--to", tmp_path / "labels.csv")
+    commands = [
+        ("init", folder, "--from", tmp_path / "first.csv", "--classes", tmp_path / "classes.txt"),
+        ("import", folder, "--from", tmp_path / "second.csv"),
+        ("answer", folder, "--as", "ann", "--count", "2"),
+        ("import", folder, "--partition", "2"),
+    ]
+    python("-c", IN_TURN, json.dumps(commands, default=str), keys="yn")
+    commands = [
+        ("export", folder, "--what", "labels", "--to", tmp_path / "labels.csv"),
+        ("status", folder, "--json"),
+    ]
+    said = python("-c", VISIT + IN_TURN, json.dumps(commands, default=str), folder)
+    assert json.loads(said[said.index("{") :])["answers"] == 3
     assert "owl" in (tmp_path / "labels.csv").read_text()
 
 
@@ -97,7 +117,8 @@ def test_raw_files_are_segmented_by_several_processes(python, tmp_path):
     (tmp_path / "classes.txt").write_text("owl\nlark\n")
     folder = tmp_path / "project"
     python("-m", "bagwise", "init", folder, "--from", documents, "--classes", tmp_path / "classes.txt")
-    assert json.loads(python("-m", "bagwise", "status", folder, "--json"))["bags"] == 6
+    with Project.open(folder) as project:
+        assert len(project.bags) == 6
 
 
 KEYS = """

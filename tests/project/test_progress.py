@@ -31,6 +31,12 @@ def answer_some(project, say, count, annotator="ann"):
 
 
 @pytest.fixture
+def database():
+    """Where answers are kept has nothing to do with what is learned from them: in the folder."""
+    return ""
+
+
+@pytest.fixture
 def with_truth(make_project, synthetic):
     """A project whose last twenty bags are in a file of truth as well."""
     project = make_project(learning=Learning(audit=0.5))

@@ -13,6 +13,8 @@ import uvicorn
 from bagwise import datasets
 from bagwise.cli._demo import make_demo
 from bagwise.project import Project
+from bagwise.project.reports.quality import stored_quality
+from bagwise.project.reports.quality_process import QualityProcess
 from bagwise.server import Site, application, configuration
 from bagwise.server.http_protocol import BoundedProtocol
 from tests.support import example_media
@@ -22,6 +24,12 @@ def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+@pytest.fixture(autouse=True)
+def no_estimates(monkeypatch):
+    """The page shows what is stored: estimating takes a process and seconds (`tests/project/test_progress.py`)."""
+    monkeypatch.setattr(QualityProcess, "newest", lambda self: (stored_quality(self.project), False))
 
 
 class Running:

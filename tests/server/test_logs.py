@@ -14,6 +14,12 @@ from tests.server.conftest import Served
 
 
 @pytest.fixture
+def database():
+    """Nothing that is logged here comes from a database: in the folder."""
+    return ""
+
+
+@pytest.fixture
 def client(project):
     with TestClient(application(project, "ann"), base_url="http://127.0.0.1:8765") as client:
         yield client

@@ -1,10 +1,13 @@
 """The page at any size, light and dark, for eyes, keyboards and screen readers."""
 
+import shutil
+
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from bagwise.project import Invitations, Project
+from bagwise.cli._demo import make_demo
+from bagwise.project import Invitations, Project, quality_of
 from tests.conftest import source_of
 from tests.server.conftest import Running
 
@@ -23,12 +26,29 @@ def faults(page):
     ]
 
 
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    """A project with a few answers, perhaps one of them to a random check, and what is estimated from them."""
+    folder = tmp_path_factory.mktemp("looks") / "digits"
+    make_demo(folder)
+    with Project.open(folder) as project:
+        for _ in range(25):
+            (asked,) = project.ask("ann")
+            project.answer(asked.key, "ann", "present" if asked.bag % 2 else "absent", seconds=2.0)
+        quality_of(project)
+    return folder
+
+
+@pytest.fixture
+def running(answered, tmp_path):
+    server = Running(shutil.copytree(answered, tmp_path / "digits"))
+    yield server
+    server.stop()
+
+
 @pytest.fixture
 def seen(page, running):
-    """A few answers, one of them to a random check if it comes early; the panel shows them."""
-    for _ in range(25):
-        (asked,) = running.project.ask("ann")
-        running.project.answer(asked.key, "ann", "present" if asked.bag % 2 else "absent", seconds=2.0)
+    """The panel shows the answers."""
     return page
 
 

@@ -1,6 +1,13 @@
+import pytest
 from fastapi.testclient import TestClient
 
 from bagwise.server.app import application
+
+
+@pytest.fixture
+def database():
+    """An estimate is the same with any database: in the folder."""
+    return ""
 
 
 def test_the_quality_is_in_the_api(project, say):
