@@ -1,3 +1,4 @@
+import contextlib
 import os
 from pathlib import Path
 
@@ -8,8 +9,11 @@ from playwright.sync_api import sync_playwright
 
 from bagwise import Bags, Labels, datasets
 from bagwise.formats import Source
+from bagwise.ingest import worker_pool as segmentation_workers
 from bagwise.project import Project
+from bagwise.project.instances import worker_pool as partition_workers
 from bagwise.project.queue import ranking
+from bagwise.research.experiments import runner
 from tests.support import postgresql
 from tools import programs
 
@@ -48,6 +52,22 @@ def small():
 def patient(monkeypatch):
     """A machine that stalls for a moment must not change what a test is asked."""
     monkeypatch.setattr(ranking, "TIMEOUT", 60.0)
+
+
+@contextlib.contextmanager
+def in_one_process():
+    """Nothing is shared out to processes: to start them takes longer than a few small runs or files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "thread_count", lambda: 1)
+        patch.setattr(partition_workers, "thread_count", lambda: 1)
+        patch.setattr(segmentation_workers, "cores", lambda: 1)
+        yield
+
+
+@pytest.fixture
+def one_process():
+    with in_one_process():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,7 @@ from typer.testing import CliRunner
 
 from bagwise import criteria, formats, ingest
 from bagwise.cli import app
-from bagwise.ingest import media, worker_pool
-from bagwise.project.instances import worker_pool as working
-from bagwise.research.experiments import runner
+from bagwise.ingest import media
 from benchmarks.soundscapes import Calls, mix, write
 from tests.support.local_ray import local_ray
 from tools import docs_hooks, docstring_examples
@@ -52,14 +50,6 @@ def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "160")
     run_page((ROOT / "docs/projects.md").read_text(), {})
     assert len(pl.read_parquet("predicted.parquet")) == 396 * 10
-
-
-@pytest.fixture
-def one_process(monkeypatch):
-    """A start costs more than these few runs."""
-    monkeypatch.setattr(runner, "thread_count", lambda: 1)
-    monkeypatch.setattr(working, "thread_count", lambda: 1)
-    monkeypatch.setattr(worker_pool, "cores", lambda: 1)
 
 
 @pytest.mark.usefixtures("one_process")

@@ -11,6 +11,7 @@ from bagwise import cli
 from bagwise.cli import app
 from bagwise.core.errors import BagwiseError
 
+pytestmark = pytest.mark.usefixtures("one_process")
 runner = CliRunner()
 QUICK = ["--queries", "20", "--every", "10", "--folds", "3", "--runs", "2"]
 

@@ -12,6 +12,8 @@ from bagwise.project import Project, in_processes
 from tests.project.test_commands import bagwise
 from tests.server.conftest import Served
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 
 @pytest.fixture
 def partitioned(make_project):

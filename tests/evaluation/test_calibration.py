@@ -30,6 +30,7 @@ def test_five_folds_on_all_labels(name, background, accuracy, precision):
     assert np.mean(scores, axis=0)[1] >= precision
 
 
+@pytest.mark.usefixtures("one_process")
 def test_the_default_learner_is_ahead_of_random_on_digits(tmp_path):
     simulations = [
         Simulation("digits", criterion, queries=500, initial=3, folds=4, evaluate_every=100, seed=seed)

@@ -265,6 +265,7 @@ def test_labels_beside_the_instances(tmp_path):
     assert "Nothing is left to ask you" in out
 
 
+@pytest.mark.usefixtures("one_process")
 def test_strategies_can_be_compared_on_ones_own_project(files, synthetic):
     folder = files / "p"
     rows = [

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from bagwise.cli import app
 from bagwise.research.reproduction import plan, timing
+from tests.conftest import in_one_process
 
 TINY = plan.Size(folds=4, of_folds=2, epochs=3, pair_queries=24, bag_queries=3, pair_grid=12, bag_grid=1)
 
@@ -15,7 +16,7 @@ TINY = plan.Size(folds=4, of_folds=2, epochs=3, pair_queries=24, bag_queries=3, 
 def folder(tmp_path_factory):
     """Everything that `reproduce` writes, from a tiny version of all experiments."""
     folder = tmp_path_factory.mktemp("reproduction")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, in_one_process():
         patch.setattr(plan, "QUICK", TINY)
         patch.setattr(timing, "BASE", {"bags": 40, "instances per bag": 2, "classes": 3, "features": 4})
         arguments = ["reproduce", "--quick", "--datasets", "synthetic", "--out", str(folder)]
@@ -63,6 +64,7 @@ def test_checksums_are_those_of_the_rows(folder):
     assert len(sums) == 12
 
 
+@pytest.mark.usefixtures("one_process")
 def test_a_part_can_be_run_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "QUICK", TINY)
     monkeypatch.setattr(timing, "selection_growth", list)
