@@ -89,7 +89,7 @@ def test_withdrawn_pairs_are_not_asked():
 
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(BagwiseError, match="choose one of pair, bag, bag_then_class"):
-        granularity.get("instance")
+        granularity.get("page")
 
 
 def test_pairs_drawn_part_by_part_are_those_drawn_at_once(rng, monkeypatch):

@@ -1,5 +1,7 @@
 """Corrections on the command line: of answers by those who may, and of imported labels."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -63,7 +65,8 @@ def test_the_terminal_says_what_an_undo_restored(folder):
     assert correct(folder, 1, "absent", who="ann")[0] == 0
     code, out, err = bagwise("answer", folder, "--as", "ann", keys="zzq")
     assert code == 0, err
-    assert "taken back (number 2), present again" in out
+    # The key y says that the marked instance is it: that is restored with the answer.
+    assert re.search(r"taken back \(number 2\), present \(it is instance \d+\) again", out)
     assert "taken back (number 1), open again" in out
 
 
