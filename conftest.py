@@ -1,8 +1,11 @@
 """The order of the tests, and what every run prints at its end: time by package, and what was skipped and why."""
 
+import os
 from collections import Counter, defaultdict
 from importlib.util import find_spec
 from pathlib import PurePosixPath
+
+import pytest
 
 WITHOUT_TORCH = (
     "src/bagwise/kernels/gpu/*.py",
@@ -22,6 +25,13 @@ WHOLE_SYSTEMS = (
     "tests/kernels/test_gpu.py",
     "tests/learning/test_tried.py",
 )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One process more than there are cores: tests of whole systems wait for pages, servers and other processes."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
 
 
 def pytest_collection_modifyitems(items):

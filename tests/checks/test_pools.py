@@ -66,20 +66,14 @@ def on_a_gpu(bags, folder, stack):
 
 
 def on_ray(bags, folder, stack):
-    pytest.importorskip("ray")
     from bagwise.cluster import RayPool
-    from tests.support.local_ray import local_ray
 
-    stack.enter_context(local_ray())
     return stack.enter_context(RayPool.of(bags, [70, 1, 49], cpus=0.1))
 
 
 def on_ray_in_partitions(bags, folder, stack):
-    pytest.importorskip("ray")
     from bagwise.cluster import RayPool
-    from tests.support.local_ray import local_ray
 
-    stack.enter_context(local_ray())
     return stack.enter_context(RayPool.open(_partitions(bags, folder), shards=2, cpus=0.1))
 
 
@@ -89,8 +83,23 @@ def _partitions(bags, folder):
     return Partitions.write(folder / "partitions", chunks)
 
 
-@pytest.fixture(scope="module", params=[in_memory, memory_mapped, partitioned, on_a_gpu, on_ray, on_ray_in_partitions])
+@pytest.fixture(scope="module")
+def cluster():
+    """For all pools that need one."""
+    from tests.support.local_ray import local_ray
+
+    with local_ray() as address:
+        yield address
+
+
+ON_A_CLUSTER = (on_ray, on_ray_in_partitions)
+
+
+@pytest.fixture(scope="module", params=[in_memory, memory_mapped, partitioned, on_a_gpu, *ON_A_CLUSTER])
 def pool(request, bags, tmp_path_factory):
+    if request.param in ON_A_CLUSTER:
+        pytest.importorskip("ray")
+        request.getfixturevalue("cluster")
     with ExitStack() as stack:
         made = request.param(bags, tmp_path_factory.mktemp("pool"), stack)
         yield made

@@ -1,11 +1,14 @@
 import hashlib
 import json
+from functools import partial
 
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from bagwise.cli import app
+from bagwise.datasets import synthetic
+from bagwise.research.experiments import systems
 from bagwise.research.reproduction import plan, timing
 from tests.conftest import in_one_process
 
@@ -18,6 +21,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reproduction")
     with pytest.MonkeyPatch.context() as patch, in_one_process():
         patch.setattr(plan, "QUICK", TINY)
+        patch.setattr(systems, "INNER_FOLDS", 2)
+        patch.setattr(synthetic, "load", partial(synthetic.load, bags=90, features=4))
         patch.setattr(timing, "BASE", {"bags": 40, "instances per bag": 2, "classes": 3, "features": 4})
         arguments = ["reproduce", "--quick", "--datasets", "synthetic", "--out", str(folder)]
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)

@@ -4,16 +4,21 @@ Otherwise every process of a first run compiles them at the same time as the oth
 learner in memory does not: those of feature maps, wrong answers, refits and read-only arrays.
 """
 
+import os
+import subprocess
+import sys
 import tempfile
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from bagwise import ActiveLearner, Bags
+from bagwise import ActiveLearner, Bags, MIMLClassifier
 from bagwise.cli._demo import make_demo
 from bagwise.project import Project
+from bagwise.research.baselines import MIMLSVM, MIMLfast
 from tests import recorded
+from tools.nightly import PROCESSORS
 
 UPDATES = ("bag_sgd", "replay")
 CRITERIA = ("uncertainty", "expected_gradient_length")
@@ -21,13 +26,20 @@ CRITERIA = ("uncertainty", "expected_gradient_length")
 
 def use_learners():
     rng = np.random.default_rng(0)
+    truth = rng.random((60, 3)) < 0.4
     for dtype in (np.float32, np.float64):
-        bags = Bags.from_list([rng.normal(size=(3, 5)).astype(dtype) for _ in range(60)])
-        for update in UPDATES:
-            for criterion in CRITERIA:
-                learner = ActiveLearner(bags, list("abc"), update=update, criterion=criterion, cold_start=False)
-                for number in range(4):
-                    learner.tell(learner.ask(), number % 2 == 0)
+        for read_only in (False, True):
+            instances = rng.normal(size=(180, 5)).astype(dtype)
+            instances.flags.writeable = not read_only
+            bags = Bags(instances, np.arange(0, 181, 3))
+            MIMLClassifier(max_iter=2).fit(bags, truth).predict_proba(bags)
+            for update in UPDATES:
+                for criterion in CRITERIA:
+                    learner = ActiveLearner(bags, list("abc"), update=update, criterion=criterion, cold_start=False)
+                    for number in range(4):
+                        learner.tell(learner.ask(), number % 2 == 0)
+    for model in (MIMLfast(), MIMLSVM()):
+        model.fit(bags, truth)
 
 
 def use_projects(folder):
@@ -44,9 +56,12 @@ def use_projects(folder):
 
 
 def main():
-    use_learners()
-    with tempfile.TemporaryDirectory() as folder:
-        use_projects(Path(folder))
+    # tests/project/test_processors.py runs the same: the other processor has kernels of its own.
+    other = os.environ | PROCESSORS["kernels for any x86-64"]()
+    with subprocess.Popen([sys.executable, "-m", "tests.recorded", "--compare", "stepwise"], env=other):
+        use_learners()
+        with tempfile.TemporaryDirectory() as folder:
+            use_projects(Path(folder))
 
 
 if __name__ == "__main__":
