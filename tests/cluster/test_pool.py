@@ -22,7 +22,7 @@ from bagwise.data.label_store import KnownLabels
 from bagwise.data.labels import Labels
 from bagwise.partitions import Partitions
 
-ANSWERS = int(os.environ.get("BAGWISE_CLUSTER_ANSWERS", "80"))
+ANSWERS = int(os.environ.get("BAGWISE_CLUSTER_ANSWERS", "40"))
 CLASSES = list("abcde")
 BAGS = 240
 SLOW = 3.0

@@ -72,7 +72,7 @@ def test_the_page_asks_from_the_cluster(partitioned, cluster):
 
 
 def test_a_simulation_has_the_same_rows_on_a_cluster(tmp_path, cluster):
-    options = ["digits", "--queries", 30, "--folds", 4, "--runs", 1, "--criterion", "uncertainty", "--every", 10]
+    options = ["digits", "--queries", 12, "--folds", 4, "--runs", 1, "--criterion", "uncertainty", "--every", 6]
     for name, more in (("here", []), ("there", ["--cluster", cluster])):
         code, _, err = bagwise("simulate", *options, *more, "--out", tmp_path / name)
         assert code == 0, err

@@ -1,6 +1,6 @@
 """Killed repeatedly at random moments: no acknowledged answer is lost, none is stored twice.
 
-python -m pytest tests/crash --crashes 200        the full size, about half an hour for both databases
+python -m pytest tests/crash --crashes 200        the full size
 """
 
 import json
