@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from bagwise import ActiveLearner, Bags, MIMLClassifier
+from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
 from bagwise.learning import criteria
 from bagwise.learning.granularity import GRANULARITIES
 
@@ -63,11 +63,21 @@ def test_scoring_in_chunks_equals_scoring_whole(name, model, small):
     np.testing.assert_allclose(np.vstack(chunks), criterion(model.pool(bags)), rtol=1e-12)
 
 
-@EVERY
-@pytest.mark.parametrize("granularity", GRANULARITIES)
+@pytest.mark.parametrize(
+    ("name", "granularity"),
+    [
+        (name, granularity)
+        for name in criteria.available()
+        for granularity in GRANULARITIES
+        if granularity != "instance" or name == "random" or criteria.rises_with(name)
+    ],
+)
 @pytest.mark.parametrize("update", ["bag_sgd", "lbfgs"])
 def test_known_pairs_are_never_asked(name, granularity, update, small):
-    """Answer everything there is to ask: each pair comes exactly once, and nothing known comes at all."""
+    """Answer everything there is to ask: each pair comes exactly once, and nothing known comes at all.
+
+    Each pair of an instance and a class, where questions are about instances.
+    """
     bags, labels = small
     learner = ActiveLearner(
         bags, list("abcd"), labels, criterion=name, granularity=granularity, update=update, audit=0.2
@@ -75,7 +85,14 @@ def test_known_pairs_are_never_asked(name, granularity, update, small):
     asked = []
     while not learner.exhausted:
         question = learner.ask()
-        asked += [(question.bag, c) for c in question.classes]
+        asked += [(question.bag, c, question.instance) for c in question.classes]
         learner.tell(question, [len(asked) % 3 == 0 or None] * len(question.classes))
     assert len(asked) == len(set(asked))
-    assert set(asked) == set(zip(*np.nonzero(~labels.known), strict=True))
+    assert {(bag, c) for bag, c, _ in asked} == set(zip(*np.nonzero(~labels.known), strict=True))
+
+
+def test_instances_are_not_scored_alone_by_a_criterion_that_needs_other_bags(small):
+    bags, labels = small
+    options = {"criterion": "information_gain", "granularity": "instance", "audit": 0, "cold_start": False}
+    with pytest.raises(BagwiseError, match="declares RISES_WITH"):
+        ActiveLearner(bags, list("abcd"), labels, **options).ask()

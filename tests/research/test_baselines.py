@@ -167,7 +167,8 @@ def test_every_pair_is_asked_once_and_a_replay_is_the_same_learner(make):
         question = learner.ask()
         assert learner.ask() == question
         asked += [(question.bag, c) for c in question.classes]
-        learner.tell(question, [bool(DATA.labels.value[question.bag, c]) for c in question.classes], where=[0])
+        present = [bool(DATA.labels.value[question.bag, c]) for c in question.classes]
+        learner.tell(question, present, where=[[0] if yes else [] for yes in present])
     assert len(asked) == len(set(asked)) == 55 * 4
     assert not {bag for bag, _ in asked} & set(range(5))
     again = make(first, random_state=1)

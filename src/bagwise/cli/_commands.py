@@ -40,8 +40,10 @@ COMMANDS = {
         "labelling",
         "Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner.",
     ),
-    "disagreements": Entry("labelling", "List the pairs about which people disagree, and the answer of each."),
-    "adjudicate": Entry("labelling", "Decide a pair about which people disagree."),
+    "disagreements": Entry(
+        "labelling", "List the pairs about which, or about whose instances, people disagree, and the answer of each."
+    ),
+    "adjudicate": Entry("labelling", "Decide a pair about which, or about whose instances, people disagree."),
     "doubtful": Entry(
         "doubtful",
         "List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`.",

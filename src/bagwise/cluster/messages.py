@@ -112,13 +112,14 @@ class ShardMessages:
 
     def _replies(self, bodies: dict[int, Any], method: str, timeout: float | None) -> dict[int, Any]:
         began = time.monotonic()
+        left = None if timeout is None else self._left_after_waiting_for_late(bodies, timeout)
         asked = {
             shard: self._send(shard, method, body)
             for shard, body in bodies.items()
             if not self._is_late(shard, timeout)
         }
         try:
-            replies = ray.get(list(asked.values()), timeout=WARN_AFTER if timeout is None else min(WARN_AFTER, timeout))
+            replies = ray.get(list(asked.values()), timeout=WARN_AFTER if left is None else min(WARN_AFTER, left))
         except (GetTimeoutError, *LOST):
             return self._wait(asked, bodies, method, timeout, began)
         self._validate_replies(replies, timeout)
@@ -139,6 +140,15 @@ class ShardMessages:
         if isinstance(found, BagwiseError):
             raise found
         return found
+
+    def _left_after_waiting_for_late(self, shards: Iterable[int], timeout: float) -> float:
+        """The seconds left of a timeout; where all shards work on a message before, after the first has replied."""
+        late = [self._late.get(shard) for shard in shards]
+        if not late or None in late:
+            return timeout
+        began = time.monotonic()
+        ray.wait(late, num_returns=1, timeout=timeout)
+        return max(0.0, timeout - (time.monotonic() - began))
 
     def _is_late(self, shard: int, timeout: float | None) -> bool:
         """Whether it still works on the message before, and the timeout allows to leave it out."""

@@ -50,7 +50,7 @@ class MIMLAL(Learner):
     >>> bags = Bags.from_list([[[-2.0]], [[2.0]], [[-1.0], [1.5]], [[0.1]]])
     >>> learner = MIMLAL(bags, ["low", "high"], labels=[[1, 0], [0, 1]] + [[np.nan] * 2] * 2)
     >>> question = learner.ask()
-    >>> learner.tell(question, True, key=0)
+    >>> learner.tell(question, True, where=[0])
     >>> question.bag in (2, 3), len(learner.answers)
     (True, 1)
     """
