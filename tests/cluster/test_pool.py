@@ -275,7 +275,9 @@ class Silence:
 
     now = 0.0
 
-    def get(self, _, timeout):
+    def get(self, refs, timeout):
+        if not refs:
+            return []
         self.now += timeout
         raise messages.GetTimeoutError
 
@@ -287,13 +289,14 @@ class Silence:
         return self.now
 
 
+@pytest.mark.parametrize("late", [{}, {0: "a message before"}])
 @pytest.mark.parametrize("timeout", [0.2, 1.5, 10.0])
-def test_a_timeout_is_one_span_of_time(pools, timeout, monkeypatch):
+def test_a_timeout_is_one_span_of_time(pools, timeout, late, monkeypatch):
     silence, alone = Silence(), pools["one"].messages
     monkeypatch.setattr(messages, "ray", silence)
     monkeypatch.setattr(messages, "time", silence)
     monkeypatch.setattr(alone, "_warn_waiting", lambda _: None)
-    monkeypatch.setattr(alone, "_late", {})
+    monkeypatch.setattr(alone, "_late", dict(late))
     with pytest.raises(BagwiseError, match="No shard replied within"):
         alone.broadcast("about", timeout=timeout)
     assert silence.now == pytest.approx(timeout)
