@@ -281,7 +281,7 @@ class Silence:
         self.now += timeout
         raise messages.GetTimeoutError
 
-    def wait(self, refs, num_returns, timeout):
+    def wait(self, refs, timeout, num_returns=1):
         self.now += timeout
         return [], refs
 
