@@ -87,7 +87,7 @@ def _said(path: Path, number: int, result: Any) -> list[tuple[str, bool, dict[st
     value = result.get("value")
     chosen = value.get(kind) if isinstance(value, dict) else None
     if kind != "choices" and chosen is None:
-        return []  # A region that nobody labelled.
+        return []  # A region without a label.
     if not isinstance(chosen, list) or not all(isinstance(name, str) and name for name in chosen):
         raise FileError(path, "its choices are not a list of names.", number, row="task")
     present = result.get("from_name") not in ("absent", ABSENT_REGIONS)

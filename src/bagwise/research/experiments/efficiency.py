@@ -54,10 +54,10 @@ FULL = Size(fold_count=10, to_the_level=3000, of_the_paper=2000, of_others=500, 
 QUICK = Size(fold_count=2, to_the_level=100, of_the_paper=100, of_others=50, from_nothing=50)
 
 
-def available_datasets() -> list[str]:
-    """Return the data sets of the suite whose files are installed."""
+def available_datasets(names: Sequence[str] = SETS) -> list[str]:
+    """Return those of the data sets whose files are installed."""
     found = []
-    for name in SETS:
+    for name in names:
         try:
             datasets.load(name)
         except BagwiseError:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bagwise import datasets
-from bagwise.core.errors import BagwiseError
+from bagwise.research.experiments import efficiency
 from bagwise.research.experiments.efficiency import DEFAULTS, SEED, STARTS
 from bagwise.research.experiments.full_data import FullData
 from bagwise.research.experiments.simulation import Simulation
@@ -51,14 +50,7 @@ NEEDS_MORE = ("carroll",)
 
 def available_datasets() -> list[str]:
     """Return the data sets of the suite whose files are installed."""
-    found = []
-    for name in SETS:
-        try:
-            datasets.load(name)
-        except BagwiseError:
-            continue
-        found.append(name)
-    return found
+    return efficiency.available_datasets(SETS)
 
 
 def plan(names: Sequence[str], size: Size) -> list[Simulation]:

@@ -260,7 +260,7 @@ class _Annotator:
         self.pointing, self.marks = ("click", False) if wants_where else (simulation.pointing, True)
         self.pointing_wrong, self.pointing_missing = simulation.pointing_wrong, simulation.pointing_missing
         if simulation.pointing and data.instance_labels is None:
-            raise BagwiseError(f"The instances of {data.name} have no labels: nobody knows where to point.")
+            raise BagwiseError(f"The instances of {data.name} have no labels: `pointing` needs them.")
         self._asked: Counter[tuple[int, int]] = Counter()
 
     def answer(self, question: Question) -> _Said:
