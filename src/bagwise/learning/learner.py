@@ -202,6 +202,7 @@ class ActiveLearner(Learner):
         BagwiseError
             If neither the pair nor an instance of it has an answer or a label, or an instance does not exist.
         """
+        self._validate_answered(bag, label_class)
         number, answer = self._answer_about(bag, label_class)
         here, not_here = as_instances(where, 1), as_instances(elsewhere, 1)
         revised = Answer(bag, (label_class,), (present,), False, flip, here, not_here, pointing_flip)
@@ -227,8 +228,10 @@ class ActiveLearner(Learner):
         Raises
         ------
         BagwiseError
-            If neither the pair nor an instance of it has an answer or a label.
+            If neither the pair nor an instance of it has an answer or a label, and `known` is empty.
         """
+        if not known:
+            self._validate_answered(bag, label_class)
         number, answer = self._answer_about(bag, label_class)
         if answer is not None:
             others = _without(answer, label_class)
@@ -238,10 +241,12 @@ class ActiveLearner(Learner):
                 self._answers[number] = others
         self._change(bag, label_class, OPEN, labelled=known)
 
-    def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
-        """The answer to a pair and its number; (-1, None) where it was known from the start, or is open."""
+    def _validate_answered(self, bag: int, label_class: int) -> None:
         if self._label_store.is_open(bag, label_class) and not self.instance_labels(bag, label_class):
             raise BagwiseError(f"Bag {bag}, class {label_class} has no answer: it is still open.")
+
+    def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
+        """The answer to a pair and its number; (-1, None) where it was known from the start, or is open."""
         for number, answer in reversed(self._answers.items()):
             if answer.bag == bag and label_class in answer.classes and answer.labels_bag:
                 return number, answer

@@ -9,7 +9,7 @@ from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
 from bagwise.kernels import Array
 from bagwise.learning.questions import Instances, Pair, Present
 from bagwise.project.answers.events import VALUE
-from bagwise.project.answers.votes import Decision, Votes
+from bagwise.project.answers.votes import NO_VERDICTS, Decision, Verdicts, Votes
 from bagwise.project.settings import Settings
 from bagwise.project.storage.queries import UNKNOWN, Contents
 
@@ -34,7 +34,7 @@ def known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
     decision = _decided(contents, votes, pair)
     if decision is None or not decision.present:
         return decision
-    about, verdicts = contents.instance_labels.about(*pair), votes.verdicts(pair)
+    about, verdicts = contents.instance_labels.about(*pair), _verdicts(contents, votes, pair)
     here, not_here = (tuple(one.instance for one in about if one.present is present) for present in (True, False))
     denied = *verdicts.absent, *verdicts.disputed
     if not about and not denied:
@@ -61,7 +61,7 @@ class KnownPair(NamedTuple):
 
 def known_pair(contents: Contents, votes: Votes, pair: Pair, rate: float = 0.0) -> KnownPair:
     """Return what is known of a pair and of its instances; `rate` is that at which pointing for it is wrong."""
-    known, verdicts, label_class = known_of(contents, votes, pair), votes.verdicts(pair), pair[1]
+    known, verdicts, label_class = known_of(contents, votes, pair), _verdicts(contents, votes, pair), pair[1]
     # Instances that cannot be decided have labels, so that they are not asked about again.
     found = {one: InstanceLabel(one, label_class, None) for one in (*verdicts.unsure, *verdicts.disputed)}
     if known is not None and known.present:
@@ -82,6 +82,11 @@ def _decided(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
     if correction is None:
         return Decision(bool(contents.given[pair]), False)
     return Decision.of(VALUE[correction.answer], False, [correction])
+
+
+def _verdicts(contents: Contents, votes: Votes, pair: Pair) -> Verdicts:
+    """What answers say of the instances of a pair; like its answers, they do not count where it was imported."""
+    return NO_VERDICTS if contents.is_given(pair) else votes.verdicts(pair)
 
 
 def instance_labels_of(
@@ -125,7 +130,7 @@ def disputed_in_bag(contents: Contents, votes: Votes, bag: int) -> dict[Pair, In
                 found.setdefault((bag, label_class), set()).add(conflict.instance)
     for label_class in votes.pointed_classes(bag):
         pair = bag, label_class
-        known, of_answers = known_of(contents, votes, pair), votes.verdicts(pair).disputed
+        known, of_answers = known_of(contents, votes, pair), _verdicts(contents, votes, pair).disputed
         disputed = {*of_answers, *(known.disputed if known is not None else ())}
         if disputed:
             found.setdefault(pair, set()).update(disputed)

@@ -323,10 +323,14 @@ class Votes:
         return [event for chain in self._counting(pair) if (event := chain.in_effect) is not None]
 
     def about_instances(self, pair: Pair) -> list[Event]:
-        """The answers about single instances of a pair that count, in the order of their places."""
+        """The answers about single instances of a pair that count, in the order of their places.
+
+        *Present, at another instance* is none: it says nothing of the one that was asked about.
+        """
         chains = sorted((chain for chain in self._chains.get(pair, ()) if chain.counts), key=lambda chain: chain.place)
         events = [event for chain in chains if (event := chain.in_effect) is not None]
-        return [event for event in events if event.instance is not None]
+        asked = [event for event in events if event.instance is not None]
+        return [event for event in asked if event.of_instance is not None or not event.labels_bag]
 
     def effective_about(self, pair: Pair) -> list[Event]:
         """The answers to a pair that count; where its label was imported and corrected, the correction."""
