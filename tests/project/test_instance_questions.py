@@ -177,7 +177,7 @@ def test_an_adjudicator_who_said_yes_to_an_instance_decides_about_the_bag(make):
 
 
 def test_all_is_answered_in_the_end_by_two_people(make, synthetic, monkeypatch):
-    """Every open pair is asked about, with turning points on the way; nobody gets two questions about one pair."""
+    """Every open pair is asked about, with turning points on the way; no person gets two questions about one pair."""
     monkeypatch.setattr(replaying, "REFIT_EVERY", 30)
     project, truth = make(bags=LABELLED + 3, audit=0.2), np.asarray(synthetic.labels.value)
     left, asked = ["ann", "bea"], set()
