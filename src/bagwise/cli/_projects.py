@@ -146,4 +146,5 @@ def answer_in_words(event: Event) -> str:
 
 
 def _pair_in_words(project: Project, event: Event) -> str:
-    return f"{project.classes[event.label_class]} in {project.contents.ids[event.bag]}"
+    place = "" if event.instance is None else f"instance {event.instance} of "
+    return f"{project.classes[event.label_class]} in {place}{project.contents.ids[event.bag]}"

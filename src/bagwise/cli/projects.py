@@ -51,6 +51,7 @@ from bagwise.learning.criteria import available as available_criteria
 from bagwise.model import solvers
 from bagwise.project import Asking, Learning, Project
 from bagwise.project.imports.media import bags_with_a_file
+from bagwise.project.settings import GRANULARITIES
 
 
 @app.command()
@@ -75,10 +76,13 @@ def init(
     background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
     audit: Annotated[float, typer.Option(min=0, max=1, help="Share of questions drawn at random.")] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    granularity: Annotated[
+        str, typer.Option(help=f"What a question is about, one of {', '.join(GRANULARITIES)}.")
+    ] = "pair",
 ) -> None:
     """Make a labelling project from a file of instances, or from a folder of recordings, pictures or documents."""
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
-    asking = Asking(people=people, share=share)
+    asking = Asking(people=people, share=share, granularity=granularity)
     known, names = read_labels(labels, bag), read_classes(classes)
     if is_raw(source):
         raw = RawFolder(source, medium, cut, embed)
