@@ -20,6 +20,9 @@ from bagwise.kernels import Array
 MEL_BREAK = 700.0
 """Hz; mel(f) = log(1 + f / 700), up to a factor that equal parts do not need."""
 
+SILENT = 1e-6
+"""A largest absolute value below which a window is rounding errors, which are not made loud."""
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -199,7 +202,7 @@ class Windows:
         if self.peak is not None:
             samples = samples - samples.mean()
             loudest = np.abs(samples).max()
-            samples = samples * (self.peak / loudest) if loudest > 0 else samples
+            samples = samples * (self.peak / loudest) if loudest > SILENT else samples
         return np.pad(samples, (0, max(0, shortest - len(samples)))).astype(np.float32)
 
     def _batch(self, model: Model, held: list[Array], starts: list[float], ends: list[float]) -> Batch:
