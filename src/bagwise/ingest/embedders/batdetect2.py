@@ -10,7 +10,7 @@ The spectrogram is that of the package, without the libraries that it needs for 
     spectrogram max(0, PCEN - its mean over the piece), at half its size
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,24 +19,16 @@ import numpy as np
 from scipy.signal import lfilter, lfilter_zi
 from scipy.signal.windows import hann
 
-from bagwise.core.errors import BagwiseError, FileError
-from bagwise.ingest.pretrained.preset import WEIGHTS, digest_of, parse_options
+from bagwise.core.errors import FileError
+from bagwise.ingest.pretrained.outputs import Output, Scores
+from bagwise.ingest.pretrained.preset import WEIGHTS, Form, Preset
+from bagwise.ingest.pretrained.sounds import Windows
 from bagwise.ingest.pretrained.weights import Weights
 from bagwise.ingest.sound.recordings import stretches
-from bagwise.ingest.types import Segments, import_optional, scores_of_rows
+from bagwise.ingest.types import SegmentFunction, Segments, import_optional, scores_of_rows
 from bagwise.kernels import Array
 
-NAME, EXTRA = "batdetect2", "batdetect2"
-DESCRIPTION = "BatDetect2: detected calls of bats, 32 numbers for each, scores of 17 species"
-MEDIUM = "sound"
-LICENCE = "CC BY-NC 4.0: not for commercial use, name BatDetect2"
-WEIGHTS_OF = Weights(
-    variable="BAGWISE_BATDETECT2",
-    package="batdetect2",
-    file="models/*.pth.tar",
-    install=f"'bagwise[{EXTRA}]'",
-    modules=("torch", "soundfile", "audioread"),
-)
+EXTRA = "batdetect2"
 
 RATE, SAMPLES, STEP, SECONDS = 256_000, 512, 128, 3
 LOWEST, HIGHEST = 10_000, 120_000
@@ -59,121 +51,38 @@ class _Calls:
     places: Array
 
 
-def missing(text: str) -> str:
-    """Return what has to be installed first; empty where nothing is missing.
+class _BatDetect2(Preset):
+    """A preset whose instances are detections, and whose file holds the names of the classes."""
 
-    Parameters
-    ----------
-    text : str
-        What is typed after `--embed`.
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of all options that may be typed."""
+        return (WEIGHTS,)
 
-    Returns
-    -------
-    str
-    """
-    return WEIGHTS_OF.missing(_options(text).get(WEIGHTS, ""))
+    def classes(self, text: str) -> list[str]:
+        """Return the names of the species."""
+        return [str(name) for name in _stored(self._path(text, self._parsed(text)))["params"]["class_names"]]
 
+    def embedder(self, text: str, segmenter: Any) -> SegmentFunction:  # noqa: ARG002 (it detects calls itself)
+        """Return a function that detects the calls of a recording."""
+        torch = import_optional("torch", EXTRA)
+        network = _network(torch, self._path(text, self._parsed(text)))
 
-def describe() -> dict[str, Any]:
-    """Return what is declared, as plain values.
+        def embed(path: Path) -> Segments:
+            found = [_detect(torch, network, samples, start) for start, samples in _pieces(path)]
+            probability = np.concatenate([one.probability for one in found])
+            chosen = np.flatnonzero(probability >= min(LIKELY, probability.max()))
+            features, scores, places = (
+                np.concatenate([getattr(one, name) for one in found])[chosen]
+                for name in ("features", "scores", "places")
+            )
+            return Segments(features, places, scores=scores_of_rows(scores))
 
-    Returns
-    -------
-    dict of str to any
-    """
-    return {
-        "sample_rate": RATE,
-        "window_seconds": SECONDS,
-        "overlap_seconds": 0.0,
-        "normalisation": "per-channel energy normalisation",
-        "embedding": "features",
-        "scores": "pred_class",
-        "options": [WEIGHTS],
-        "package": WEIGHTS_OF.package,
-        "variable": WEIGHTS_OF.variable,
-    }
+        return embed
 
 
-def classes(text: str) -> list[str]:
-    """Return the names of the species.
-
-    Parameters
-    ----------
-    text : str
-        What is typed after `--embed`.
-
-    Returns
-    -------
-    list of str
-    """
-    return [str(name) for name in _stored(_path(text))["params"]["class_names"]]
-
-
-def fingerprint(text: str) -> str:
-    """Return the digest of the weights: the file may be moved.
-
-    Parameters
-    ----------
-    text : str
-        What is typed after `--embed`.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    BagwiseError
-        If something is missing.
-    """
-    return f"{NAME}:{digest_of(_path(text))}"
-
-
-def embedder(text: str, _: Any) -> Callable[[Path], Segments]:
-    """Return a function that detects the calls of a recording.
-
-    Parameters
-    ----------
-    text : str
-        What is typed after `--embed`.
-
-    Returns
-    -------
-    callable
-        Maps the path of a recording to `Segments`, with scores.
-
-    Raises
-    ------
-    BagwiseError
-        If something is missing, or the weights are of another network.
-    """
-    torch = import_optional("torch", EXTRA)
-    network = _network(torch, _path(text))
-
-    def embed(path: Path) -> Segments:
-        found = [_detect(torch, network, samples, start) for start, samples in _pieces(path)]
-        probability = np.concatenate([one.probability for one in found])
-        chosen = np.flatnonzero(probability >= LIKELY) if probability.max() >= LIKELY else [int(probability.argmax())]
-        features, scores, places = (
-            np.concatenate([getattr(one, name) for one in found])[chosen] for name in ("features", "scores", "places")
-        )
-        return Segments(features, places, scores=scores_of_rows(scores))
-
-    return embed
-
-
-def spectrogram(samples: Array) -> Array:
-    """Return the spectrogram of a piece of sound, before it is reduced, the highest frequency first.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (n_samples,)
-        At 256 kHz.
-
-    Returns
-    -------
-    ndarray of shape (220, n_steps), float32
-    """
+def _spectrogram(samples: Array) -> Array:
+    """Return the spectrogram of sound at 256 kHz before it is reduced, (220, steps), the highest frequency first."""
     frames = np.lib.stride_tricks.sliding_window_view(samples, SAMPLES)[::STEP]
     magnitude = np.abs(np.fft.rfft(frames * hann(SAMPLES, sym=False), axis=1)).T
     low, high = (round(hertz * SAMPLES / RATE) for hertz in (LOWEST, HIGHEST))
@@ -200,7 +109,7 @@ def _detect(torch: Any, network: Any, samples: Array, start: float) -> _Calls:
     width = -(-steps // (SMALLER * MULTIPLE)) * MULTIPLE
     padded = np.pad(samples, (0, max(0, SAMPLES + (width * SMALLER - 1) * STEP - len(samples))))
     with torch.inference_mode():
-        whole = torch.from_numpy(spectrogram(padded))[None, None]
+        whole = torch.from_numpy(_spectrogram(padded))[None, None]
         reduced = torch.nn.functional.interpolate(whole, (HEIGHT, width), mode="bilinear", align_corners=False)
         out = network(reduced)
         highest = torch.nn.functional.max_pool2d(out.pred_det, NEIGHBOURS, stride=1, padding=NEIGHBOURS // 2)
@@ -244,13 +153,17 @@ def _stored(path: Path) -> Any:
     return stored
 
 
-def _options(text: str) -> dict[str, str]:
-    return parse_options(text, (WEIGHTS,))
-
-
-def _path(text: str) -> Path:
-    if absent := missing(text):
-        raise BagwiseError(f"--embed {NAME} needs {absent}.")
-    path = WEIGHTS_OF.find(_options(text).get(WEIGHTS, ""))
-    assert path is not None
-    return path
+PRESET = _BatDetect2(
+    name="batdetect2",
+    description="BatDetect2: detected calls of bats, 32 numbers for each, scores of 17 species",
+    licence="CC BY-NC 4.0: not for commercial use, name BatDetect2",
+    weights=Weights(
+        variable="BAGWISE_BATDETECT2",
+        package="batdetect2",
+        file="models/*.pth.tar",
+        install=f"'bagwise[{EXTRA}]'",
+        modules=("torch", "soundfile", "audioread"),
+    ),
+    form=Form(Windows(rate=RATE, seconds=SECONDS), Output("features")),
+    scores=Scores("pred_class", labels=()),
+)

@@ -187,7 +187,7 @@ class Preset:
             **self.form.inputs.describe(),
             "embedding": self.form.output.name or "the first output",
             "scores": self.scores.output if self.scores is not None else None,
-            "classes": len(self.classes(self.name)) if not self.missing(self.name) else None,
+            "class_names": list(self.scores.labels) if self.scores is not None else None,
             "options": list(self.options),
             "package": self.weights.package or None,
             "variable": self.weights.variable,

@@ -43,7 +43,19 @@ class Input:
 
 
 class Model(Protocol):
-    """A loaded model."""
+    """A loaded model.
+
+    Examples
+    --------
+    >>> class Twice:
+    ...     inputs, outputs, metadata = [Input("x", (None, 1))], ["twice"], {}
+    ...
+    ...     def run(self, inputs, outputs):
+    ...         return [2 * inputs["x"]]
+    >>> model: Model = Twice()
+    >>> model.run({"x": np.ones((1, 1))}, ["twice"])
+    [array([[2.]])]
+    """
 
     @property
     def inputs(self) -> Sequence[Input]:
@@ -128,6 +140,17 @@ def open_onnx(path: Path) -> Model:
         If it cannot be run.
     BagwiseError
         If ONNX Runtime is missing, or a provider that `BAGWISE_PROVIDERS` names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "model.onnx").write_text("not a model")
+    ...     try:
+    ...         open_onnx(Path(folder) / "model.onnx")
+    ...     except FileError as error:
+    ...         print("is not an ONNX model" in str(error))
+    True
     """
     runtime = import_optional("onnxruntime", "onnx")
     options = runtime.SessionOptions()
@@ -186,6 +209,12 @@ def open_litert(path: Path) -> Model:
         If it cannot be run.
     BagwiseError
         If LiteRT is missing.
+
+    Examples
+    --------
+    >>> from bagwise.ingest.embedders.birdnet import PRESET
+    >>> open_litert(PRESET.weights.find()).inputs[0].shape
+    (1, 144000)
     """
     runtime = import_optional("ai_edge_litert.interpreter", "birdnet")
     with warnings.catch_warnings():

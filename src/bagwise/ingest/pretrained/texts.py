@@ -122,6 +122,16 @@ class Passages:
             Passages.
         rows, columns : int
             Their cells.
+
+        Returns
+        -------
+        ndarray
+            Never.
+
+        Raises
+        ------
+        BagwiseError
+            Always.
         """
         raise BagwiseError(f"Passages are not divided into {rows} x {columns} cells, as {len(places)} of them were.")
 
