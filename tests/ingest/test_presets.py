@@ -376,7 +376,7 @@ def test_weights_are_given_beside_embed(monkeypatch, tmp_path):
     classes, (table,) = segmentation.score_files(Path("p"))
     assert classes == ["wren", "owl", "rain"]
     scores = pl.read_parquet(table)
-    assert scores.columns == ["bag", "instance", "class", "score"]
+    assert scores.columns == ["bag", "instance", "class", "confidence"]
     assert scores["instance"].unique().sort().to_list() == [0, 1]
     assert set(scores["class"]) <= set(classes)
     about = json.loads((table.parent / "classes.json").read_text())

@@ -4,7 +4,8 @@ recipe.json, state.npz      the segmenter and what it was fitted to
 files.jsonl                 the fingerprint of every file when it was segmented
 skipped.csv                 the files that the last run could not use, and why
 scores/N.parquet            what a classifier thought of the bags of an import, N being the number of its first bag:
-                            bag, instance (counted from 0 in its bag), class and score; only scores from 0.0001
+                            bag, instance (counted from 0 in its bag), class and confidence, the score, as in tables of
+                            detections: what is not listed was below 0.0001
 scores/classes.json         the classifier, the classes that it scored, whether or not any score was large enough, and
                             the lowest score that is stored
 """
@@ -61,7 +62,7 @@ def keep(folder: Path, segmented: SegmentedFolder, ids: Sequence[str]) -> None:
 def score_files(folder: Path) -> tuple[list[str], list[Path]]:
     """Return the classes that a classifier scored, and the tables with its scores, in the order of the imports.
 
-    A table has the columns bag, instance, class and score. A class without a row was scored below `LOWEST_SCORE`.
+    A table has the columns bag, instance, class and confidence. What is not listed was below `LOWEST_SCORE`.
     """
     place = folder / FOLDER / SCORES
     try:
@@ -92,7 +93,7 @@ def _write_scores(place: Path, segmented: SegmentedFolder, classes: Sequence[str
             "bag": pl.Series([entry.id for entry in segmented.entries], dtype=pl.String).gather(bags),
             "instance": together["instance"],
             "class": pl.Series(classes, dtype=pl.String).gather(together["class"]),
-            "score": together["score"],
+            "confidence": together["score"],
         }
     )
     table.write_parquet(place / f"{first_bag}.part")
