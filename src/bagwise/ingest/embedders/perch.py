@@ -13,7 +13,7 @@ WINDOWS = Windows(rate=32_000, seconds=5.0, peak=0.25, band=(60.0, 16_000.0))
 PRESET = Preset(
     name="perch",
     description="Perch v2 (ONNX, your file): 1,536 numbers for 5 s of sound, or for each cell of it",
-    licence="Apache 2.0",
+    licence="Apache 2.0; see the one that comes with your file",
     weights=Weights(
         variable="BAGWISE_PERCH",
         file="*.onnx",
