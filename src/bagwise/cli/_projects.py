@@ -38,7 +38,14 @@ Way = Annotated[
     str | None, typer.Option("--cut", help="How to segment files (see docs/projects.md; default: by medium).")
 ]
 Embed = Annotated[
-    str, typer.Option(help="Your own features: 'COMMAND {file}', MODULE:FUNCTION or MODEL.onnx (see docs/projects.md).")
+    str,
+    typer.Option(
+        help="Features of a trained model: its name (see `bagwise embeddings`), MODEL.onnx, 'COMMAND {file}' or "
+        "MODULE:FUNCTION."
+    ),
+]
+WeightsFile = Annotated[
+    Path | None, typer.Option("--weights", help="The file or folder of the model that --embed names.")
 ]
 Name = Annotated[str | None, typer.Option("--as", help="Who answers (default: the user's name).")]
 At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]

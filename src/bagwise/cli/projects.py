@@ -20,6 +20,7 @@ from bagwise.cli._folders import (
     is_raw,
     validate_no_folder_options,
     validate_no_table_options,
+    with_weights,
 )
 from bagwise.cli._projects import (
     AsJson,
@@ -35,6 +36,7 @@ from bagwise.cli._projects import (
     PlacesFile,
     SourceFile,
     Way,
+    WeightsFile,
     import_bar,
     me_or,
     open_trained,
@@ -66,6 +68,7 @@ def init(
     medium: MediumName = None,
     cut: Way = None,
     embed: Embed = "",
+    weights: WeightsFile = None,
     database: Annotated[
         str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
     ] = "",
@@ -85,13 +88,13 @@ def init(
     asking = Asking(people=people, share=share, granularity=granularity)
     known, names = read_labels(labels, bag), read_classes(classes)
     if is_raw(source):
-        raw = RawFolder(source, medium, cut, embed)
+        raw = RawFolder(source, medium, cut, with_weights(embed, weights))
         validate_no_table_options(bag, media, places)
         with create_from_folder(folder, raw, known, names, learning, asking, database) as project:
             _show_size(project)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
-    validate_no_folder_options(medium, cut, embed)
+    validate_no_folder_options(medium, cut, with_weights(embed, weights))
     read = read_instances(source, bag)
     shown = read_media(media, places, read)
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
@@ -125,6 +128,7 @@ def import_(
     media: MediaFolder = None,
     places: PlacesFile = None,
     embed: Embed = "",
+    weights: WeightsFile = None,
     partition: parts.Count = None,
     to: parts.To = None,
     cluster: Cluster = "",
@@ -153,10 +157,10 @@ def import_(
                 return
         if source is not None and is_raw(source):
             validate_no_table_options(bag, media, places)
-            add_from_folder(project, RawFolder(source, embed=embed), known, names)
+            add_from_folder(project, RawFolder(source, embed=with_weights(embed, weights)), known, names)
             _show_size(project)
             return
-        validate_no_folder_options(None, None, embed)
+        validate_no_folder_options(None, None, with_weights(embed, weights))
         read = read_instances(source, bag) if source is not None else None
         shown = read_media(media, places, read)
         with import_bar("Importing", read, shown) as progress:
