@@ -96,7 +96,7 @@ class Learning:
     step_size : float
         First step of the stochastic solvers.
     scaling : {"standardise", "centre", "none", "curved"}
-        Map of the instances before they are learned from.
+        Map of the instances before they are learned from; see `transformer` of `MIMLClassifier`.
     audit : float
         Share of questions drawn at random, between 0 and 1.
     seed : int
