@@ -3,7 +3,7 @@
     python benchmarks/scores.py [--sets hja frost] [--folds 5] [--questions 300] [--out benchmarks/results/scores.json]
 
 A third of the bags of a data set are *elsewhere*: a classifier learns all labels of them, and its probabilities of the
-other instances, with normal noise of deviation NOISE added to their logits, are the scores. Of the other bags a tenth is
+other instances, with normal noise of deviation NOISE added to their logits, are the scores. Of those bags a tenth is
 held out; questions about the rest start from nothing. Arms: without scores; with scores of instances; with scores of
 bags only; with the scores of instances shuffled, which say nothing. Figures are bag accuracy of the held-out bags, and
 its mean over the questions (area), averaged over the folds with the standard error of the difference to no scores.

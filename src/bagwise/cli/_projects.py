@@ -13,10 +13,11 @@ from bagwise import formats
 from bagwise.cli._app import console, progress_bar, say
 from bagwise.core.errors import FileError
 from bagwise.evaluation.noise import Rate
-from bagwise.formats import LabelTable, Source
+from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest.media import Files, Places, Spans
 from bagwise.project import Event, Media, Project, ProjectModel
 
+MOST_LISTED = 10
 INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder of recordings, pictures or documents."
 SourceFile = Annotated[Path, typer.Option("--from", help=INSTANCES)]
 Folder = Annotated[Path, typer.Argument(help="The folder of the project.")]
@@ -40,6 +41,10 @@ Way = Annotated[
 Embed = Annotated[
     str, typer.Option(help="Your own features: 'COMMAND {file}', MODULE:FUNCTION or MODEL.onnx (see docs/projects.md).")
 ]
+ScoresFile = Annotated[
+    Path | None,
+    typer.Option("--scores", help="What a classifier thinks: a table of BirdNET, Raven, perch-hoplite, or any other."),
+]
 Name = Annotated[str | None, typer.Option("--as", help="Who answers (default: the user's name).")]
 At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
@@ -56,6 +61,28 @@ def read_instances(file: Path, bag_column: str | None) -> Source:
 
 def read_labels(file: Path | None, bag_column: str | None) -> LabelTable | None:
     return formats.read_labels(file, bag_column) if file is not None else None
+
+
+def read_scores(file: Path | None) -> ScoreTable | None:
+    return formats.read_scores(file) if file is not None else None
+
+
+def add_scores(project: Project, table: ScoreTable | None, source: Source | None = None) -> None:
+    """Add scores to a project, and list the names that did not match."""
+    if table is None:
+        return
+    found = project.import_scores(table, source)
+    matched = ", ".join(name if name == of else f"{name} ({of})" for name, of in found.matched.items())
+    count = f"{len(found.matched)} of {len(project.classes)} classes"
+    say(f"Scores of {escape(table.source)} for {count}: {escape(matched)}.")
+    for names, what in (
+        (found.without, "classes without scores"),
+        (found.unknown, "classes of the file are not in the project"),
+        (found.unknown_bags, "bags of the file are not in the project"),
+    ):
+        if names:
+            more = ", ..." if len(names) > MOST_LISTED else ""
+            say(f"{len(names)} {what}: {escape(', '.join(names[:MOST_LISTED]))}{more}")
 
 
 def read_media(folder: Path | None, places: Path | None, source: Source | None = None) -> Media | None:

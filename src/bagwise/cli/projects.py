@@ -33,8 +33,10 @@ from bagwise.cli._projects import (
     MediumName,
     Name,
     PlacesFile,
+    ScoresFile,
     SourceFile,
     Way,
+    add_scores,
     import_bar,
     me_or,
     open_trained,
@@ -43,6 +45,7 @@ from bagwise.cli._projects import (
     read_instances,
     read_labels,
     read_media,
+    read_scores,
 )
 from bagwise.cli._quality import show_quality
 from bagwise.core.errors import BagwiseError
@@ -65,6 +68,7 @@ def init(
     medium: MediumName = None,
     cut: Way = None,
     embed: Embed = "",
+    scores: ScoresFile = None,
     database: Annotated[
         str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
     ] = "",
@@ -79,12 +83,15 @@ def init(
     """Make a labelling project from a file of instances, or from a folder of recordings, pictures or documents."""
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
     asking = Asking(people=people, share=share)
-    known, names = read_labels(labels, bag), read_classes(classes)
+    known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
+    if scored is not None:
+        solvers.validate_scores("update", update)
     if is_raw(source):
         raw = RawFolder(source, medium, cut, embed)
         validate_no_table_options(bag, media, places)
         with create_from_folder(folder, raw, known, names, learning, asking, database) as project:
             _show_size(project)
+            add_scores(project, scored)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
     validate_no_folder_options(medium, cut, embed)
@@ -94,6 +101,7 @@ def init(
         project = Project.create(folder, read, known, names, learning, asking, database, progress, media=shown)
     with project:
         _show_size(project)
+        add_scores(project, scored, read)
         say(f"Answer questions with: bagwise {'answer' if shown is None else 'serve'} {escape(str(folder))}")
 
 
@@ -121,21 +129,27 @@ def import_(
     media: MediaFolder = None,
     places: PlacesFile = None,
     embed: Embed = "",
+    scores: ScoresFile = None,
     partition: parts.Count = None,
     to: parts.To = None,
     cluster: Cluster = "",
 ) -> None:
-    """Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it.
+    """Add bags, labels, classes, scores, or what is seen of the bags, to a project; of a folder, what is new in it.
 
     With --partition, the new instances, or without --from those of the project, are written to partitions.
     """
     more = any(given is not None for given in (labels, classes, media, places))
     if partition is None:
         parts.validate_partition(to, cluster)
-        if source is None and not more:
-            raise BagwiseError("Nothing to import: give --from, --labels, --classes, --media or --places.")
+        if source is None and not more and scores is None:
+            raise BagwiseError("Nothing to import: give --from, --labels, --classes, --scores, --media or --places.")
+    elif scores is not None:
+        raise BagwiseError("--scores is not imported together with --partition: import them before or after it.")
     with Project.open(folder) as project:
-        known, names = read_labels(labels, bag), read_classes(classes)
+        known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
+        if source is None and not more and partition is None:
+            add_scores(project, scored)
+            return
         if partition is not None:
             each = parts.workers(cluster)
             if source is None:
@@ -151,6 +165,7 @@ def import_(
             validate_no_table_options(bag, media, places)
             add_from_folder(project, RawFolder(source, embed=embed), known, names)
             _show_size(project)
+            add_scores(project, scored)
             return
         validate_no_folder_options(None, None, embed)
         read = read_instances(source, bag) if source is not None else None
@@ -158,6 +173,7 @@ def import_(
         with import_bar("Importing", read, shown) as progress:
             project.import_(read, known, names, progress, shown)
         _show_size(project)
+        add_scores(project, scored, read)
 
 
 @app.command()

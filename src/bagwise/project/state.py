@@ -15,6 +15,7 @@ from bagwise.learning.questions import Pair
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import NOWHERE, Event, Pointing, Votes
 from bagwise.project.answers.snapshots import Snapshots
+from bagwise.project.imports import scores
 from bagwise.project.instances import storage
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Settings
@@ -45,7 +46,8 @@ class ProjectState:
             width, dtype = contents.shape
             what = f"[data] was changed: it must say features = {width} and dtype = {dtype!r}, as the instances are."
             raise FileError(self.folder / SETTINGS, what)
-        bags = storage.open_bags(self.folder, self.settings.data, contents)
+        self.scores = scores.stored(self.folder, contents)
+        bags = scores.attached(self.scores, storage.open_bags(self.folder, self.settings.data, contents))
         counted = replay.Replay(contents, self.settings)
         counted.count(events)
         self.contents, self.events, self.counted = contents, events, counted

@@ -6,8 +6,8 @@ A row is seen as  [(x - shift)/scale, 1].  Weights on what is seen fold into wei
 
 and gradients unfold the same way, so standardised features cost neither memory nor time, memory maps included.
 
-Scores of a classifier (`data.scores`) are the last C columns of the rows, s_i1 ... s_iC. Class c sees its own only, with
-the slope b_c, so the logits stay linear in the rows and every kernel takes them as they are:
+Scores of a classifier (`data.scores`) are the last C columns of the rows, s_i1 ... s_iC. Class c sees its own only,
+with the slope b_c, so the logits stay linear in the rows and every kernel takes them as they are:
 
     z_ic = w_c x_i + b_c s_ic + a_c,   b = 1 + SLOPE_DEVIATION v + together (v_1 + ... + v_C)
 

@@ -1,5 +1,6 @@
 """Questions and answers, undo and corrections."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -51,12 +52,21 @@ class Example(Bag):
     evidence: int
 
 
+class OpinionOut(BaseModel):
+    """What a classifier (`source`) thinks: the probability that the class is in the bag."""
+
+    source: str
+    class_name: str
+    probability: float
+
+
 class QuestionOut(BaseModel):
     """*Is the class in the bag?* `belief` is for those who ask for it.
 
     Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` and
     `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances, more than one, so that
-    an answer can say which of them it is.
+    an answer can say which of them it is. `opinions` are those of a classifier whose scores the project has; audits,
+    from which quality is estimated, are asked without them.
     """
 
     key: str
@@ -71,6 +81,7 @@ class QuestionOut(BaseModel):
     beliefs: list[float]
     evidences: list[int]
     pointing: bool
+    opinions: list[OpinionOut]
 
 
 class AnswerIn(BaseModel):
@@ -262,7 +273,14 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         beliefs=list(question.belief),
         evidences=list(question.evidence),
         pointing=project.shows_instances(question.bag),
+        opinions=[] if question.audit else opinions_of(project, question.bag, question.classes),
     )
+
+
+def opinions_of(project: Project, bag: int, classes: Sequence[int]) -> list[OpinionOut]:
+    """What a classifier thinks of these classes in a bag, where it thinks anything."""
+    found = ((label_class, project.opinion((bag, label_class))) for label_class in classes)
+    return [OpinionOut(class_name=project.classes[c], **vars(one)) for c, one in found if one is not None]
 
 
 def bag_of(project: Project, position: int) -> Bag:

@@ -107,6 +107,7 @@ function show() {
   document.body.dataset.ready = questions.length;
   find("examples").replaceChildren();
   find("belief").textContent = "";
+  find("opinion").textContent = one ? thought(one) : "";
   find("audit").hidden = !one?.audit;
   showChecklist(one, answerWhole);
   find("bag").hidden = !one;
@@ -177,6 +178,13 @@ function toggleHighlight() {
   find("bag").classList.toggle("highlight", highlighted);
   document.querySelector("#aids [data-key=h]").setAttribute("aria-pressed", String(highlighted));
   refreshPointing();
+}
+
+// What a classifier thinks of the question, where the project has its scores.
+function thought(one) {
+  if (!one.opinions.length) return "";
+  const said = one.opinions.map((of) => (isWhole(one) ? `${of.class_name} ${percent(of.probability)}` : percent(of.probability)));
+  return `${one.opinions[0].source} thinks: ${said.join(", ")}.`;
 }
 
 function believed(one) {
