@@ -215,6 +215,4 @@ def test_other_precisions_are_supported(small, scores, dtype):
     rounded = Bags(bags.instances.astype(dtype), bags.offsets)
     exact = Bags(rounded.instances.astype(float), bags.offsets)
     found, expected = (MIMLClassifier().fit(some, labels, scores=scores) for some in (rounded, exact))
-    np.testing.assert_allclose(
-        found.predict_proba(rounded, scores), expected.predict_proba(exact, scores), atol=1e-3
-    )
+    np.testing.assert_allclose(found.predict_proba(rounded, scores), expected.predict_proba(exact, scores), atol=1e-3)

@@ -28,6 +28,9 @@ def show_one(project: Project, lease: Lease) -> None:
     more = ", ..." if instances.shape[1] > SHOWN_FEATURES else ""
     say(f"Is [bold]{escape(class_name)}[/] in bag [bold]{escape(bag_id)}[/]?", end="  ")
     say(f"[dim]instance {evidence} (of {len(instances)}, from 0): {values}{more}[/]")
+    opinion = None if lease.question.audit else project.opinion(lease.pair)
+    if opinion is not None:
+        say(f"[dim]{escape(opinion.source)} thinks: {opinion.probability:.0%}.[/]")
 
 
 def keys_of(lease: Lease, instances: int, pointing: bool) -> dict[str, KeyedAnswer]:
