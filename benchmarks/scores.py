@@ -1,6 +1,6 @@
 """What a classifier's scores are worth as a head start, and what useless ones cost.
 
-    python benchmarks/scores.py [--sets hja frost] [--folds 5] [--questions 300] [--out benchmarks/results/scores.json]
+    python benchmarks/scores.py [--sets hja frost] [--folds 10] [--questions 300] [--out benchmarks/results/scores.json]
 
 A third of the bags of a data set are *elsewhere*: a classifier learns all labels of them, and its probabilities of the
 other instances, with normal noise of deviation NOISE added to their logits, are the scores. Of those bags a tenth is
@@ -34,7 +34,7 @@ def split_bags(data, fold, rng):
     order = rng.permutation(len(data.bags))
     third = len(order) // 3
     rest = order[third:]
-    held_out = rest[fold::10]
+    held_out = rest[fold % 10 :: 10]
     return np.sort(order[:third]), np.sort(np.setdiff1d(rest, held_out)), np.sort(held_out)
 
 
@@ -104,7 +104,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=["hja", "frost"])
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS)
-    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()

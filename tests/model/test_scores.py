@@ -1,5 +1,7 @@
 """The model with scores of a classifier: the likelihood, the prior of the slopes, and scores that turn out useless."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -9,7 +11,9 @@ from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.data.scores import Scores
 from bagwise.kernels import IGNORED, slopes
 from bagwise.kernels.cpu.instances import SHARED_DEVIATION, SLOPE_DEVIATION
+from bagwise.learning.pool import LocalPool
 from bagwise.learning.top_k import scan
+from bagwise.partitions import Partitions
 
 CLASSES = 4
 
@@ -47,7 +51,7 @@ def prepared(small, scores, **options):
 
 
 def test_the_likelihood_is_that_of_the_formula(small, scores, rng):
-    bags, model, objective = prepared(small, scores)
+    _, model, objective = prepared(small, scores)
     labels = small[1]
     weights = rng.normal(size=model.weights_.shape)
     expected = probabilities(small[0], weights, model, scores.logits(small[0]))
@@ -108,8 +112,9 @@ def made(count=150, useful=True, seed=0):
     x[:, :CLASSES] += 3 * (kind[:, None] == np.arange(CLASSES))
     logits = np.where(kind[:, None] == np.arange(CLASSES), 2.0, -3.0) + rng.normal(size=(len(kind), CLASSES))
     probability = 1 / (1 + np.exp(-logits))
-    truth = np.array([[(kind[a:b] == c).any() for c in range(CLASSES)] for a, b in zip(offsets[:-1], offsets[1:])])
-    return Bags(x, offsets), truth, Scores(of_instances=probability if useful else rng.permuted(probability, axis=0))
+    truth = np.array([[(kind[a:b] == c).any() for c in range(CLASSES)] for a, b in pairwise(offsets)])
+    named = Bags(x, offsets, [f"bag {number}" for number in range(count)])
+    return named, truth, Scores(of_instances=probability if useful else rng.permuted(probability, axis=0))
 
 
 def test_a_good_score_is_used_before_and_after_the_first_answers():
@@ -161,6 +166,29 @@ def test_questions_are_those_of_a_search_through_everything(criterion):
         (best,) = scan(learner.pool(), criterion, 1)
         assert (question.bag, question.classes) == (best.bag, best.classes)
         learner.tell(question, bool(truth[question.bag, question.classes[0]]))
+
+
+def test_a_device_and_partitions_ask_the_same_questions(tmp_path):
+    torch = pytest.importorskip("torch")
+    from bagwise.learning.top_k_gpu import GpuTopK
+
+    bags, truth, scores = made()
+    in_partitions = Partitions.write(
+        tmp_path / "partitions", [bags.select(np.arange(80)), bags.select(np.arange(80, 150))]
+    )
+    labels = Labels.from_array(np.where(np.arange(len(bags))[:, None] < 8, truth, -1), missing=-1)
+    on_device = LocalPool(scores.attached_to(bags), GpuTopK("cuda" if torch.cuda.is_available() else "cpu"))
+    options = {"criterion": "uncertainty", "audit": 0}
+    learners = [
+        ActiveLearner(bags, list("abcd"), labels, scores=scores, **options),
+        ActiveLearner(None, list("abcd"), labels, pool=on_device, **options),
+        ActiveLearner(in_partitions.bags(bags.ids, bags.offsets), list("abcd"), labels, scores=scores, **options),
+    ]
+    for _ in range(8):
+        first, *others = [learner.ask() for learner in learners]
+        assert [(one.bag, one.classes) for one in others] == [(first.bag, first.classes)] * 2
+        for learner in learners:
+            learner.tell(first, bool(truth[first.bag, first.classes[0]]))
 
 
 def test_a_snapshot_and_an_undo_restore_the_learner():
@@ -216,3 +244,14 @@ def test_other_precisions_are_supported(small, scores, dtype):
     exact = Bags(rounded.instances.astype(float), bags.offsets)
     found, expected = (MIMLClassifier().fit(some, labels, scores=scores) for some in (rounded, exact))
     np.testing.assert_allclose(found.predict_proba(rounded, scores), expected.predict_proba(exact, scores), atol=1e-3)
+
+
+def test_good_scores_are_kept_where_every_answer_was_yes():
+    """A constant explains such answers as well as the scores do."""
+    bags, truth, scores = made()
+    likely = np.argwhere(truth & (scores.attached_to(bags).scores[bags.offsets[:-1]] > 1))[:15]
+    known = np.zeros(truth.shape, bool)
+    known[tuple(likely.T)] = True
+    model = MIMLClassifier().fit(bags, Labels(truth, known), scores=scores)
+    assert known.sum() == 15
+    assert model.uses_scores

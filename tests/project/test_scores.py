@@ -18,8 +18,7 @@ def files(tmp_path):
     rows, scores = ["bag,f0,f1"], ["bag,class,score"]
     for number in range(40):
         has_wren = number % 3 == 0
-        for _ in range(1 + number % 2):
-            rows.append(f"bag-{number},{rng.normal() + has_wren},{rng.normal()}")
+        rows += [f"bag-{number},{rng.normal() + has_wren},{rng.normal()}" for _ in range(1 + number % 2)]
         scores.append(f"/somewhere/bag-{number}.wav,{COMMON},{0.9 if has_wren else 0.05}")
         scores.append(f"/somewhere/bag-{number}.wav,Parus major_Great Tit,0.5")
     (tmp_path / "instances.csv").write_text("\n".join(rows) + "\n")
@@ -84,7 +83,7 @@ def test_a_replay_is_exact_and_a_check_finds_damaged_scores(files):
         content[len(content) // 2] ^= 1
         stored.write_bytes(content)
         assert any("not what was imported" in one.wrong for one in check(project))
-    with pytest.raises(BagwiseError, match="not what was imported.*backup"):
+    with pytest.raises(BagwiseError, match=r"not what was imported.*backup"):
         Project.open(files / "p")
 
 

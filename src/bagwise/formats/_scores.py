@@ -58,6 +58,11 @@ class Matching:
         Classes of the table that the project does not have.
     unknown_bags : sequence of str
         Bags of the table that the project does not have.
+
+    Examples
+    --------
+    >>> Matching({"great tit": "Parus major_Great Tit"}, without=["wren"]).without
+    ['wren']
     """
 
     matched: Mapping[str, str] = field(default_factory=dict)
@@ -86,6 +91,16 @@ class ScoreTable:
         The scores.
     detections : bool
         Whether the table lists scores above a threshold only.
+
+    Examples
+    --------
+    >>> here, nowhere = np.array([0]), np.full((1, 2), np.nan)
+    >>> table = ScoreTable(
+    ...     Path("scores.csv"), "BirdNET", ["a"], ["wren"], here, here, here - 1, nowhere, np.array([0.75]), False
+    ... )
+    >>> scores, matching = table.scores({"a": 0}, np.array([0, 2]), ["Wren"], lambda bag: None)
+    >>> scores.of_bags
+    array([[0.75]])
     """
 
     path: Path

@@ -25,7 +25,7 @@ from bagwise.data.labels import Labels
 from bagwise.kernels import IGNORED, Array, Instances, log_likelihood_and_gradient
 from bagwise.kernels.arithmetic.elementary import log
 from bagwise.kernels.arithmetic.sums import inner
-from bagwise.model import usefulness
+from bagwise.model.usefulness import Usefulness, usefulness_of
 
 MOST_POSITIVES_TOGETHER = 14
 
@@ -118,15 +118,23 @@ class Objective:
 
     @property
     def start(self) -> Array:
-        """Weights to start from: all 0, or such that the scores are ignored where they do not help."""
-        return self.with_useful_scores(np.zeros((self.n_outputs, self.instances.width)))
+        """Weights to start from: all 0."""
+        return np.zeros((self.n_outputs, self.instances.width))
+
+    def start_like(self, weights: Array) -> Array:
+        """Return weights to start from, which ignore scores where these weights do."""
+        start = self.start
+        if self.ignores_scores(weights):
+            start[: self.instances.n_scores, self.instances.n_features] = IGNORED
+        return start
 
     def with_useful_scores(self, weights: Array) -> Array:
         """Return the same weights with the scores ignored, or taken up again, where the known labels say so."""
-        if not self.instances.n_scores or self.ignores_scores(weights) is not self.scores_help:
+        ignored = self.ignores_scores(weights)
+        if not self.instances.n_scores or self._usefulness.helps(ignored) is not ignored:
             return weights
         changed = weights.copy()
-        changed[: self.instances.n_scores, self.instances.n_features] = 0.0 if self.scores_help else IGNORED
+        changed[: self.instances.n_scores, self.instances.n_features] = 0.0 if ignored else IGNORED
         return changed
 
     def ignores_scores(self, weights: Array) -> bool:
@@ -135,9 +143,8 @@ class Objective:
         return bool(self.instances.n_scores and (own == IGNORED).all())
 
     @cached_property
-    def scores_help(self) -> bool:
-        """Whether the scores on their own predict the known labels better than a constant does (`model.usefulness`)."""
-        return usefulness.helps(*self._labelled, self._learnable, self.n_outputs)
+    def _usefulness(self) -> Usefulness:
+        return usefulness_of(*self._labelled, self._learnable, self.n_outputs)
 
     @cached_property
     def _labelled(self) -> tuple[Instances, Labels]:

@@ -3,11 +3,17 @@
 The joint model cannot tell: with few labels its features explain them whatever the scores are. So the scores are tried
 alone, z_ic = b s_ic - l for the classes and 0 for the background, with one slope b and one level l for all of them:
 
-    gain = max_{b, l} log L(b, l) - max_l log L(0, l)        over the known labels of bags, as `kernels.cpu.gradient`
+    gain     = max_{b, l} log L(b, l) - max_l log L(0, l)      over the known labels of bags, as `kernels.cpu.gradient`
+    deficit  = max_l log L(0, l) - log L(1, 0)
 
 Scores help where b > 0 and the gain is at least `LEAST_GAIN`. By chance, twice the gain of useless scores is a squared
-normal number, of which 5 % are larger than 2 LEAST_GAIN. Until `FEWEST` labels are known, scores are trusted.
+normal number, of which 5 % are larger than 2 LEAST_GAIN. Where all answers were yes a constant explains them as well: so
+scores also help that explain the labels as they are, with a deficit of at most `MOST_DEFICIT`. Scores that were ignored
+help again from `GAIN_OF_IGNORED` on, since they are looked at many times. Until `FEWEST` labels are known, scores are
+trusted.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,14 +22,29 @@ from bagwise.kernels import Array, Instances, log_likelihood_and_gradient
 from bagwise.kernels.arithmetic.minimise import minimise
 
 FEWEST = 10
-LEAST_GAIN = 2.0
+LEAST_GAIN, GAIN_OF_IGNORED = 2.0, 10.0
+MOST_DEFICIT = 1.0
 ITERATIONS, TOLERANCE = 30, 1e-3
 
 
-def helps(instances: Instances, labels: Labels, learnable: Array, n_outputs: int) -> bool:
-    """Return whether the scores of these bags help to predict their known labels."""
+@dataclass(frozen=True)
+class Usefulness:
+    """What the scores alone explain of the known labels: the gain, 0 where the slope is negative, and the deficit."""
+
+    gain: float
+    deficit: float
+
+    def helps(self, ignored: bool) -> bool:
+        """Return whether the scores are to be used; `ignored` says that they have not been."""
+        if ignored:
+            return self.gain >= GAIN_OF_IGNORED
+        return self.gain >= LEAST_GAIN or self.deficit <= MOST_DEFICIT
+
+
+def usefulness_of(instances: Instances, labels: Labels, learnable: Array, n_outputs: int) -> Usefulness:
+    """Return how well the scores of these bags predict their known labels."""
     if labels.n_known < FEWEST:
-        return True
+        return Usefulness(GAIN_OF_IGNORED, 0.0)
     scores = np.ascontiguousarray(instances.x[:, instances.n_features :])
     classes = instances.n_scores
 
@@ -54,4 +75,6 @@ def helps(instances: Instances, labels: Labels, learnable: Array, n_outputs: int
 
     level, _ = minimise(constant, np.zeros(1), ITERATIONS, TOLERANCE)
     found, _ = minimise(calibrated, np.array([0.0, level[0]]), ITERATIONS, TOLERANCE)
-    return bool(found[0] > 0 and constant(level)[0] - calibrated(found)[0] >= LEAST_GAIN)
+    of_constant = constant(level)[0]
+    gain = of_constant - calibrated(found)[0] if found[0] > 0 else 0.0
+    return Usefulness(gain, calibrated(np.array([1.0, 0.0]))[0] - of_constant)

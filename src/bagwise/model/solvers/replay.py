@@ -62,7 +62,7 @@ def _refitted(objective: Objective, weights: Array, settings: Settings, from_scr
     warm = lbfgs.minimise(objective, start, replace(settings, max_iter=lbfgs.ITERATIONS_AFTER_SEVERAL))
     if not from_scratch and start is weights:
         return warm
-    fresh = lbfgs.fit(objective, objective.start, settings, lambda *_: None).weights
+    fresh = lbfgs.fit(objective, objective.start_like(start), settings, lambda *_: None).weights
     return min(warm, fresh, key=lambda found: objective(found)[0])
 
 
