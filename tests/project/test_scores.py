@@ -1,6 +1,7 @@
 """Scores in a project: imported by name, part of the replay, shown with the question."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from bagwise import BagwiseError, MIMLClassifier
@@ -103,6 +104,22 @@ def test_scores_imported_after_answers_are_learned_from_there(files):
         assert project.opinion((0, 1)).probability == pytest.approx(0.7)
         assert project.opinion((0, 0)).probability == pytest.approx(0.9)
         assert all(one.wrong == "" for one in check(project))
+
+
+def test_detections_in_new_bags_leave_the_scores_of_others_as_they_are(files):
+    made(files, "--scores", files / "scores.csv")
+    (files / "new.csv").write_text("bag,f0,f1\nnew,0.5,0.5\nnew,0.1,0.2\n")
+    detections = pl.DataFrame({"bag": ["new"], "instance": [1], "class": [COMMON], "confidence": [0.8]})
+    detections.write_parquet(files / "new.parquet")
+    code, out, err = bagwise("import", files / "p", "--from", files / "new.csv", "--scores", files / "new.parquet")
+    assert code == 0, err
+    assert "Scores of BirdNET for 1 of 2 classes" in out
+    with Project.open(files / "p") as project:
+        assert project.opinion((40, 0)).probability == pytest.approx(0.8)
+        assert project.opinion((0, 0)).probability == pytest.approx(0.9)
+        assert project.opinion((1, 0)).probability == pytest.approx(0.05)
+        added = project.bags.scores[project.bags.offsets[40] :, 0]
+        np.testing.assert_allclose(added, np.log([0.4 / 0.6, 0.8 / 0.2]), rtol=1e-5)
 
 
 def test_new_bags_and_classes_have_no_scores_yet(files):

@@ -37,7 +37,7 @@ SCIENTIFIC, COMMON = ("scientific name", "scientific_name"), ("common name", "co
 CLASS = ("class", "label", "species", *SCIENTIFIC, *COMMON)
 SCORE, LOGIT, DETECTION = ("score", "probability", "confidence"), ("logit", "logits"), "confidence"
 NO_CLASS = ("nocall", "no call")
-WHOLE_BAG = -1
+WHOLE_BAG = UNKNOWN = -1
 HALF = 0.5
 
 Spans = Callable[[int], Array | None]
@@ -147,10 +147,11 @@ class ScoreTable:
         of_instances = np.full((int(offsets[-1]), len(classes)), np.nan)
         of_bags = np.full((len(offsets) - 1, len(classes)), np.nan)
         located: dict[int, Array | None] = {}
-        for row in range(len(self.probability)):
-            place, column = bags.get(self.bags[self.bag[row]]), wanted.get(int(self.label_class[row]))
-            if place is None or column is None:
-                continue
+        places = np.array([bags.get(name, UNKNOWN) for name in self.bags], np.int64)[self.bag]
+        column_of = np.array([wanted.get(place, UNKNOWN) for place in range(len(self.classes))], np.int64)
+        columns_of_rows = column_of[self.label_class]
+        for row in np.flatnonzero((places != UNKNOWN) & (columns_of_rows != UNKNOWN)).tolist():
+            place, column = int(places[row]), int(columns_of_rows[row])
             rows, share = self._instances(row, place, offsets, spans, located)
             if len(rows):
                 of_instances[rows, column] = np.fmax(of_instances[rows, column], share)

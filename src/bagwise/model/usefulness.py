@@ -7,10 +7,10 @@ alone, z_ic = b s_ic - l for the classes and 0 for the background, with one slop
     deficit  = max_l log L(0, l) - log L(1, 0)
 
 Scores help where b > 0 and the gain is at least `LEAST_GAIN`. By chance, twice the gain of useless scores is a squared
-normal number, of which 5 % are larger than 2 LEAST_GAIN. Where all answers were yes a constant explains them as well: so
-scores also help that explain the labels as they are, with a deficit of at most `MOST_DEFICIT`. Scores that were ignored
-help again from `GAIN_OF_IGNORED` on, since they are looked at many times. Until `FEWEST` labels are known, scores are
-trusted.
+normal number, of which 5 % are larger than 2 LEAST_GAIN. Where all answers were yes a constant explains them as well:
+so scores also help that explain the labels as they are, with a deficit of at most `MOST_DEFICIT`. Scores that were
+ignored help again from `GAIN_OF_IGNORED` on, since they are looked at many times. Until `FEWEST` labels are known,
+scores are trusted.
 """
 
 from dataclasses import dataclass

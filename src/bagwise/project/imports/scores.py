@@ -64,7 +64,8 @@ def import_scores(folder: Path, database: Database, table: ScoreTable, source: S
             what = "classes" if not matching.matched else "bags"
             named = ", ".join((table.classes if what == "classes" else table.bags)[:3])
             raise BagwiseError(f"{table.path}: none of its {what} is in the project (it has {named}, ...).")
-        file = _write(folder, _merged(stored(folder, contents), found))
+        listed = np.array([places[bag] for bag in names.values() if bag in places])
+        file = _write(folder, _merged(stored(folder, contents), found, listed, contents.offsets))
         with database.writing() as connection:
             queries.add_import(connection, file, [], np.empty(0, np.int64), [], [], 0)
         for old in folder.glob(f"{PREFIX}*{SUFFIX}"):
@@ -89,12 +90,19 @@ def _spans(
     return of_bag
 
 
-def _merged(before: Scores | None, new: Scores) -> Scores:
+def _merged(before: Scores | None, new: Scores, listed: Array, offsets: Array) -> Scores:
+    """Both scores; the new ones count, but for bags that their table does not list and that had scores before."""
     if before is None:
         return new
+    had_scores = np.logical_or.reduceat(~np.isnan(before.of_instances).all(axis=1), offsets[:-1])
+    kept = had_scores | ~np.isnan(before.of_bags).all(axis=1)
+    kept[listed] = False
     of_instances, of_bags = (
-        np.where(np.isnan(newer), older, newer)
-        for newer, older in ((new.of_instances, before.of_instances), (new.of_bags, before.of_bags))
+        np.where(np.isnan(newer) | (keep[:, None] & ~np.isnan(older)), older, newer)
+        for newer, older, keep in (
+            (new.of_instances, before.of_instances, np.repeat(kept, np.diff(offsets))),
+            (new.of_bags, before.of_bags, kept),
+        )
     )
     return Scores(of_instances, of_bags, new.classes, new.source)
 
