@@ -23,7 +23,7 @@ from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.kernels.arithmetic.elementary import expit, logit
 
 NOISE = 1.5
-SEED = 404
+SEED = 505
 EVERY = 10
 POINTS = (0, 50, 300)
 ARMS = ("none", "instances", "bags", "shuffled")

@@ -22,8 +22,8 @@ from bagwise.kernels import Array, Instances, log_likelihood_and_gradient
 from bagwise.kernels.arithmetic.minimise import minimise
 
 FEWEST = 10
-LEAST_GAIN, GAIN_OF_IGNORED = 2.0, 10.0
-MOST_DEFICIT = 1.0
+LEAST_GAIN, GAIN_OF_IGNORED = 2.0, 6.0
+MOST_DEFICIT = 2.5
 ITERATIONS, TOLERANCE = 30, 1e-3
 
 
