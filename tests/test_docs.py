@@ -74,6 +74,14 @@ def test_the_first_hour_of_an_ecologist_runs(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("one_process")
+def test_the_example_of_embeddings_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    run_page((ROOT / "docs/embeddings.md").read_text(), found)
+    assert len(found["likeliest"]) == 3
+
+
+@pytest.mark.usefixtures("one_process")
 def test_partitioned_projects_run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = {}

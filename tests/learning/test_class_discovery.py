@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from bagwise import ActiveLearner, datasets
+from bagwise import ActiveLearner, Bags, Question, datasets
 from bagwise.data.label_store import LabelCounts
 from bagwise.data.labels import Labels
 from bagwise.learning import class_discovery
-from bagwise.learning.class_discovery import MOST_DENIALS
+from bagwise.learning.class_discovery import MOST_DENIALS, InstanceClusters
 from bagwise.learning.cold_start import (
     BAGS_PER_CLASS,
     COMPLETED,
@@ -51,9 +51,12 @@ def test_every_class_is_found_sooner_than_by_chance():
 CLUSTERS = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], np.float32)
 
 
-def scores_with(labels):
+def scores_with(labels, pointed=()):
     labelled = np.flatnonzero(labels.known.any(axis=1))
-    is_class = class_discovery.suspicion(CLUSTERS[labelled], labels.select(labelled))
+    known_instances = np.zeros((CLUSTERS.shape[1], labels.n_classes), int)
+    for cluster, label_class in pointed:
+        known_instances[cluster, label_class] += 1
+    is_class = class_discovery.suspicion(CLUSTERS[labelled], labels.select(labelled), known_instances)
     return class_discovery.scores(CLUSTERS, is_class, unfound(labels))
 
 
@@ -74,6 +77,25 @@ def test_what_was_denied_to_the_others_is_likely_of_the_class_that_is_left():
     labels.record(1, 1, False)
     scores = np.where(labels.known, -1, scores_with(labels))
     assert np.unravel_index(scores.argmax(), scores.shape) == (1, 2)
+
+
+def test_a_class_is_not_looked_for_where_another_was_pointed_at():
+    labels = Labels.unknown(4, 3)
+    labels.record(3, 0, True)
+    before, after = scores_with(labels), scores_with(labels, pointed=[(2, 0)])
+    assert after[2, 1] < before[2, 1] / 5, "its only cluster is of class 0"
+    assert after[1, 1] == before[1, 1], "a cluster of which nothing is known"
+    assert before[3, 1] > after[3, 1] > after[2, 1], "its other cluster may be of class 1"
+
+
+def test_instances_known_to_be_of_a_class_are_counted_by_cluster():
+    bags = Bags.from_list([[[0.0], [10.0]], [[0.1]], [[9.9], [0.2]]])
+    learner = ActiveLearner(bags, ["a", "b"], audit=0)
+    learner.tell(Question(0, (1,)), True, where=[1])
+    learner.tell(Question(2, (1,)), True, where=[0], elsewhere=[1])
+    instances = learner._pool.chooser.instances
+    clusters = InstanceClusters(instances.seen(np.array([0, 1])))
+    assert clusters.known_instances(instances, learner.labels).tolist() == [[0, 0], [0, 2]]
 
 
 def test_found_classes_are_not_looked_for():

@@ -63,7 +63,10 @@ def make_older(project):
         for table in [name for name in metadata.tables if name not in ("annotators", "events", "leases")]:
             connection.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
         connection.execute("INSERT INTO annotators SELECT name, since FROM new.annotators")
-        of_later = {"events": ("shown", "instances_where", "instances_elsewhere", "marked"), "leases": ("others",)}
+        of_later = {
+            "events": ("shown", "instances_where", "instances_elsewhere", "marked", "instance"),
+            "leases": ("others", "instance"),
+        }
         for table, later in of_later.items():
             kept = [column.name for column in metadata.tables[table].columns if column.name not in later]
             names = ", ".join(f'"{name}"' for name in kept)

@@ -39,9 +39,12 @@ said = some.one_of(
     some.tuples(answers, some.sampled_from(POINTING)),
 )
 """An answer and what it points at; some of it is refused."""
+plain = some.tuples(answers, some.just(NOWHERE))
 moves = some.one_of(
     some.tuples(some.just("answer"), people, some.sampled_from(PAIRS), said),
     some.tuples(some.just("answer"), people, some.sampled_from(OPEN), said),
+    some.tuples(some.just("instance"), people, some.sampled_from(PAIRS), some.integers(0, 2), said),
+    some.tuples(some.just("instance"), people, some.sampled_from(OPEN), some.integers(0, 1), plain),
     some.tuples(some.just("correct"), people, some.integers(0, 9), said),
     some.tuples(some.just("correct own"), people, some.integers(0, 3), said),
     some.tuples(some.just("correct own"), people, some.just(0), said),
@@ -107,6 +110,16 @@ class Both:
             lambda: self.rules.answer(who, {pair: answer}, {pair: pointing}),
             lambda: self.project.answer(
                 next(self.keys), who, answer, pair=pair, where=pointing[0], elsewhere=pointing[1]
+            ),
+        )
+
+    def _instance(self, who, pair, instance, said):
+        answer, pointing = said
+        where, elsewhere = pointing
+        return (
+            lambda: self.rules.answer(who, {pair: answer}, {pair: pointing}, instance),
+            lambda: self.project.answer(
+                next(self.keys), who, answer, pair=pair, where=where, elsewhere=elsewhere, instance=instance
             ),
         )
 
@@ -188,7 +201,7 @@ class Both:
         project, rules = self.project, self.rules
         assert len(project.events) == rules.numbers
         effective = project.votes.all_effective()
-        in_effect = [(one.number, one.annotator, one.pair, one.answer, one.pointing) for one in effective]
+        in_effect = [(one.number, one.annotator, one.pair, one.answer, one.pointing, one.instance) for one in effective]
         assert in_effect == rules.all_in_effect()
         expected = {pair: rules.label(pair) for pair in PAIRS}
         assert {pair: project.counts_as(pair) for pair in PAIRS} == expected

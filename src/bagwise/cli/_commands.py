@@ -71,6 +71,10 @@ COMMANDS = {
         "projects",
         "Verify a project: the database, the answers, the features, and that the model equals a fresh replay.",
     ),
+    "embeddings": Entry(
+        "embeddings",
+        "List what can be typed after --embed, the licences of the models, and what is missing to use them.",
+    ),
     "datasets": Entry(
         "datasets", "List the data sets, their sizes, and what is missing for those that cannot be loaded.", ""
     ),

@@ -21,6 +21,15 @@ from bagwise.project.imports import segmentation
 MOST_LISTED = 10
 
 
+def with_weights(embed: str, weights: Path | None) -> str:
+    """Return what is typed after `--embed` with the file that is given with `--weights`."""
+    if weights is None:
+        return embed
+    if not embed:
+        raise BagwiseError("--weights is the file of a model: say which kind it is with --embed.")
+    return f"{embed}{',' if ':' in embed else ':'}weights={weights}"
+
+
 @dataclass(frozen=True)
 class RawFolder:
     """A folder of raw files and the options for it: `--medium`, `--cut` (the segmenter) and `--embed`."""
@@ -72,6 +81,7 @@ def create_from_folder(
     _validate_before_work(folder, labels, classes)
     listing = raw.listing()
     recipe = Recipe.of(listing.medium, raw.segmenter, raw.embed)
+    _say_licence(raw.embed)
     beside = folder.resolve().with_name(f".{folder.resolve().name}.cutting")
     with ingest.resumable_cache(beside, recipe, raw.folder) as (cache, resumed):
         segmented = _segment(listing, resumed, cache, ExistingBags())
@@ -101,7 +111,9 @@ def add_from_folder(project: Project, raw: RawFolder, labels: LabelTable | None,
         project.settings.data.features,
     )
     place = segmentation.cache_folder(project.folder)
-    with ingest.resumable_cache(place, recipe.with_embedder(raw.embed), raw.folder) as (cache, resumed):
+    recipe = recipe.with_embedder(raw.embed)
+    _say_licence(raw.embed)
+    with ingest.resumable_cache(place, recipe, raw.folder) as (cache, resumed):
         segmented = _segment(listing, resumed, cache, existing)
         if not segmented.entries:
             segmentation.list_skipped(project.folder, segmented.skipped)
@@ -123,6 +135,7 @@ def read_or_segment(source: Path, bag: str | None, model: MIMLClassifier, embed:
     if tree is None:
         raise FileError(source, "is a folder, and the model was trained on a table: give a table of instances.")
     recipe = Recipe.from_tree(tree).with_embedder(embed)
+    _say_licence(embed)
     listing = ingest.list_files(source, recipe.medium)
     with (
         tempfile.TemporaryDirectory(prefix="bagwise-") as place,
@@ -137,6 +150,14 @@ def _validate_before_work(folder: Path, labels: LabelTable | None, classes: Sequ
         raise BagwiseError(f"{folder} exists already: choose another folder.")
     if labels is None and not classes:
         raise BagwiseError("The project has no class: give --classes FILE with one name per line, or --labels.")
+
+
+def _say_licence(embed: str) -> None:
+    licence = ingest.embedders.licence_of(embed) if embed else ""
+    if licence:
+        errors.print(
+            f"Licence of the model of --embed {escape(embed.partition(':')[0])}: {escape(licence)}.", soft_wrap=True
+        )
 
 
 def _segment(listing: Listing, recipe: Recipe, cache: ingest.Cache, existing: ExistingBags) -> SegmentedFolder:

@@ -13,6 +13,7 @@ ANSWERS = {"n": "absent", "u": "unsure", "s": "skipped"}
 DIGITS = "0123456789"
 SHOWN_FEATURES = 8
 OTHER_KEYS = "\\[n]o  \\[u]nsure  \\[s]kip  \\[z] undo  \\[q]uit"
+INSTANCE_HELP = f"\\[y]es, the marked instance  {OTHER_KEYS}"
 PLAIN_HELP = f"\\[y]es  {OTHER_KEYS}"
 POINTING_HELP = (
     "\\[y]es, the marked instance  \\[e] yes, elsewhere  \\[0-9] yes, that instance  "
@@ -26,9 +27,12 @@ def show_one(project: Project, lease: Lease) -> None:
     class_name, bag_id = project.classes[lease.label_class], str(project.contents.ids[lease.bag])
     values = ", ".join(f"{value:.3g}" for value in instances[evidence][:SHOWN_FEATURES])
     more = ", ..." if instances.shape[1] > SHOWN_FEATURES else ""
-    say(f"Is [bold]{escape(class_name)}[/] in bag [bold]{escape(bag_id)}[/]?", end="  ")
+    if lease.question.instance is None:
+        say(f"Is [bold]{escape(class_name)}[/] in bag [bold]{escape(bag_id)}[/]?", end="  ")
+    else:
+        say(f"Is the marked instance of bag [bold]{escape(bag_id)}[/] [bold]{escape(class_name)}[/]?", end="  ")
     say(f"[dim]instance {evidence} (of {len(instances)}, from 0): {values}{more}[/]")
-    opinion = None if lease.question.audit else project.opinion(lease.pair)
+    opinion = None if lease.question.audit else project.opinion(lease.pair, lease.question.instance)
     if opinion is not None:
         say(f"[dim]{escape(opinion.source)} thinks: {opinion.probability:.0%}.[/]")
 
@@ -47,7 +51,7 @@ def keys_of(lease: Lease, instances: int, pointing: bool) -> dict[str, KeyedAnsw
     """
     others = {key: KeyedAnswer((answer,)) for key, answer in ANSWERS.items()}
     plain = KeyedAnswer(("present",))
-    if not pointing:
+    if not pointing or lease.question.instance is not None:
         return {YES: plain, **others}
     marked = lease.question.evidence[:1]
     yes = {

@@ -1,7 +1,7 @@
 """What the commands of projects share: options, reading of files, opening of projects, wording of events."""
 
 import getpass
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +11,12 @@ from rich.markup import escape
 
 from bagwise import formats
 from bagwise.cli._app import console, progress_bar, say
-from bagwise.core.errors import FileError
+from bagwise.core.errors import BagwiseError, FileError
 from bagwise.evaluation.noise import Rate
 from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest.media import Files, Places, Spans
 from bagwise.project import Event, Media, Project, ProjectModel
+from bagwise.project.imports import segmentation
 
 MOST_LISTED = 10
 INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder of recordings, pictures or documents."
@@ -39,7 +40,14 @@ Way = Annotated[
     str | None, typer.Option("--cut", help="How to segment files (see docs/projects.md; default: by medium).")
 ]
 Embed = Annotated[
-    str, typer.Option(help="Your own features: 'COMMAND {file}', MODULE:FUNCTION or MODEL.onnx (see docs/projects.md).")
+    str,
+    typer.Option(
+        help="Features of a trained model: its name (see `bagwise embeddings`), MODEL.onnx, 'COMMAND {file}' or "
+        "MODULE:FUNCTION."
+    ),
+]
+WeightsFile = Annotated[
+    Path | None, typer.Option("--weights", help="The file or folder of the model that --embed names.")
 ]
 ScoresFile = Annotated[
     Path | None,
@@ -83,6 +91,17 @@ def add_scores(project: Project, table: ScoreTable | None, source: Source | None
         if names:
             more = ", ..." if len(names) > MOST_LISTED else ""
             say(f"{len(names)} {what}: {escape(', '.join(names[:MOST_LISTED]))}{more}")
+
+
+def add_scores_of_embedder(project: Project, before: Collection[Path] = ()) -> None:
+    """Add the scores that an embedder kept, but for the tables that were there before."""
+    recipe = segmentation.recipe_of(project.folder)
+    for path in segmentation.score_files(project.folder)[1]:
+        if recipe is not None and path not in before:
+            try:
+                add_scores(project, formats.read_scores(path, recipe.fingerprint.partition(":")[0]))
+            except BagwiseError as error:
+                say(f"The scores of the embedder are not used. {escape(str(error))}")
 
 
 def read_media(folder: Path | None, places: Path | None, source: Source | None = None) -> Media | None:
@@ -173,4 +192,5 @@ def answer_in_words(event: Event) -> str:
 
 
 def _pair_in_words(project: Project, event: Event) -> str:
-    return f"{project.classes[event.label_class]} in {project.contents.ids[event.bag]}"
+    place = "" if event.instance is None else f"instance {event.instance} of "
+    return f"{project.classes[event.label_class]} in {place}{project.contents.ids[event.bag]}"

@@ -19,7 +19,7 @@ from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
 from bagwise.cli._keyed_answer import QUIT
 from bagwise.cli._keys import keys
-from bagwise.cli._one_class import PLAIN_HELP, POINTING_HELP, answered_by_key, keys_of, show_one
+from bagwise.cli._one_class import INSTANCE_HELP, PLAIN_HELP, POINTING_HELP, answered_by_key, keys_of, show_one
 from bagwise.cli._projects import (
     AsJson,
     At,
@@ -79,6 +79,8 @@ def _help(project: Project, lease: Lease) -> str:
     """Which keys there are for a question; a whole-bag question says so itself."""
     if len(lease.question.classes) > 1:
         return WHOLE_HELP
+    if lease.question.instance is not None:
+        return INSTANCE_HELP
     return POINTING_HELP if project.shows_instances(lease.bag) else PLAIN_HELP
 
 
@@ -100,7 +102,15 @@ def _answered(project: Project, lease: Lease, me: str, pressed: Iterator[str]) -
     seconds = time.monotonic() - start
     events = project.submit(
         Submission(
-            lease.key, me, given.answers, classes, lease.bag, seconds, where=given.where, elsewhere=given.elsewhere
+            lease.key,
+            me,
+            given.answers,
+            classes,
+            lease.bag,
+            seconds,
+            where=given.where,
+            elsewhere=given.elsewhere,
+            instance=lease.question.instance,
         )
     )
     if len(events) > 1:

@@ -20,6 +20,7 @@ from bagwise.cli._folders import (
     is_raw,
     validate_no_folder_options,
     validate_no_table_options,
+    with_weights,
 )
 from bagwise.cli._projects import (
     AsJson,
@@ -36,7 +37,9 @@ from bagwise.cli._projects import (
     ScoresFile,
     SourceFile,
     Way,
+    WeightsFile,
     add_scores,
+    add_scores_of_embedder,
     import_bar,
     me_or,
     open_trained,
@@ -53,7 +56,9 @@ from bagwise.evaluation.noise import Rate
 from bagwise.learning.criteria import available as available_criteria
 from bagwise.model import solvers
 from bagwise.project import Asking, Learning, Project
+from bagwise.project.imports import segmentation
 from bagwise.project.imports.media import bags_with_a_file
+from bagwise.project.settings import GRANULARITIES
 
 
 @app.command()
@@ -69,6 +74,7 @@ def init(
     cut: Way = None,
     embed: Embed = "",
     scores: ScoresFile = None,
+    weights: WeightsFile = None,
     database: Annotated[
         str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
     ] = "",
@@ -79,22 +85,26 @@ def init(
     background: Annotated[bool, typer.Option(help="Add a class for instances of none of the classes.")] = True,
     audit: Annotated[float, typer.Option(min=0, max=1, help="Share of questions drawn at random.")] = 0.1,
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    granularity: Annotated[
+        str, typer.Option(help=f"What a question is about, one of {', '.join(GRANULARITIES)}.")
+    ] = "pair",
 ) -> None:
     """Make a labelling project from a file of instances, or from a folder of recordings, pictures or documents."""
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
-    asking = Asking(people=people, share=share)
+    asking = Asking(people=people, share=share, granularity=granularity)
     known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
     if scored is not None:
         solvers.validate_scores("update", update)
     if is_raw(source):
-        raw = RawFolder(source, medium, cut, embed)
+        raw = RawFolder(source, medium, cut, with_weights(embed, weights))
         validate_no_table_options(bag, media, places)
         with create_from_folder(folder, raw, known, names, learning, asking, database) as project:
             _show_size(project)
+            add_scores_of_embedder(project)
             add_scores(project, scored)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
-    validate_no_folder_options(medium, cut, embed)
+    validate_no_folder_options(medium, cut, with_weights(embed, weights))
     read = read_instances(source, bag)
     shown = read_media(media, places, read)
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
@@ -130,6 +140,7 @@ def import_(
     places: PlacesFile = None,
     embed: Embed = "",
     scores: ScoresFile = None,
+    weights: WeightsFile = None,
     partition: parts.Count = None,
     to: parts.To = None,
     cluster: Cluster = "",
@@ -163,11 +174,13 @@ def import_(
                 return
         if source is not None and is_raw(source):
             validate_no_table_options(bag, media, places)
-            add_from_folder(project, RawFolder(source, embed=embed), known, names)
+            before = segmentation.score_files(project.folder)[1]
+            add_from_folder(project, RawFolder(source, embed=with_weights(embed, weights)), known, names)
             _show_size(project)
+            add_scores_of_embedder(project, before)
             add_scores(project, scored)
             return
-        validate_no_folder_options(None, None, embed)
+        validate_no_folder_options(None, None, with_weights(embed, weights))
         read = read_instances(source, bag) if source is not None else None
         shown = read_media(media, places, read)
         with import_bar("Importing", read, shown) as progress:

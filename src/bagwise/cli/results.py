@@ -13,8 +13,8 @@ from rich.table import Table
 from bagwise import formats
 from bagwise import project as projects
 from bagwise.cli._app import app, console, say
-from bagwise.cli._folders import read_or_segment
-from bagwise.cli._projects import BagColumn, Embed, Folder, ScoresFile, SourceFile, load_model
+from bagwise.cli._folders import read_or_segment, with_weights
+from bagwise.cli._projects import BagColumn, Embed, Folder, ScoresFile, SourceFile, WeightsFile, load_model
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data import metrics
 from bagwise.data.bags import Bags
@@ -92,11 +92,12 @@ def predict(
     ] = None,
     embed: Embed = "",
     scores: ScoresFile = None,
+    weights: WeightsFile = None,
 ) -> None:
     """Predict the classes of new bags or raw files, with the instance that carries each prediction."""
     module = formats.writer(to, "predictions", form) if to is not None else None
     model, classes = _model_of(folder)
-    with read_or_segment(source, bag, model, embed) as read:
+    with read_or_segment(source, bag, model, with_weights(embed, weights)) as read:
         bags = _with_scores(model, _bags_for(model, read), read, classes, scores)
     table = projects.predict(model, bags, classes)
     if of_instances is not None:

@@ -470,12 +470,13 @@ class RayPool:
         return self._instance_clusters
 
     def _suspected(self, model: MIMLClassifier, label_store: LabelStore) -> Array:
-        labelled = label_store.labelled.tolist()
+        labelled, found = label_store.labelled.tolist(), self.instance_clusters
+        labels = label_store.labels_of(labelled)
         if not labelled:
-            clusters = np.empty((0, len(self.instance_clusters.centres)), np.float32)
-        else:
-            clusters = self.instance_clusters.clusters(model.instances(self._bag_cache.bags(labelled)))
-        return class_discovery.suspicion(clusters, label_store.labels_of(labelled))
+            clusters = np.empty((0, len(found.centres)), np.float32)
+            return class_discovery.suspicion(clusters, labels, np.zeros((len(found.centres), self._classes), np.int64))
+        instances = model.instances(self._bag_cache.bags(labelled))
+        return class_discovery.suspicion(found.clusters(instances), labels, found.known_instances(instances, labels))
 
 
 def _between(bags: Bags, first: int, last: int) -> Bags:

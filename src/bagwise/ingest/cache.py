@@ -3,6 +3,7 @@
     index.jsonl     a line for every file: its bag's id, its first row, rows and width, their checksum, its fingerprint
     features.bin    float32, row by row
     places.bin      float64, media.WIDTH to a row
+    scores.bin      records of `types.SCORE`, where the embedder scores classes
     N.EXT           the content to show instead of a file; N is the line in the index
     N.outlines      JSON: the corners of every instance
 
@@ -19,16 +20,16 @@ import numpy as np
 
 from bagwise.ingest import media
 from bagwise.ingest.fingerprints import Fingerprint
-from bagwise.ingest.types import Segments
+from bagwise.ingest.types import SCORE, Segments
 from bagwise.kernels import Array
 
-INDEX, FEATURES, PLACES = "index.jsonl", "features.bin", "places.bin"
+INDEX, FEATURES, PLACES, SCORES = "index.jsonl", "features.bin", "places.bin", "scores.bin"
 BYTES_PER_PLACE = media.WIDTH * 8
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A segmented file: the rows of its bag, its fingerprint, and the names of its other files in the cache."""
+    """A segmented file: the rows of its bag, its fingerprint, the names of its other files in the cache, its scores."""
 
     id: str
     first: int
@@ -38,6 +39,8 @@ class Entry:
     file: Fingerprint
     shown: str = ""
     outlines: str = ""
+    first_score: int = 0
+    scores: int = 0
 
 
 class Cache:
@@ -71,15 +74,16 @@ class Cache:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.entries: dict[str, Entry] = {}
-        self._lines = self._rows = 0
+        self._lines = self._rows = self._score_count = 0
         self._recover()
         self._index = (folder / INDEX).open("a", encoding="utf-8")
         self._features = (folder / FEATURES).open("ab")
         self._places = (folder / PLACES).open("ab")
+        self._scores = (folder / SCORES).open("ab")
 
     def close(self) -> None:
         """Close the files."""
-        for file in (self._index, self._features, self._places):
+        for file in (self._index, self._features, self._places, self._scores):
             file.close()
 
     @property
@@ -105,18 +109,20 @@ class Cache:
             np.ascontiguousarray(segments.features, np.float32),
             np.ascontiguousarray(segments.places, np.float64),
         )
-        for file, values in ((self._features, features), (self._places, places)):
-            file.write(values.data)
+        scores = np.empty(0, SCORE) if segments.scores is None else np.ascontiguousarray(segments.scores)
+        for file, values in ((self._features, features), (self._places, places), (self._scores, scores)):
+            file.write(values.tobytes())
             file.flush()
-        checksum = zlib.crc32(places.data, zlib.crc32(features.data))
         rows, width = features.shape
         others = self._write_others(suffix, segments)
-        entry = Entry(name, self._rows, rows, width, checksum, fingerprint, *others)
+        checksum = _checksum(features, places, scores)
+        entry = Entry(name, self._rows, rows, width, checksum, fingerprint, *others, self._score_count, len(scores))
         self._index.write(json.dumps(asdict(entry), ensure_ascii=False) + "\n")
         self._index.flush()
         self.entries[name] = entry
         self._lines += 1
         self._rows += len(features)
+        self._score_count += len(scores)
 
     def blocks(self, entries: Sequence[Entry]) -> Iterator[Array]:
         """Yield the features of each entry, (rows, width).
@@ -153,6 +159,24 @@ class Cache:
             values = np.frombuffer(file.read(BYTES_PER_PLACE * entry.rows), np.float64)
             return values.reshape(entry.rows, media.WIDTH)
 
+    def scores(self, entry: Entry) -> Array:
+        """Return the scores of an entry's instances, which count from 0.
+
+        Parameters
+        ----------
+        entry : Entry
+            An entry of this cache.
+
+        Returns
+        -------
+        ndarray of shape (n_scores,), `types.SCORE`
+        """
+        if not entry.scores:
+            return np.empty(0, SCORE)
+        with (self.folder / SCORES).open("rb") as file:
+            file.seek(SCORE.itemsize * entry.first_score)
+            return np.frombuffer(file.read(SCORE.itemsize * entry.scores), SCORE)
+
     def _write_others(self, suffix: str, segments: Segments) -> tuple[str, str]:
         shown = f"{self._lines}{suffix}" if segments.shown is not None else ""
         outlines = f"{self._lines}.outlines" if segments.outlines is not None else ""
@@ -176,10 +200,12 @@ class Cache:
                 break
             self.entries[entry.id] = entry
             self._lines, self._rows, index_size = self._lines + 1, entry.first + entry.rows, index_size + len(line)
+            self._score_count = entry.first_score + entry.scores
         sizes = {
             INDEX: index_size,
             FEATURES: 4 * self._rows * (self.width or 0),
             PLACES: BYTES_PER_PLACE * self._rows,
+            SCORES: SCORE.itemsize * self._score_count,
         }
         for name, size in sizes.items():
             with (self.folder / name).open("ab") as file:
@@ -189,10 +215,17 @@ class Cache:
         if entry.first != self._rows or entry.width != (self.width or entry.width):
             return False
         try:
-            (features,), places = self.blocks([entry]), self.places(entry)
+            (features,), places, scores = self.blocks([entry]), self.places(entry), self.scores(entry)
         except (ValueError, OSError):
             return False
-        return zlib.crc32(places.tobytes(), zlib.crc32(features.tobytes())) == entry.checksum
+        return _checksum(features, places, scores) == entry.checksum
+
+
+def _checksum(*arrays: Array) -> int:
+    found = 0
+    for values in arrays:
+        found = zlib.crc32(values.tobytes(), found)
+    return found
 
 
 def _entry(line: bytes) -> Entry | None:

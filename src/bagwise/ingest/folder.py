@@ -95,6 +95,20 @@ class SegmentedFolder:
         """The file with the outlines of each new bag that has one."""
         return {one.id: self.cache.folder / one.outlines for one in self.entries if one.outlines}
 
+    def scores(self, entry: Entry) -> Array:
+        """Return the scores that the embedder gave to the instances of a new bag, which count from 0.
+
+        Parameters
+        ----------
+        entry : Entry
+            One of `entries`.
+
+        Returns
+        -------
+        ndarray of shape (n_scores,), `types.SCORE`
+        """
+        return self.cache.scores(entry)
+
     @property
     def fingerprints(self) -> dict[str, Fingerprint]:
         """The fingerprints of the files, by the ids of the new bags."""

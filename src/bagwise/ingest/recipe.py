@@ -75,8 +75,11 @@ class Recipe:
         BagwiseError
             If there is no such segmenter or embedder, or the segmenter is for another medium.
         """
-        fingerprint = embedders.fingerprint(embedder) if embedder else ""
-        return cls(medium, segmenters.for_medium(medium, segmenter), embedder, fingerprint)
+        chosen = segmenters.for_medium(medium, segmenter)
+        if not embedder:
+            return cls(medium, chosen)
+        embedders.validate_medium(embedder, medium)
+        return cls(medium, chosen, embedder, embedders.fingerprint(embedder))
 
     def same_method(self, other: "Recipe") -> bool:
         """Return whether both segment and embed alike, whatever they were fitted to.
@@ -164,6 +167,10 @@ class Recipe:
             kind = "embedding" if self.embedder else "feature"
             return [f"{kind} {number}" for number in range(1, width + 1)]
         return list(names(self.state) if callable(names) else names)
+
+    def scored_classes(self) -> list[str]:
+        """Return the names of the classes whose scores the embedder keeps; empty without any."""
+        return embedders.classes_of(self.embedder) if self.embedder else []
 
     @property
     def _member(self) -> Any:

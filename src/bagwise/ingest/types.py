@@ -6,11 +6,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
 
 State = dict[str, Array]
 """What a segmenter was fitted to; plain arrays, so that it is stored without pickle."""
+
+SCORE = np.dtype([("instance", np.uint32), ("class", np.uint32), ("score", np.float32)])
+"""A classifier's score of an instance and a class, by their numbers."""
+LOWEST_SCORE = 1e-4
+"""Scores below it are not stored: of thousands of classes, most are near 0."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,8 @@ class Segments:
         The corners of each instance, where `places` are only the boxes around them.
     shown : bytes, optional
         The content to show instead of the file, as a text converted to UTF-8; `places` refer to it.
+    scores : ndarray of shape (n_scores,), `SCORE`, optional
+        What a classifier thinks of the instances: its scores from `LOWEST_SCORE` to 1. The embedder names the classes.
 
     Examples
     --------
@@ -40,10 +49,41 @@ class Segments:
     places: Array
     outlines: Sequence[Array] | None = None
     shown: bytes | None = None
+    scores: Array | None = None
 
 
 SegmentFunction = Callable[[Path], Segments]
 """Segments one file."""
+
+
+def scores_of_rows(probabilities: Array, first: int = 0, copies: int = 1) -> Array:
+    """Return the scores that are stored of a dense array.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Scores from 0 to 1.
+    first : int
+        The instance of the first row.
+    copies : int
+        The instances that share a row, as the cells of a window do.
+
+    Returns
+    -------
+    ndarray of shape (n_scores,), `SCORE`
+        Those from `LOWEST_SCORE`, by instance and class.
+
+    Examples
+    --------
+    >>> scores_of_rows(np.array([[0.9, 0.0], [0.0, 0.4]]), first=2).tolist()
+    [(2, 0, 0.8999999761581421), (3, 1, 0.4000000059604645)]
+    """
+    repeated = np.repeat(probabilities, copies, axis=0) if copies > 1 else probabilities
+    instance, label_class = np.nonzero(repeated >= LOWEST_SCORE)
+    found = np.empty(len(instance), SCORE)
+    found["instance"], found["class"] = instance + first, label_class
+    found["score"] = repeated[instance, label_class]
+    return found
 
 
 def import_optional(module: str, extra: str) -> Any:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
-from bagwise.data.instance_labels import InstanceLabels
+from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
 from bagwise.data.label_store import KnownLabels, LabelStore
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
@@ -237,6 +237,20 @@ class Learner(ABC):
     def answers(self) -> tuple[Answer, ...]:
         """All answers that were not undone, in order; replaying them gives the same learner if none was revised."""
         return tuple(self._answers.values())
+
+    def instance_labels(self, bag: int, label_class: int) -> tuple[InstanceLabel, ...]:
+        """Return what is known of the instances of a bag about one class, by instance.
+
+        Parameters
+        ----------
+        bag, label_class : int
+            Positions of the bag and the class.
+
+        Returns
+        -------
+        tuple of InstanceLabel
+        """
+        return self._label_store.labels_of([bag]).instances.about(0, label_class)
 
     @property
     def exhausted(self) -> bool:

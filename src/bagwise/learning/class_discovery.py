@@ -6,13 +6,16 @@ yes is likeliest, bags with many clusters held back:
 
     weight[k, c] = DENIED ^ (bags with cluster k known to lack c)
     P(k is c)    = weight[k, c] / (1 + sum over classes of weight[k, .])
+                   * DENIED ^ (instances of cluster k known to be of another class)
     score[b, c]  = (1 - product over the clusters k in b of (1 - P(k is c))) / sqrt(clusters in b)
 
 A cluster that was denied for most classes is likely to be of one that is left: so one unusual bag is asked about class
-after class until it is explained. That a cluster may be of a class found already does not lower its score.
+after class until it is explained. That a cluster may be of a class found already does not lower its score; that an
+instance of it was pointed at for that class does.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,14 +60,27 @@ class InstanceClusters:
 
         The distance of a row to a centre depends on the row only, so a bag has the same clusters on every shard.
         """
-        nearness = nearness_to(np.ascontiguousarray(self.centres, instances.precision))
         has = np.zeros((len(instances.offsets) - 1, len(self.centres)), np.float32)
         bag = np.repeat(np.arange(len(has)), np.diff(instances.offsets))
         for start in range(0, len(instances.x), ROWS_AT_A_TIME):
             rows = instances.transformed(start, min(start + ROWS_AT_A_TIME, len(instances.x)))
-            products, bias, _ = nearness.logits(rows)
-            has[bag[start : start + len(rows)], (products + bias).argmax(axis=1)] = 1
+            has[bag[start : start + len(rows)], self._nearest(rows, instances.precision)] = 1
         return has
+
+    def known_instances(self, instances: Instances, labels: Labels) -> Array:
+        """Return how many instances of every cluster are known to be of each class, (clusters, classes)."""
+        known = np.zeros((len(self.centres), labels.n_classes), np.int64)
+        of_class = [
+            (instances.offsets[bag] + one.instance, one.label_class) for bag, one in labels.instances if one.present
+        ]
+        if of_class:
+            rows, classes = np.array(of_class).T
+            np.add.at(known, (self._nearest(instances.seen(rows), instances.precision), classes), 1)
+        return known
+
+    def _nearest(self, rows: Array, precision: np.dtype[Any]) -> Array:
+        products, bias, _ = nearness_to(np.ascontiguousarray(self.centres, precision)).logits(rows)
+        return np.asarray((products + bias).argmax(axis=1))
 
 
 def unfound(label_counts: LabelCounts) -> Array:
@@ -74,12 +90,27 @@ def unfound(label_counts: LabelCounts) -> Array:
     )
 
 
-def suspicion(clusters: Array, labels: Labels) -> Array:
-    """Return P(cluster is of class), (clusters, classes), from the labelled bags, their clusters and labels."""
+def suspicion(clusters: Array, labels: Labels, known_instances: Array) -> Array:
+    """Return P(cluster is of class), (clusters, classes).
+
+    Parameters
+    ----------
+    clusters
+        Which clusters the labelled bags have, (labelled bags, clusters).
+    labels
+        Their labels.
+    known_instances
+        Number of instances of every cluster that are known to be of each class, (clusters, classes).
+    """
     lacking = (labels.known & ~labels.value).astype(np.float32)
-    denials = (clusters.T @ lacking).astype(np.int64)
-    weight = np.cumprod([1.0] + [DENIED] * int(denials.max(initial=0)), dtype=np.float32)[denials]
-    return np.asarray(weight / (1 + weight.sum(axis=1, keepdims=True)))
+    weight = _denied((clusters.T @ lacking).astype(np.int64))
+    of_another = known_instances.sum(axis=1, keepdims=True) - known_instances
+    return np.asarray(weight / (1 + weight.sum(axis=1, keepdims=True)) * _denied(of_another))
+
+
+def _denied(times: Array) -> Array:
+    """DENIED to the power of every number."""
+    return np.cumprod([1.0] + [DENIED] * int(times.max(initial=0)), dtype=np.float32)[times]
 
 
 def scores(clusters: Array, is_class: Array, looked_for: Array) -> Array:

@@ -188,6 +188,7 @@ class ActiveLearner(Learner):
         where: Sequence[int] = (),
         elsewhere: Sequence[int] = (),
         pointing_flip: float = 0.0,
+        known: Sequence[InstanceLabel] = (),
     ) -> None:
         """Correct the label of a pair; the model learns it now, as a new label, and goes on from there.
 
@@ -203,12 +204,15 @@ class ActiveLearner(Learner):
             Instances that are of the class, and that are not, where it is present; they replace those before.
         pointing_flip : float
             The probability that what is said of an instance is wrong.
+        known : sequence of InstanceLabel
+            What else is known of instances about the class, whatever the answer is.
 
         Raises
         ------
         BagwiseError
-            If the pair has neither an answer nor a label, or an instance does not exist.
+            If neither the pair nor an instance of it has an answer or a label, or an instance does not exist.
         """
+        self._validate_answered(bag, label_class)
         number, answer = self._answer_about(bag, label_class)
         here, not_here = as_instances(where, 1), as_instances(elsewhere, 1)
         revised = Answer(bag, (label_class,), (present,), False, flip, here, not_here, pointing_flip)
@@ -216,10 +220,10 @@ class ActiveLearner(Learner):
         if answer is not None:
             others = _without(answer, label_class)
             self._answers[number] = replace(revised, audit=answer.audit) if others is None else _joined(others, revised)
-        self._change(bag, label_class, present, flip, revised.instance_labels(0))
+        self._change(bag, label_class, present, flip, (*known, *revised.instance_labels(0)))
 
-    def retract(self, bag: int, label_class: int, elsewhere: Sequence[int] = ()) -> None:
-        """Remove the label of a pair, however old: it is unknown and may be asked again.
+    def retract(self, bag: int, label_class: int, known: Sequence[InstanceLabel] = ()) -> None:
+        """Remove the label of a pair and of its instances, however old: it is unknown and may be asked again.
 
         The model goes on from where it is: `lbfgs` and `gd` forget the label, the stochastic updates only what later
         steps wash out. `undo` of the last answer forgets it completely.
@@ -228,14 +232,16 @@ class ActiveLearner(Learner):
         ----------
         bag, label_class : int
             Positions of the bag and the class.
-        elsewhere : sequence of int
-            Instances that are known not to be of the class all the same.
+        known : sequence of InstanceLabel
+            What is known of instances about the class all the same.
 
         Raises
         ------
         BagwiseError
-            If the pair has neither an answer nor a label.
+            If neither the pair nor an instance of it has an answer or a label, and `known` is empty.
         """
+        if not known:
+            self._validate_answered(bag, label_class)
         number, answer = self._answer_about(bag, label_class)
         if answer is not None:
             others = _without(answer, label_class)
@@ -243,12 +249,14 @@ class ActiveLearner(Learner):
                 del self._answers[number]
             else:
                 self._answers[number] = others
-        self._change(bag, label_class, OPEN, labelled=[InstanceLabel(one, label_class, False) for one in elsewhere])
+        self._change(bag, label_class, OPEN, labelled=known)
+
+    def _validate_answered(self, bag: int, label_class: int) -> None:
+        if self._label_store.is_open(bag, label_class) and not self.instance_labels(bag, label_class):
+            raise BagwiseError(f"Bag {bag}, class {label_class} has no answer: it is still open.")
 
     def _answer_about(self, bag: int, label_class: int) -> tuple[int, Answer | None]:
-        """The answer to a pair and its number; (-1, None) where it was known from the start."""
-        if self._label_store.is_open(bag, label_class):
-            raise BagwiseError(f"Bag {bag}, class {label_class} has no answer: it is still open.")
+        """The answer to a pair and its number; (-1, None) where it was known from the start, or is open."""
         for number, answer in reversed(self._answers.items()):
             if answer.bag == bag and label_class in answer.classes and answer.labels_bag:
                 return number, answer
@@ -263,10 +271,18 @@ class ActiveLearner(Learner):
         labelled: Sequence[InstanceLabel] = (),
     ) -> None:
         is_label = isinstance(present, bool)
-        # What was known at the start about this pair is replaced: an undo of a later answer must not bring it back.
+        teaches = is_label or any(label.present is not None for label in labelled)
+        # What was known about this pair is replaced: an undo of a later answer must not bring it back.
+        self._answers = {
+            number: one
+            for number, one in self._answers.items()
+            if one.labels_bag or (one.bag, one.classes) != (bag, (label_class,))
+        }
         for label in self._first_instance_labels.about(bag, label_class):
             self._first_instance_labels.forget(bag, label.instance, label_class)
-        self._label_store.label_instances(bag, label_class, labelled)
+        for label in labelled:
+            self._first_instance_labels.set(bag, label)
+        self._label_store.label_instances(bag, label_class, self._first_instance_labels.about(bag, label_class))
         if is_label:
             self._label_store.forget(bag, label_class)
             self._label_store.record(bag, label_class, bool(present), flip)
@@ -278,8 +294,8 @@ class ActiveLearner(Learner):
         self._revised = True
         if self._label_store.label_counts.n_known == 0:
             self._state = State(np.zeros_like(self._state.weights))
-        elif is_label or not solvers.capabilities(self.update).answered_bags_only:
-            pairs = np.array([bag] if is_label else [], int), np.array([label_class] if is_label else [], int)
+        elif teaches or not solvers.capabilities(self.update).answered_bags_only:
+            pairs = np.array([bag] if teaches else [], int), np.array([label_class] if teaches else [], int)
             with single_threaded_blas():
                 self._state = self._updated(*pairs)
 
@@ -444,6 +460,11 @@ class ActiveLearner(Learner):
             self._forget(answer)
         self._state = self._first_state
         self.replay(answers)
+
+    def _askable(self, count: int) -> int:
+        limited = super()._askable(count)
+        # There are more instances to ask about than pairs.
+        return count if self.granularity == "instance" else limited
 
     def _questions(self, count: int) -> list[Question]:
         with single_threaded_blas():

@@ -309,7 +309,8 @@ class LocalPool:
 
     def _discover(self, pool: ScoredPool) -> Array:
         clusters, labelled = self.chooser.clusters(self.instance_clusters), np.flatnonzero(pool.known.any(axis=1))
-        is_class = class_discovery.suspicion(clusters[labelled], pool.labels.select(labelled))
+        pointed = self.instance_clusters.known_instances(self.chooser.instances, pool.labels)
+        is_class = class_discovery.suspicion(clusters[labelled], pool.labels.select(labelled), pointed)
         return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.label_counts))
 
 

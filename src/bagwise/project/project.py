@@ -27,7 +27,8 @@ from bagwise.project.answers.annotator_noise import AnnotatorRates, Doubt, doubt
 from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
 from bagwise.project.answers.current_labels import disputed_in_bag, instance_labels_of, known_of, labels_in_bag
-from bagwise.project.answers.events import ANSWER_OF, Event, Pointing, Votes
+from bagwise.project.answers.events import ANSWER_OF, Event, Pointing
+from bagwise.project.answers.votes import Votes
 from bagwise.project.imports import media as kept
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.regions import Placement
@@ -437,11 +438,7 @@ class Project:
         bool
             False where the bag has one instance, or a file in which no place of an instance is known.
         """
-        first, last = self.contents.offsets[bag : bag + 2].tolist()
-        if last - first < 2:
-            return False
-        medium = self.medium(bag)
-        return medium is None or any(place is not None for place in medium.places)
+        return self._state.shows_instances(bag)
 
     def evidence(self, bags: Sequence[int], label_class: int) -> list[int]:
         """Return for each bag the instance that contributes most to P(class in bag).
@@ -614,6 +611,7 @@ class Project:
         pair: Pair | None = None,
         where: Sequence[int] = (),
         elsewhere: Sequence[int] = (),
+        instance: int | None = None,
     ) -> Event:
         """Save the answer to a question about one class; it is durable when this returns.
 
@@ -635,6 +633,8 @@ class Project:
             Bag and class; with it the answer is saved even if the lease no longer exists.
         where, elsewhere : sequence of int
             Where the answer is *present*: instances that are of the class, and instances that are not.
+        instance : int, optional
+            The instance that the question is about, if it is about one; needed where `pair` is.
 
         Returns
         -------
@@ -650,7 +650,7 @@ class Project:
         """
         bag, classes = (None, None) if pair is None else (pair[0], (pair[1],))
         pointing = (tuple(where),), (tuple(elsewhere),)
-        return self.submit(Submission(key, annotator, (answer,), classes, bag, seconds, shown, *pointing))[0]
+        return self.submit(Submission(key, annotator, (answer,), classes, bag, seconds, shown, *pointing, instance))[0]
 
     def submit(self, submission: Submission) -> list[Event]:
         """Save the answer to a question about any number of classes, all or none; durable on return.
@@ -888,7 +888,7 @@ class Project:
         found = labels_in_bag(self.contents, self.votes, bag)
         disputed = {one for instances in disputed_in_bag(self.contents, self.votes, bag).values() for one in instances}
         return sorted(
-            (label for label in found if label.instance not in disputed),
+            (label for label in found if label.present is not None and label.instance not in disputed),
             key=lambda label: (label.instance, label.label_class),
         )
 
@@ -1030,24 +1030,29 @@ class Project:
             self.catch_up()
             return matching
 
-    def opinion(self, pair: Pair) -> Opinion | None:
+    def opinion(self, pair: Pair, instance: int | None = None) -> Opinion | None:
         """Return what the classifier thinks of a pair; None where it said nothing.
 
         Parameters
         ----------
         pair : tuple of int
             Positions of the bag and the class.
+        instance : int, optional
+            Position of the instance in its bag that the question is about.
 
         Returns
         -------
         Opinion or None
-            Of a bag, or of its likeliest instance.
+            Of the instance, where it has a score; else of the bag or of its likeliest instance.
         """
         scores = self._state.scores
         if scores is None:
             return None
         first, last = self.contents.offsets[pair[0] : pair[0] + 2].tolist()
-        found = [*scores.of_instances[first:last, pair[1]], scores.of_bags[pair]]
+        of_instances = scores.of_instances[first:last, pair[1]]
+        if instance is not None and not np.isnan(of_instances[instance]):
+            return Opinion(scores.source, float(of_instances[instance]))
+        found = [*of_instances, scores.of_bags[pair]]
         known = [float(one) for one in found if not np.isnan(one)]
         return Opinion(scores.source, max(known)) if known else None
 

@@ -21,6 +21,7 @@ from bagwise.model import solvers
 FILE = "bagwise.toml"
 ESTIMATE = "estimate"
 CURVED_SCALING = "curved"
+GRANULARITIES = ("pair", "bag", "best_value", "instance")
 
 
 def _one_of(*values: str) -> AfterValidator:
@@ -132,8 +133,9 @@ class Asking:
         People asked about each pair of a `share` of the pairs.
     share : float
         Between 0 and 1.
-    granularity : {"pair", "bag", "best_value"}
-        Whether a question is about a pair, about a whole bag, or about what is worth more per second.
+    granularity : {"pair", "bag", "best_value", "instance"}
+        Whether a question is about a pair, about a whole bag, about what is worth more per second, or about one
+        instance of a bag: for bags that are too long to be looked through.
     device : {"cpu", "cuda", "auto"}
         Where the best questions are searched; auto uses a GPU where there is one.
     pair_seconds, again_seconds, bag_seconds : float
@@ -150,7 +152,7 @@ class Asking:
     lease_seconds: Annotated[float, Field(gt=0)] = 300.0
     people: Annotated[int, Field(ge=1)] = 1
     share: Share = 1.0
-    granularity: Annotated[str, _one_of("pair", "bag", "best_value")] = "pair"
+    granularity: Annotated[str, _one_of(*GRANULARITIES)] = "pair"
     device: Annotated[str, _one_of("cpu", "cuda", "auto")] = "cpu"
     pair_seconds: Seconds = 4.0
     again_seconds: Seconds = 2.0
@@ -230,6 +232,11 @@ class Settings:
         if shape is not None and shape[0] * shape[1] != self.data.features:
             raise BagwiseError(
                 f"[display] picture = {self.display.picture!r} must have {self.data.features} pixels, one per feature."
+            )
+        if self.asking.granularity == "instance" and criteria.rises_with(self.learning.criterion) is None:
+            raise BagwiseError(
+                f"[asking] granularity = 'instance' scores every instance as a bag of its own, which [learning] "
+                f"criterion = {self.learning.criterion!r} does not support: choose one that declares RISES_WITH."
             )
 
     @property

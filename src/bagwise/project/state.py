@@ -11,11 +11,12 @@ from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.bags import Bags
-from bagwise.learning.questions import Pair
+from bagwise.learning.questions import Instances, Pair
 from bagwise.project.answers import replay
-from bagwise.project.answers.events import NOWHERE, Event, Pointing, Votes
+from bagwise.project.answers.events import NOWHERE, Event, Pointing
 from bagwise.project.answers.snapshots import Snapshots
-from bagwise.project.imports import scores
+from bagwise.project.answers.votes import Votes
+from bagwise.project.imports import media, scores
 from bagwise.project.instances import storage
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Settings
@@ -60,9 +61,17 @@ class ProjectState:
         """The events about every pair, and what counts."""
         return self.counted.votes
 
-    def wants(self, pair: Pair, annotator: str) -> int:
-        """Return how many more people, this one among them, a pair is to be asked of."""
-        return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator)
+    def wants(self, pair: Pair, annotator: str, instance: int | None = None) -> int:
+        """Return how many more people, this one among them, a pair or an instance of it is to be asked of."""
+        return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator, instance)
+
+    def shows_instances(self, bag: int) -> bool:
+        """Whether a person sees several instances of the bag, by their places or in a table."""
+        first, last = self.contents.offsets[bag : bag + 2].tolist()
+        if last - first < 2:
+            return False
+        medium = media.kept_of(self.folder, bag, first, last)
+        return medium is None or any(place is not None for place in medium.places)
 
     def validate_pair(self, pair: Pair) -> None:
         """Raise an error unless the bag and the class of a pair exist."""
@@ -76,13 +85,17 @@ class ProjectState:
             return
         if answer != "present":
             raise BagwiseError(f"The answer is {answer}: only where the class is present can instances be pointed at.")
+        self.validate_instances(bag, (*pointing.where, *pointing.elsewhere))
         both = set(pointing.where) & set(pointing.elsewhere)
         if both:
             raise BagwiseError(
                 f"Instance {min(both)} is said to be of the class and not to be of it: send one of both."
             )
+
+    def validate_instances(self, bag: int, instances: Instances) -> None:
+        """Raise an error unless the bag has these instances."""
         first, last = self.contents.offsets[bag : bag + 2].tolist()
-        outside = [one for one in (*pointing.where, *pointing.elsewhere) if not 0 <= one < last - first]
+        outside = [one for one in instances if not 0 <= one < last - first]
         if outside:
             bag_id = self.contents.ids[bag]
             raise BagwiseError(

@@ -1,35 +1,36 @@
-"""An ONNX model: `MODEL.onnx`. The shape of its input decides what it embeds.
+"""An ONNX model without a preset: `MODEL.onnx`, or `onnx:OPTIONS`. The shape of its input decides what it embeds.
 
     (batch, 3, height, width) or (batch, height, width, 3)      a region of a picture, by its box; values as in ImageNet
-    (batch, samples) or (batch, 1, samples)                     a window of sound, mono, from -1 to 1, without overlap
+    (batch, samples) or (batch, 1, samples)                     a window of sound, mono, from -1 to 1
+    input_ids, ...                                              a passage of text; tokenizer.json lies beside the model
 
-The sample rate is the model's metadata `sample_rate`, or inferred from the number of samples. Of several outputs the
-first with *embed* in its name is used, else the first; axes beyond (batch, features) are averaged.
+The sample rate is the option `rate`, the model's metadata `sample_rate`, or inferred from the number of samples. Where
+the model takes any number, the option `seconds` or its metadata `window_seconds` is the length of a window (3 s).
+`overlap`, or its metadata `overlap_seconds`, is how much of it the next window repeats. Of several outputs the first
+with *embed* in its name is used, else the first. Features are the last axis of it, or axis 1 of (batch, features,
+height, width) where the input has its channels there as well; all other axes but the batch are averaged.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.ingest.pretrained.batches import seconds_of
+from bagwise.ingest.pretrained.outputs import Output
+from bagwise.ingest.pretrained.pictures import Regions, size_of_input
+from bagwise.ingest.pretrained.preset import WEIGHTS, Form, digest_of, embed_with, parse_options, typed
+from bagwise.ingest.pretrained.runtimes import Model, open_onnx
+from bagwise.ingest.pretrained.sounds import Windows
+from bagwise.ingest.pretrained.texts import IDS, Passages
+from bagwise.ingest.types import SegmentFunction
 
-from bagwise.core.errors import FileError
-from bagwise.ingest.fingerprints import Fingerprint
-from bagwise.ingest.media import WIDTH
-from bagwise.ingest.pictures.decoding import upright
-from bagwise.ingest.types import SegmentFunction, Segments, import_optional
-from bagwise.kernels import Array
-
-DESCRIPTION = "an ONNX model for regions of pictures or windows of sound"
-SUFFIX = ".onnx"
+DESCRIPTION = "an ONNX model for regions of pictures, windows of sound or passages of text"
+NAME, SUFFIX = "onnx", ".onnx"
 SYNTAX = f"MODEL{SUFFIX}"
-BATCH_SIZE = 16
-DEFAULT_SIDE = 224
-MEAN, DEVIATION = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
+OPTIONS = ("rate", "seconds", "overlap", WEIGHTS)
+SECONDS = 3.0
 RATES = {144_000: 48_000, 160_000: 32_000, 15_600: 16_000, 15_360: 16_000, 16_000: 16_000}
-
-InputsOf = Callable[[Path], tuple[Array, Array]]
-"""Returns the inputs of the model for a file, and their places."""
 
 
 def recognises(text: str) -> bool:
@@ -49,16 +50,16 @@ def recognises(text: str) -> bool:
     >>> recognises("models/birds.onnx"), recognises("birds.h5")
     (True, False)
     """
-    return text.endswith(SUFFIX)
+    return text.endswith(SUFFIX) or text == NAME or text.startswith(f"{NAME}:{WEIGHTS}=")
 
 
 def fingerprint(text: str) -> str:
-    """Return the digest of the model: the file may be moved.
+    """Return the digest of the model and the options: the file may be moved.
 
     Parameters
     ----------
     text : str
-        The path of the model.
+        The path of the model, or `onnx:OPTIONS`.
 
     Returns
     -------
@@ -76,13 +77,11 @@ def fingerprint(text: str) -> str:
     ...     _ = (Path(folder) / "birds.onnx").write_bytes(b"a model")
     ...     before = fingerprint(f"{folder}/birds.onnx")
     ...     _ = (Path(folder) / "birds.onnx").rename(Path(folder) / "owls.onnx")
-    ...     fingerprint(f"{folder}/owls.onnx") == before
+    ...     fingerprint(f"onnx:weights={folder}/owls.onnx") == before
     True
     """
-    try:
-        return f"{SUFFIX}:{Fingerprint.of(Path(text)).digest}"
-    except OSError as error:
-        raise FileError(Path(text), f"cannot be read: {error.strerror}.") from error
+    options = _options(text)
+    return f"{SUFFIX}:{digest_of(Path(options[WEIGHTS]))}{typed(options)}"
 
 
 def embedder(text: str, segmenter: Any) -> SegmentFunction:
@@ -91,9 +90,9 @@ def embedder(text: str, segmenter: Any) -> SegmentFunction:
     Parameters
     ----------
     text : str
-        The path of the model.
+        The path of the model, or `onnx:OPTIONS`.
     segmenter : module
-        The segmenter of the files: regions of pictures are its segments, windows of sound follow each other.
+        The segmenter of the files: regions of pictures and passages of text are its segments.
 
     Returns
     -------
@@ -103,7 +102,7 @@ def embedder(text: str, segmenter: Any) -> SegmentFunction:
     Raises
     ------
     FileError
-        If the file is not an ONNX model, or its input is neither a picture nor a window of sound.
+        If the file is not an ONNX model, or its input does not fit the medium.
 
     Examples
     --------
@@ -124,74 +123,38 @@ def embedder(text: str, segmenter: Any) -> SegmentFunction:
     ...     embedder(f"{folder}/colours.onnx", grid)(Path(folder) / "a.png").features.shape
     (64, 3)
     """
-    model = Path(text)
-    session = _session(model)
-    model_input = session.get_inputs()[0]
-    inputs_of = _inputs_of(model, session, list(model_input.shape), segmenter)
-    batch_size = 1 if isinstance(model_input.shape[0], int) else BATCH_SIZE
-    names = [one.name for one in session.get_outputs()]
-    output = next((name for name in names if "embed" in name.lower()), names[0])
-
-    def embed(path: Path) -> Segments:
-        inputs, places = inputs_of(path)
-        batches = [
-            session.run([output], {model_input.name: inputs[first : first + batch_size]})[0]
-            for first in range(0, len(inputs), batch_size)
-        ]
-        features = np.concatenate(batches)
-        return Segments(features.reshape(*features.shape[:2], -1).mean(axis=2), places)
-
-    return embed
+    options = _options(text)
+    path = Path(options[WEIGHTS])
+    model = open_onnx(path)
+    return embed_with(path, model, _form(path, model, segmenter.MEDIUM, options), segmenter)
 
 
-def _session(model: Path) -> Any:
-    runtime = import_optional("onnxruntime", "onnx")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    try:
-        return runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise FileError(model, f"is not an ONNX model that can be run: {str(error).splitlines()[0]}") from error
+def _options(text: str) -> dict[str, str]:
+    options = parse_options(text, OPTIONS) if text.partition(":")[0] == NAME else {WEIGHTS: text}
+    if not options.get(WEIGHTS):
+        raise BagwiseError(f"--embed {text}: give the model with --weights {SYNTAX}.")
+    return options
 
 
-def _inputs_of(model: Path, session: Any, shape: list[Any], segmenter: Any) -> InputsOf:
-    if segmenter.MEDIUM == "picture" and len(shape) == 4 and 3 in (shape[1], shape[3]):
-        first = shape[1] == 3
-        height, width = (
-            side if isinstance(side, int) else DEFAULT_SIDE for side in (shape[2:] if first else shape[1:3])
-        )
-        return lambda path: _regions(path, segmenter, width, height, first)
-    if segmenter.MEDIUM == "sound" and len(shape) in (2, 3) and isinstance(shape[-1], int):
-        rate = session.get_modelmeta().custom_metadata_map.get("sample_rate") or RATES.get(shape[-1])
-        if rate is None:
-            raise FileError(model, f"takes {shape[-1]} samples: give their rate in its metadata as `sample_rate`.")
-        return lambda path: _windows(path, int(rate), shape[-1], len(shape))
-    raise FileError(model, f"takes {shape}, which is neither a picture nor a window of sound for {segmenter.MEDIUM}.")
+def _form(path: Path, model: Model, medium: str, options: Mapping[str, str]) -> Form:
+    shape = model.inputs[0].shape
+    if medium == "text" and IDS in [one.name for one in model.inputs]:
+        return Form(Passages())
+    if medium == "picture" and len(shape) == 4 and 3 in (shape[1], shape[3]):
+        return Form(Regions(), Output(channels_first=size_of_input(path, model)[2]))
+    if medium == "sound" and len(shape) in (2, 3):
+        return Form(_windows(path, model, options))
+    what = f"takes {list(shape)}, which is neither a picture nor a window of sound nor a text for {medium}"
+    raise FileError(path, f"{what}.")
 
 
-def _regions(path: Path, segmenter: Any, width: int, height: int, first: bool) -> tuple[Array, Array]:
-    places = segmenter.segment(path).places
-    image = upright(path)
-    crops = [image.resize((width, height), box=(x, y, x + w, y + h)) for x, y, w, h in places]
-    pixels = (np.stack([np.asarray(crop, np.float32) for crop in crops]) / 255 - MEAN) / DEVIATION
-    return (pixels.transpose(0, 3, 1, 2) if first else pixels), places
-
-
-def _windows(path: Path, rate: int, samples: int, dimensions: int) -> tuple[Array, Array]:
-    found = list(_sounds(path, rate, samples))
-    starts = np.arange(len(found)) * samples / rate
-    places = np.full((len(found), WIDTH), np.nan)
-    places[:, 0], places[:, 1] = starts, starts + samples / rate
-    given = np.stack(found) if found else np.empty((0, samples), np.float32)
-    return (given[:, None, :] if dimensions == 3 else given), places
-
-
-def _sounds(path: Path, rate: int, samples: int) -> Iterator[Array]:
-    from scipy.signal import resample_poly
-
-    soundfile = import_optional("soundfile", "audio")
-    with soundfile.SoundFile(path) as file:
-        length = round(samples * file.samplerate / rate)
-        for block in file.blocks(length, dtype="float32", always_2d=True, fill_value=0.0):
-            window = resample_poly(block.mean(axis=1), rate, file.samplerate)[:samples]
-            yield np.pad(window, (0, samples - len(window))).astype(np.float32)
+def _windows(path: Path, model: Model, options: Mapping[str, str]) -> Windows:
+    samples = model.inputs[0].shape[-1]
+    rate = options.get("rate") or model.metadata.get("sample_rate") or RATES.get(samples or 0)
+    if rate is None:
+        what = f"takes {samples or 'any number of'} samples"
+        raise FileError(path, f"{what}: give their rate in its metadata as `sample_rate`, or as `onnx:rate=HERTZ`.")
+    stored = {"overlap": model.metadata.get("overlap_seconds"), "seconds": model.metadata.get("window_seconds")}
+    chosen = {name: value for name, value in stored.items() if value is not None} | dict(options)
+    seconds = samples / int(rate) if samples is not None else seconds_of(chosen, "seconds", SECONDS)
+    return Windows(int(rate), seconds, seconds_of(chosen, "overlap", 0.0), variable=samples is None)

@@ -9,6 +9,7 @@ from bagwise.ingest.types import SegmentFunction, State
 MEDIUM = "text"
 DESCRIPTION = "documents into paragraphs, by their words"
 FEATURES = passages.names
+SPANS = spans.paragraphs
 
 
 def fit(paths: Sequence[Path]) -> State:

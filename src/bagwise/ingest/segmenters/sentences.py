@@ -9,6 +9,7 @@ from bagwise.ingest.types import SegmentFunction, State
 MEDIUM = "text"
 DESCRIPTION = "documents into sentences, by their words"
 FEATURES = passages.names
+SPANS = spans.sentences
 
 
 def fit(paths: Sequence[Path]) -> State:

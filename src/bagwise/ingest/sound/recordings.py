@@ -14,7 +14,7 @@ from bagwise.ingest.types import import_optional
 from bagwise.kernels import Array
 
 RATE = 32_000
-"""Samples per second after resampling: frequencies above 16 kHz are dropped."""
+"""Samples per second after resampling, unless another rate is asked for: frequencies above 16 kHz are dropped."""
 
 STRETCH, AHEAD = 30, 10
 """Seconds in a stretch, and how many more must follow: a shorter rest belongs to the last stretch."""
@@ -34,11 +34,12 @@ class Stretch:
     samples: Array
     start: float
     top: float
+    rate: int = RATE
 
     @property
     def seconds(self) -> float:
         """Its length in seconds."""
-        return len(self.samples) / RATE
+        return len(self.samples) / self.rate
 
     @property
     def end(self) -> float:
@@ -46,18 +47,18 @@ class Stretch:
         return self.start + self.seconds
 
 
-def stretches(path: Path) -> Iterator[Stretch]:
-    """Yield the stretches of a recording; memory does not grow with its length."""
+def stretches(path: Path, to_rate: int = RATE) -> Iterator[Stretch]:
+    """Yield the stretches of a recording, resampled; memory does not grow with its length."""
     soundfile = import_optional("soundfile", "audio")
     try:
         with soundfile.SoundFile(path) as file:
-            yield from _stretches(path, file)
+            yield from _stretches(path, file, to_rate)
     except (soundfile.SoundFileError, OSError) as error:
         what = "cannot be read as sound: it is damaged or in an unknown format. Convert it to FLAC, or leave it out."
         raise FileError(path, what) from error
 
 
-def _stretches(path: Path, file: Any) -> Iterator[Stretch]:
+def _stretches(path: Path, file: Any, to_rate: int) -> Iterator[Stretch]:
     rate: int = file.samplerate
     if rate < LOWEST_RATE:
         raise FileError(path, f"has {rate} samples per second: at least {LOWEST_RATE} are needed.")
@@ -67,13 +68,13 @@ def _stretches(path: Path, file: Any) -> Iterator[Stretch]:
         held = np.concatenate([held, _read(file, wanted - len(held))])
         if len(held) < wanted:
             break
-        yield _resampled(held[: (before + STRETCH + AROUND) * rate], rate, before, start, STRETCH)
+        yield _resampled(held[: (before + STRETCH + AROUND) * rate], rate, to_rate, before, start, STRETCH)
         held = held[(before + STRETCH - AROUND) * rate :]
         before, start = AROUND, start + STRETCH
     if len(held) < SHORTEST * rate:
         what = f"is shorter than {SHORTEST} seconds: leave it out." if len(held) else "holds no sound."
         raise FileError(path, what)
-    yield _resampled(held, rate, before, start, None)
+    yield _resampled(held, rate, to_rate, before, start, None)
 
 
 def _read(file: Any, count: int) -> Array:
@@ -89,9 +90,9 @@ def _read(file: Any, count: int) -> Array:
     return np.concatenate(parts)
 
 
-def _resampled(samples: Array, rate: int, before: int, start: int, seconds: int | None) -> Stretch:
+def _resampled(samples: Array, rate: int, to_rate: int, before: int, start: int, seconds: int | None) -> Stretch:
     centred = samples - samples.mean(dtype=np.float64).astype(np.float32)
-    common = gcd(RATE, rate)
-    resampled = centred if rate == RATE else resample_poly(centred, RATE // common, rate // common)
-    kept = resampled[before * RATE : None if seconds is None else (before + seconds) * RATE]
-    return Stretch(kept.astype(np.float32), float(start), min(rate, RATE) / 2)
+    common = gcd(to_rate, rate)
+    resampled = centred if rate == to_rate else resample_poly(centred, to_rate // common, rate // common)
+    kept = resampled[before * to_rate : None if seconds is None else (before + seconds) * to_rate]
+    return Stretch(kept.astype(np.float32), float(start), min(rate, to_rate) / 2, to_rate)

@@ -69,7 +69,7 @@ def segmenter(state: State, spans: FindSpans) -> SegmentFunction:
 
     def segment(path: Path) -> Segments:
         document = open_document(path)
-        found = _spans(path, document.text, spans)
+        found = validated_spans(path, document.text, spans)
         counts = counter.transform([document.text[first:end] for first, end in found])
         features = normalize(_weighted(counts, state["idf"]) @ state["components"].T)
         places = np.full((len(found), WIDTH), np.nan)
@@ -85,7 +85,8 @@ def _weighted(counts: Any, idf: Array) -> Any:
     return normalize(weights)
 
 
-def _spans(path: Path, text: str, spans: FindSpans) -> Sequence[tuple[int, int]]:
+def validated_spans(path: Path, text: str, spans: FindSpans) -> Sequence[tuple[int, int]]:
+    """Return where the passages of a text begin and end; raise a FileError where there are too many."""
     found = spans(text)
     if len(found) > MAX_PASSAGES:
         raise FileError(path, f"has {len(found)} passages, more than {MAX_PASSAGES}: split it into chapters.")
@@ -99,7 +100,7 @@ def _sample(paths: Sequence[Path], spans: FindSpans) -> Iterator[str]:
     for path in chosen:
         try:
             text = open_document(path).text
-            found = _spans(path, text, spans)
+            found = validated_spans(path, text, spans)
         except (FileError, OSError):
             continue
         for number in np.linspace(0, len(found) - 1, min(len(found), most)).astype(int):

@@ -16,7 +16,8 @@ from bagwise.kernels import Array
 from bagwise.learning.questions import Pair
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers.current_labels import instance_labels_of, known_of, known_values, labels_in_bag
-from bagwise.project.answers.events import NOWHERE, VALUE, Event, Votes
+from bagwise.project.answers.events import NOWHERE, VALUE, Event
+from bagwise.project.answers.votes import Votes
 from bagwise.project.settings import ESTIMATE
 from bagwise.project.storage.queries import UNKNOWN, Contents
 
@@ -72,10 +73,11 @@ class AnnotatorRates:
         """
         if self.usual == 0:
             return 0.0
-        events = votes.answers_about(pair)
+        events = [*votes.answers_about(pair), *votes.about_instances(pair)]
         if any(event.annotator in votes.adjudicators for event in events):
             return 0.0
-        return max((self.rate(event.annotator) for event in events if event.pointing != NOWHERE), default=0.0)
+        pointing = [event for event in events if event.pointing != NOWHERE or not event.labels_bag]
+        return max((self.rate(event.annotator) for event in pointing), default=0.0)
 
 
 def labels_of(contents: Contents, votes: Votes, people: AnnotatorRates) -> Labels:
@@ -124,8 +126,9 @@ class Examination:
 
 
 def examine(contents: Contents, votes: Votes, bags: Bags, model: MIMLClassifier) -> Examination:
-    """Examine all answers that are present or absent; imported labels are only learned from."""
-    events = [event for event in _clear(votes.all_effective()) if not contents.is_given(event.pair)]
+    """Examine all answers that say present or absent of a bag; imported labels are only learned from."""
+    effective = [event for event in _clear(votes.all_effective()) if event.labels_bag]
+    events = [event for event in effective if not contents.is_given(event.pair)]
     pairs = {pair: number for number, pair in enumerate(dict.fromkeys(event.pair for event in events))}
     names = sorted({event.annotator for event in events})
     rows = [(pairs[event.pair], names.index(event.annotator), event.answer == "present") for event in events]

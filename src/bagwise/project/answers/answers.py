@@ -13,7 +13,8 @@ from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Instances, Pair
 from bagwise.project.access.names import validate_name
 from bagwise.project.access.roles import validate_may_replace
-from bagwise.project.answers.events import ANSWERS, LISTED, NOWHERE, WHOLE_BAG, Chain, Event, Pointing
+from bagwise.project.answers.events import ANSWERS, LISTED, NOWHERE, WHOLE_BAG, Event, Pointing
+from bagwise.project.answers.votes import Chain
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.queries import Lease
@@ -65,6 +66,8 @@ class Submission:
         What was shown with the question.
     where, elsewhere : tuple of tuple of int
         For each class the instances that are of it, and those that are not, where it is present; empty for none.
+    instance : int, optional
+        The instance that the question is about, if it is about one; needed where `bag` is.
 
     Examples
     --------
@@ -81,14 +84,17 @@ class Submission:
     shown: str | None = None
     where: tuple[Instances, ...] = ()
     elsewhere: tuple[Instances, ...] = ()
+    instance: int | None = None
 
-    def pointing(self, classes: Sequence[int]) -> dict[int, Pointing]:
+    def pointing(self, classes: Sequence[int], instance: int | None = None) -> dict[int, Pointing]:
         """Return what is said of single instances, for each of the classes.
 
         Parameters
         ----------
         classes : sequence of int
             The classes of the question.
+        instance : int, optional
+            The instance that the question is about: *present* points at it, unless others are pointed at.
 
         Returns
         -------
@@ -98,8 +104,11 @@ class Submission:
         none: tuple[Instances, ...] = ((),) * len(classes)
         if {len(some or none) for some in (self.where, self.elsewhere)} != {len(classes)}:
             raise BagwiseError(f"Point at instances for each of the {len(classes)} classes, or for none.")
-        rows = zip(classes, self.where or none, self.elsewhere or none, strict=True)
-        return {label_class: Pointing.of(where, elsewhere) for label_class, where, elsewhere in rows}
+        rows = zip(classes, self.answers, self.where or none, self.elsewhere or none, strict=True)
+        return {
+            label_class: pointing_of(answer, Pointing.of(where, elsewhere), instance)
+            for label_class, answer, where, elsewhere in rows
+        }
 
     def keys(self, classes: Sequence[int]) -> list[tuple[str, int, str]]:
         """(key, class, answer) of each event, that of the first class last.
@@ -164,14 +173,17 @@ class Answers:
         done = saved.get(submission.key)
         if done is not None:
             return _saved_before(submission, done, saved), False
-        bag, classes = self._about(submission, lease)
+        bag, classes, instance = self._about(submission, lease)
         if len(classes) != len(submission.answers):
             raise BagwiseError(f"{len(submission.answers)} answers for {len(classes)} classes: send one for each.")
+        if instance is not None and len(classes) > 1:
+            raise BagwiseError("A question about one instance is about one class: name one.")
         events: list[Event] = []
-        pointing = submission.pointing(classes)
+        pointing = submission.pointing(classes, instance)
         for key, label_class, answer in submission.keys(classes):
             self.state.validate_pair((bag, label_class))
             self.state.validate_pointing(bag, answer, pointing[label_class])
+            self.state.validate_instances(bag, () if instance is None else (instance,))
             first, several = key == submission.key, len(classes) > 1
             events.append(
                 self._event(
@@ -184,23 +196,26 @@ class Answers:
                     seconds=submission.seconds if first else None,
                     shown=(WHOLE_BAG if first else LISTED) if several else submission.shown,
                     pointing=pointing[label_class],
+                    instance=instance,
                 )
             )
         return events, True
 
-    def _about(self, submission: Submission, lease: Lease | None) -> tuple[int, tuple[int, ...]]:
-        """The bag and the classes that a submission is about."""
+    def _about(self, submission: Submission, lease: Lease | None) -> tuple[int, tuple[int, ...], int | None]:
+        """The bag, the classes and the instance that a submission is about."""
         if lease is not None and lease.annotator != submission.annotator:
             raise BagwiseError(f"This question was leased to {lease.annotator}, not to {submission.annotator}.")
         classes = submission.classes
         if lease is not None:
             classes = lease.question.classes[:1] if classes is None else classes
-            if classes[0] != lease.label_class or submission.bag not in (None, lease.bag):
+            instance = lease.question.instance
+            same = submission.bag in (None, lease.bag) and submission.instance in (None, instance)
+            if classes[0] != lease.label_class or not same:
                 raise BagwiseError("This lease is about another question: ask again.")
-            return lease.bag, classes
+            return lease.bag, classes, instance
         if classes is None or submission.bag is None or not submission.key.isprintable():
             raise BagwiseError("This lease does not exist, or expired too long ago: ask again.")
-        return submission.bag, classes
+        return submission.bag, classes, submission.instance
 
     def _event(
         self,
@@ -215,9 +230,10 @@ class Answers:
         seconds: float | None = None,
         shown: str | None = None,
         pointing: Pointing = NOWHERE,
+        instance: int | None = None,
     ) -> Event:
-        """The next event; it corrects a pair that the person skipped before, so that both never count."""
-        skipped = self._skipped_before(pair, annotator, new)
+        """The next event; it corrects a question that the person skipped before, so that both never count."""
+        skipped = self._skipped_before(pair, annotator, new, instance)
         question, marked = None if lease is None else lease.question, None
         if lease is not None and question is not None:
             asked_after = lease.asked_after
@@ -242,6 +258,7 @@ class Answers:
             where=pointing.where,
             elsewhere=pointing.elsewhere,
             marked=marked,
+            instance=instance,
         )
 
     def answer_listed(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:
@@ -302,12 +319,13 @@ class Answers:
         """The number of the next event after all saved ones and these."""
         return len(self.state.events) + len(new) + 1
 
-    def _skipped_before(self, pair: Pair, annotator: str, new: Sequence[Event]) -> Chain | None:
-        """The chain of events of a pair that this person skipped; a pair that they answered is rejected."""
-        now = any(event.pair == pair and event.annotator == annotator for event in new)
-        if now or self.state.votes.has_answered(pair, annotator):
+    def _skipped_before(self, pair: Pair, annotator: str, new: Sequence[Event], instance: int | None) -> Chain | None:
+        """The chain of events of a question that this person skipped; one that they answered is rejected."""
+        own = [event for event in new if event.pair == pair and event.annotator == annotator]
+        now = any(event.labels_bag or event.instance == instance for event in own)
+        if now or self.state.votes.has_answered(pair, annotator, instance):
             raise AlreadyAnswered(f"{annotator} has answered this before: correct that answer instead.")
-        skipped = self.state.votes.chains_of(pair, annotator)
+        skipped = [chain for chain in self.state.votes.chains_of(pair, annotator) if chain.is_about(instance)]
         if skipped and (effective := skipped[-1].in_effect) is not None:
             validate_may_replace(self.state, effective, annotator)
         return skipped[-1] if skipped else None
@@ -330,7 +348,7 @@ def _expected(submission: Submission, lease: Lease | None) -> list[tuple[str, in
 def _saved_before(submission: Submission, done: Event, saved: dict[str, Event]) -> list[Event]:
     """The events of a submission that was sent before."""
     classes = submission.classes or (done.label_class,)
-    expected, pointing = submission.keys(classes), submission.pointing(classes)
+    expected, pointing = submission.keys(classes), submission.pointing(classes, done.instance)
     events = [saved.get(key) for key, _, _ in expected]
     for event, (_, label_class, answer) in zip(events, expected, strict=True):
         sent = submission.annotator, answer, pointing[label_class]
@@ -339,6 +357,11 @@ def _saved_before(submission: Submission, done: Event, saved: dict[str, Event]) 
             before = f"This question was answered before, by {done.annotator}: {done.answer}."
             raise AlreadyAnswered(before if len(expected) == 1 else f"{before} Correct that answer instead.")
     return [event for event in events if event is not None]
+
+
+def pointing_of(answer: str, pointing: Pointing, instance: int | None) -> Pointing:
+    """What an answer to a question says of instances: *present* of one instance is at it, unless others are given."""
+    return Pointing((instance,)) if instance is not None and answer == "present" and not pointing.where else pointing
 
 
 def _same_again(saved: list[Event], annotator: str, answer: str, pairs: Sequence[Pair]) -> list[Event]:

@@ -16,10 +16,12 @@ from bagwise.project.answers.answers import (
     Submission,
     answered_together,
     is_part_of,
+    pointing_of,
     raised,
     validate_answer,
 )
-from bagwise.project.answers.events import ANSWER_OF, NOWHERE, Chain, Event, Pointing
+from bagwise.project.answers.events import ANSWER_OF, NOWHERE, Event, Pointing
+from bagwise.project.answers.votes import Chain
 from bagwise.project.queue.leases import Leases
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
@@ -75,7 +77,9 @@ class Corrections:
         with self.state.lock:
             before = len(self.state.events)
             events = self._answers.saving(lambda connection: self._undoing(connection, annotator, used, together))
-            now_open = [one for one in events if one.number > before and self.state.wants(one.pair, annotator)]
+            now_open = [
+                one for one in events if one.number > before and self.state.wants(one.pair, annotator, one.instance)
+            ]
             with contextlib.suppress(DatabaseError):
                 self._leases.ask_again(now_open)
             return events
@@ -104,33 +108,50 @@ class Corrections:
         assert chain is not None
         restored = chain.under
         if restored is not None:
-            back = restored.answer, restored.pointing
+            back = restored.answer, restored.pointing, restored.instance
             return _replacing(restored, chain, number, key, "restoration", event.annotator, *back)
         if chain.voter is None:
             answer = _imported_answer(self.state, event.pair)
             return _replacing(event, chain, number, key, "restoration", event.annotator, answer)
-        return _replacing(event, chain, number, key, "retraction", event.annotator, event.answer, event.pointing)
+        taken_back = event.answer, event.pointing, event.instance
+        return _replacing(event, chain, number, key, "retraction", event.annotator, *taken_back)
 
     def correct(
-        self, number: int, annotator: str, answer: str, key: str | None = None, pointing: Pointing = NOWHERE
+        self,
+        number: int,
+        annotator: str,
+        answer: str,
+        key: str | None = None,
+        pointing: Pointing = NOWHERE,
+        about_bag: bool = False,
     ) -> Event:
-        """Replace the answer with this number, and what it points at; both are kept."""
+        """Replace the answer with this number, and what it points at; both are kept.
+
+        The correction of an answer about one instance is about that instance too, unless it is `about_bag`.
+        """
         validate_name(annotator)
         validate_answer(answer)
         used = key or uuid.uuid4().hex
         return self._answers.saving(
-            lambda connection: self._correcting(connection, number, annotator, answer, used, pointing)
+            lambda connection: self._correcting(connection, number, annotator, answer, used, pointing, about_bag)
         )
 
     def _correcting(
-        self, connection: Connection, number: int, annotator: str, answer: str, key: str, pointing: Pointing
+        self,
+        connection: Connection,
+        number: int,
+        annotator: str,
+        answer: str,
+        key: str,
+        pointing: Pointing,
+        about_bag: bool,
     ) -> tuple[list[Event], Event]:
         saved = queries.events_with(connection, [key]).get(key)
         votes = self.state.votes
         if saved is not None:
             before = votes.replaced_by(saved.number)
             same = saved.kind == "correction" and before is not None and before.number == number
-            return [], _same_again(saved, annotator, answer, pointing, same)
+            return [], _same_again(saved, annotator, answer, pointing_of(answer, pointing, saved.instance), same)
         chain = votes.chain_with(number)
         if chain is None or self.state.events[number - 1].kind in UNDOS:
             raise BagwiseError(f"There is no answer number {number} to replace.")
@@ -140,12 +161,15 @@ class Corrections:
         if old.number != number:
             raise AlreadyAnswered(f"Answer {number} was replaced by number {old.number} before: replace that one.")
         validate_may_replace(self.state, old, annotator)
+        instance = None if about_bag else old.instance
+        pointing = pointing_of(answer, pointing, instance)
         self.state.validate_pointing(old.bag, answer, pointing)
+        number = self._answers.number()
+        event = _replacing(old, chain, number, key, "correction", annotator, answer, pointing, instance)
         if chain.voter is None:
             _validate_not_skipped(answer)
-        elif any(one is not chain and one.counts for one in votes.chains_of(old.pair, chain.voter)):
+        elif event.labels_bag and any(one is not chain and one.votes for one in votes.chains_of(old.pair, chain.voter)):
             raise AlreadyAnswered(f"{chain.voter} has answered this again since: correct that answer instead.")
-        event = _replacing(old, chain, self._answers.number(), key, "correction", annotator, answer, pointing)
         return [event], event
 
     def correct_imported(
@@ -207,7 +231,7 @@ class Corrections:
                 raise BagwiseError(f"{annotator} is not an adjudicator: make them one with {APPOINT}.")
             before = [event for event in state.votes.answers_about(pair) if event.annotator == annotator]
             if before:
-                return self.correct(before[-1].number, annotator, answer, pointing=pointing)
+                return self.correct(before[-1].number, annotator, answer, pointing=pointing, about_bag=True)
             bag, label_class = pair
             where, elsewhere = (pointing.where,), (pointing.elsewhere,)
             key = uuid.uuid4().hex
@@ -224,6 +248,7 @@ def _replacing(
     annotator: str,
     answer: str,
     pointing: Pointing = NOWHERE,
+    instance: int | None = None,
 ) -> Event:
     """The next event of a chain, with what is known of the question that `like` answered."""
     return Event(
@@ -242,6 +267,7 @@ def _replacing(
         where=pointing.where,
         elsewhere=pointing.elsewhere,
         marked=like.marked,
+        instance=instance,
     )
 
 

@@ -1,13 +1,15 @@
 """What is known now of every pair (imported, perhaps corrected, or decided by answers) and of single instances."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
 from bagwise.kernels import Array
-from bagwise.learning.questions import Instances, Pair
-from bagwise.project.answers.events import VALUE, Decision, Votes
+from bagwise.learning.questions import Instances, Pair, Present
+from bagwise.project.answers.events import VALUE
+from bagwise.project.answers.votes import NO_VERDICTS, Decision, Verdicts, Votes
 from bagwise.project.settings import Settings
 from bagwise.project.storage.queries import UNKNOWN, Contents
 
@@ -28,18 +30,49 @@ def known_values(contents: Contents, votes: Votes) -> tuple[Array, Array]:
 
 
 def known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
-    """Return the decision that counts for one pair, with what was imported of its instances; None where it is open."""
+    """Return the decision that counts for one pair, with what else is known of its instances; None where it is open."""
     decision = _decided(contents, votes, pair)
-    about = contents.instance_labels.about(*pair)
-    if decision is None or not decision.present or not about:
+    if decision is None or not decision.present:
         return decision
+    about, verdicts = contents.instance_labels.about(*pair), _verdicts(contents, votes, pair)
     here, not_here = (tuple(one.instance for one in about if one.present is present) for present in (True, False))
-    return decision.pointing_at(here, not_here)
+    denied = *verdicts.absent, *verdicts.disputed
+    if not about and not denied:
+        return decision
+    return decision.pointing_at((*here, *verdicts.disputed), (*not_here, *denied))
 
 
-def imported_exclusions(contents: Contents, pair: Pair) -> Instances:
-    """Return the instances that were imported as not of the class: they are not, whether it is in the bag or not."""
-    return tuple(one.instance for one in contents.instance_labels.about(*pair) if one.present is False)
+class KnownPair(NamedTuple):
+    """What is known of a pair (None: it is open), and of the instances of its bag about its class."""
+
+    decision: Decision | None
+    labels: tuple[InstanceLabel, ...]
+
+    @property
+    def said(self) -> dict[int, Present]:
+        """What is said of each instance; None: it cannot be said."""
+        return {label.instance: label.present for label in self.labels}
+
+    def teaches_as(self, other: "KnownPair") -> bool:
+        """Whether other knowledge of the pair teaches the same."""
+        mine, others = (None if one.decision is None else (one.decision.present,) for one in (self, other))
+        return mine == others and self.said == other.said
+
+
+def known_pair(contents: Contents, votes: Votes, pair: Pair, rate: float = 0.0) -> KnownPair:
+    """Return what is known of a pair and of its instances; `rate` is that at which pointing for it is wrong."""
+    known, verdicts, label_class = known_of(contents, votes, pair), _verdicts(contents, votes, pair), pair[1]
+    # Instances that cannot be decided have labels, so that they are not asked about again.
+    found = {one: InstanceLabel(one, label_class, None) for one in (*verdicts.unsure, *verdicts.disputed)}
+    if known is not None and known.present:
+        found |= {one: InstanceLabel(one, label_class, True, rate) for one in known.where}
+        found |= {one: InstanceLabel(one, label_class, False, rate) for one in known.elsewhere}
+    else:
+        found |= {one: InstanceLabel(one, label_class, False, rate) for one in verdicts.absent}
+        # What was imported as not of the class is not, whether it is in the bag or not.
+        imported = [one for one in contents.instance_labels.about(*pair) if one.present is False]
+        found |= {one.instance: InstanceLabel(one.instance, label_class, False) for one in imported}
+    return KnownPair(known, tuple(found[one] for one in sorted(found)))
 
 
 def _decided(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
@@ -49,6 +82,11 @@ def _decided(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
     if correction is None:
         return Decision(bool(contents.given[pair]), False)
     return Decision.of(VALUE[correction.answer], False, [correction])
+
+
+def _verdicts(contents: Contents, votes: Votes, pair: Pair) -> Verdicts:
+    """What answers say of the instances of a pair; like its answers, they do not count where it was imported."""
+    return NO_VERDICTS if contents.is_given(pair) else votes.verdicts(pair)
 
 
 def instance_labels_of(
@@ -73,18 +111,9 @@ def labels_in_bag(
     contents: Contents, votes: Votes, bag: int, flip: Callable[[Pair], float] = lambda _: 0.0
 ) -> list[InstanceLabel]:
     """Return what is known of the instances of one bag; the parameters are those of `instance_labels_of`."""
-    found = []
     imported = {label.label_class for label in contents.instance_labels.of(bag)}
-    for label_class in sorted({*votes.pointed_classes(bag), *imported}):
-        pair = bag, label_class
-        known = known_of(contents, votes, pair)
-        if known is None or not known.present:
-            found += [InstanceLabel(one, label_class, False) for one in imported_exclusions(contents, pair)]
-        elif known.where or known.elsewhere:
-            rate = flip(pair)
-            found += [InstanceLabel(instance, label_class, True, rate) for instance in known.where]
-            found += [InstanceLabel(instance, label_class, False, rate) for instance in known.elsewhere]
-    return found
+    pairs = [(bag, label_class) for label_class in sorted({*votes.pointed_classes(bag), *imported})]
+    return [label for pair in pairs for label in known_pair(contents, votes, pair, flip(pair)).labels]
 
 
 def disputed_in_bag(contents: Contents, votes: Votes, bag: int) -> dict[Pair, Instances]:
@@ -100,9 +129,11 @@ def disputed_in_bag(contents: Contents, votes: Votes, bag: int) -> dict[Pair, In
             if (conflict.instance, label_class) in claimed:
                 found.setdefault((bag, label_class), set()).add(conflict.instance)
     for label_class in votes.pointed_classes(bag):
-        known = known_of(contents, votes, (bag, label_class))
-        if known is not None and known.disputed:
-            found.setdefault((bag, label_class), set()).update(known.disputed)
+        pair = bag, label_class
+        known, of_answers = known_of(contents, votes, pair), _verdicts(contents, votes, pair).disputed
+        disputed = {*of_answers, *(known.disputed if known is not None else ())}
+        if disputed:
+            found.setdefault(pair, set()).update(disputed)
     return {pair: tuple(sorted(instances)) for pair, instances in sorted(found.items())}
 
 

@@ -19,13 +19,14 @@ from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.pool import Pool
-from bagwise.learning.questions import Answer, Instances, Pair
+from bagwise.learning.questions import Answer, Pair
 from bagwise.model import MIMLClassifier
 from bagwise.model.features import CURVED, STANDARDISE
 from bagwise.project.answers.annotator_noise import AnnotatorRates, examine, labels_of
-from bagwise.project.answers.current_labels import fresh_votes, imported_exclusions, known_of, known_values
-from bagwise.project.answers.events import Decision, Event, Votes
+from bagwise.project.answers.current_labels import KnownPair, fresh_votes, known_pair, known_values
+from bagwise.project.answers.events import Event
 from bagwise.project.answers.snapshots import Snapshots
+from bagwise.project.answers.votes import Votes
 from bagwise.project.settings import CURVED_SCALING, ESTIMATE, Learning, Settings
 from bagwise.project.storage.queries import UNKNOWN, Contents
 
@@ -71,12 +72,12 @@ class Replay:
         if snapshot is None:
             withdrawn = self.known()[1]
             withdrawn[sorted(self.contents.removed)] = True
-            self.learner.resume_from(withdrawn, len(self.votes.decisions))
+            self.learner.resume_from(withdrawn, self.votes.n_decided)
 
     def apply(self, event: Event) -> None:
         """Count the next event and learn what it changes."""
         pair = event.pair
-        before = known_of(self.contents, self.votes, pair)
+        before = known_pair(self.contents, self.votes, pair)
         self.count([event])
         if self.learner is None:
             return
@@ -85,8 +86,7 @@ class Replay:
         else:
             # Imported labels and their corrections are taken to be right.
             flips = (0.0, 0.0) if self.contents.is_given(pair) else self.people.flips(self.votes, pair)
-            after, excluded = known_of(self.contents, self.votes, pair), imported_exclusions(self.contents, pair)
-            update_learner(self.learner, pair, before, after, *flips, excluded)
+            update_learner(self.learner, pair, before, known_pair(self.contents, self.votes, pair, flips[1]), *flips)
 
     def skip_to(self, events: Sequence[Event]) -> None:
         """Count events up to a turning point and fit there: learning them one by one would be in vain."""
@@ -113,33 +113,46 @@ def people_of(contents: Contents, votes: Votes, bags: Bags, learning: Learning) 
 def update_learner(
     learner: ActiveLearner,
     pair: Pair,
-    before: Decision | None,
-    after: Decision | None,
+    before: KnownPair,
+    after: KnownPair,
     flip: float = 0.0,
     pointing_flip: float = 0.0,
-    excluded: Instances = (),
 ) -> None:
-    """Learn the change of a pair's decision, and of what it says of single instances.
-
-    `excluded` are instances that are known not to be of the class whatever the decision is.
+    """Learn the change of what is known of a pair and of single instances about it.
 
     Undoing the very last answer restores the model before it; an older one is revised, and the model goes on from
     where it is.
     """
-    if before == after or (before and after and before.teaches_as(after)):
+    if before.teaches_as(after):
         return
     bag, label_class = pair
-    if before is None:
-        assert after is not None
-        where, elsewhere = ((some,) if some else () for some in (after.where, after.elsewhere))
-        answer = Answer(bag, (label_class,), (after.present,), after.audit, flip, where, elsewhere, pointing_flip)
+    decision, said = after.decision, after.said
+    changed = sorted({one for one, _ in before.said.items() ^ said.items()})
+    added = all(one not in before.said for one in changed)
+    if before.decision is None and decision is not None and added:
+        where, elsewhere = ((some,) if some else () for some in (decision.where, decision.elsewhere))
+        answer = Answer(bag, (label_class,), (decision.present,), decision.audit, flip, where, elsewhere, pointing_flip)
         learner.replay([answer])
-    elif after is not None:
-        learner.revise(bag, label_class, after.present, flip, after.where, after.elsewhere, pointing_flip)
-    elif (last := learner.last_answer) is not None and (last.bag, last.classes) == (bag, (label_class,)):
+    elif decision is not None:
+        pointing = decision.where, decision.elsewhere, pointing_flip
+        learner.revise(bag, label_class, decision.present, flip, *pointing, after.labels)
+    elif before.decision is None and added and len(changed) == 1:
+        (one,) = changed
+        learner.replay([Answer(bag, (label_class,), (said[one],), pointing_flip=pointing_flip, instance=one)])
+    elif _answered_last(learner, pair, changed, before):
         learner.undo()
+        if {one.instance: one.present for one in learner.instance_labels(*pair)} != said:
+            learner.retract(bag, label_class, after.labels)
     else:
-        learner.retract(bag, label_class, excluded)
+        learner.retract(bag, label_class, after.labels)
+
+
+def _answered_last(learner: ActiveLearner, pair: Pair, changed: Sequence[int], before: KnownPair) -> bool:
+    """Whether the last answer decided the pair, or where it is open, said what alone has changed."""
+    last = learner.last_answer
+    if last is None or (last.bag, last.classes) != (pair[0], (pair[1],)):
+        return False
+    return last.labels_bag if before.decision is not None else changed == [last.instance]
 
 
 def learner_of(

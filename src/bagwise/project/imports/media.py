@@ -116,7 +116,7 @@ def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progr
             _write_places(folder, int(offsets[-1]), rows, places)
         if brought.cut is not None:
             _put_outlines(folder / FOLDER, brought.cut, ids)
-            segmentation.keep(folder, brought.cut)
+            segmentation.keep(folder, brought.cut, ids)
     except OSError as error:
         raise BagwiseError(f"{folder / FOLDER} cannot be written: {error.strerror or error}.") from error
 
@@ -155,6 +155,7 @@ def discard(folder: Path, bags: int, rows: int) -> None:
     places = _places(folder)
     if places is not None and len(places) > rows:
         _write_places(folder, rows, np.empty(0, np.int64), np.empty((0, media.WIDTH)))
+    segmentation.discard_scores(folder, bags)
 
 
 def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:

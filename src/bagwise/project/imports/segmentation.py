@@ -3,20 +3,30 @@
 recipe.json, state.npz      the segmenter and what it was fitted to
 files.jsonl                 the fingerprint of every file when it was segmented
 skipped.csv                 the files that the last run could not use, and why
+scores/N.parquet            what a classifier thought of the bags of an import, N being the number of its first bag:
+                            bag, instance (counted from 0 in its bag), class and confidence, the score, as in tables of
+                            detections: what is not listed was below 0.0001
+scores/classes.json         the classifier, the classes that it scored, whether or not any score was large enough, and
+                            the lowest score that is stored
 """
 
 import contextlib
 import csv
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+import polars as pl
+
 from bagwise.formats import marked
 from bagwise.ingest import Fingerprint, Recipe, SegmentedFolder
+from bagwise.ingest.types import LOWEST_SCORE, SCORE
 
 FOLDER, FILES, SKIPPED = "cutting", "files.jsonl", "skipped.csv"
+SCORES, CLASSES, TABLE = "scores", "classes.json", ".parquet"
 
 
 def recipe_of(folder: Path) -> Recipe | None:
@@ -37,14 +47,60 @@ def fingerprints(folder: Path) -> dict[str, Fingerprint]:
     return found
 
 
-def keep(folder: Path, segmented: SegmentedFolder) -> None:
-    """Write what the next import needs into a project."""
+def keep(folder: Path, segmented: SegmentedFolder, ids: Sequence[str]) -> None:
+    """Write what the next import needs into a project whose bags are `ids`, and the scores of the new bags."""
     place = folder / FOLDER
     segmented.recipe.write(place)
     with (place / FILES).open("a", encoding="utf-8") as file:
         for name, fingerprint in segmented.fingerprints.items():
             file.write(json.dumps({"id": name, **asdict(fingerprint)}, ensure_ascii=False) + "\n")
     list_skipped(folder, segmented.skipped)
+    if segmented.entries and (classes := segmented.recipe.scored_classes()):
+        _write_scores(place / SCORES, segmented, classes, list(ids).index(segmented.entries[0].id))
+
+
+def score_files(folder: Path) -> tuple[list[str], list[Path]]:
+    """Return the classes that a classifier scored, and the tables with its scores, in the order of the imports.
+
+    A table has the columns bag, instance, class and confidence. What is not listed was below `LOWEST_SCORE`.
+    """
+    place = folder / FOLDER / SCORES
+    try:
+        classes = json.loads((place / CLASSES).read_text(encoding="utf-8"))["classes"]
+    except FileNotFoundError:
+        return [], []
+    return classes, [path for _, path in sorted(_score_tables(place))]
+
+
+def discard_scores(folder: Path, bags: int) -> None:
+    """Remove the scores of an import that failed or was killed; the project has so many bags without it."""
+    for number, path in _score_tables(folder / FOLDER / SCORES):
+        if number >= bags:
+            path.unlink()
+
+
+def _score_tables(place: Path) -> Iterator[tuple[int, Path]]:
+    return ((int(path.stem), path) for path in place.glob(f"*{TABLE}") if path.stem.isascii() and path.stem.isdigit())
+
+
+def _write_scores(place: Path, segmented: SegmentedFolder, classes: Sequence[str], first_bag: int) -> None:
+    place.mkdir(exist_ok=True)
+    scores = [segmented.scores(entry) for entry in segmented.entries]
+    together = np.concatenate([np.empty(0, SCORE), *scores])
+    bags = np.repeat(np.arange(len(scores)), [len(one) for one in scores])
+    table = pl.DataFrame(
+        {
+            "bag": pl.Series([entry.id for entry in segmented.entries], dtype=pl.String).gather(bags),
+            "instance": together["instance"],
+            "class": pl.Series(classes, dtype=pl.String).gather(together["class"]),
+            "confidence": together["score"],
+        }
+    )
+    table.write_parquet(place / f"{first_bag}.part")
+    (place / f"{first_bag}.part").replace(place / f"{first_bag}{TABLE}")
+    source = segmented.recipe.fingerprint.partition(":")[0]
+    about = {"source": source, "lowest_score": LOWEST_SCORE, "classes": list(classes)}
+    (place / CLASSES).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def list_skipped(folder: Path, skipped: Mapping[str, str]) -> None:

@@ -187,20 +187,28 @@ class _Granting:
 
     def _still_open(self, lease: Lease) -> Lease | None:
         """The lease with the classes that its person may still be asked; None without the first."""
-        classes = [c for c in lease.question.classes if self.state.wants((lease.bag, c), lease.annotator)]
+        question, wants = lease.question, self.state.wants
+        classes = [c for c in question.classes if wants((lease.bag, c), lease.annotator, question.instance)]
         if lease.label_class not in classes:
             return None
-        return replace(lease, question=_with_classes(lease.question, classes))
+        return replace(lease, question=_with_classes(question, classes))
 
     def _free(self, left: list[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
-        """The questions that this person may be asked, with the classes that they may be asked about, best first."""
-        leased, wants = self._leased, self.state.wants
+        """The questions that this person may be asked, with the classes that they may be asked about, best first.
+
+        Of several questions about instances of one pair it is the first.
+        """
+        leased, wants, taken = self._leased, self.state.wants, set(own)
         for question in left:
             classes = [
-                pair[1] for pair in question.pairs if pair not in own and wants(pair, annotator) > leased.get(pair, 0)
+                pair[1]
+                for pair in question.pairs
+                if pair not in taken and wants(pair, annotator, question.instance) > leased.get(pair, 0)
             ]
             if classes:
-                yield _with_classes(question, classes)
+                chosen = _with_classes(question, classes)
+                taken.update(chosen.pairs)
+                yield chosen
 
     def _lease(self, question: Question, annotator: str, ranking: Ranking) -> Lease:
         explained = _explained(self.state, ranking.model, ranking.people, question)
@@ -225,7 +233,12 @@ def _with_classes(question: Question, classes: Sequence[int]) -> Question:
 
 
 def _explained(state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, question: Question) -> Question:
-    """The question with its evidence and belief given what is known of the instances, its likeliest class first."""
+    """The question with its evidence and belief given what is known of the instances, its likeliest class first.
+
+    Where a bag does not show its instances, a question about one of them is asked about the bag.
+    """
+    if question.instance is not None and not state.shows_instances(question.bag):
+        question = replace(question, instance=None)
     bags = state.bags.select([question.bag])
     if state.votes.pointed_classes(question.bag):
         labels = labels_of_bag(state.contents, state.votes, people, question.bag)
@@ -249,4 +262,5 @@ def _question_of(events: Sequence[Event]) -> Question:
     score = float("nan") if last.score is None else last.score
     known = [event.belief for event in events if event.belief is not None]
     belief = tuple(known) if len(known) == len(events) else ()
-    return Question(last.bag, tuple(event.label_class for event in events), (), score, last.audit, belief)
+    classes = tuple(event.label_class for event in events)
+    return Question(last.bag, classes, (), score, last.audit, belief, instance=last.instance)

@@ -98,6 +98,8 @@ def _events(project: Project) -> str:
         pointed = (*event.where, *event.elsewhere)
         if pointed and (event.answer != "present" or not all(0 <= instance < size for instance in pointed)):
             return f"number {event.number} points at instances that do not exist, or without saying present"
+        if event.instance is not None and not 0 <= event.instance < size:
+            return f"number {event.number} is about an instance that does not exist"
         of_import = event.kind == "correction" and project.contents.imported[event.pair] != queries.UNKNOWN
         if event.replaces is None and not (event.kind == "answer" or of_import):
             return f"number {event.number} replaces nothing, or replaces without saying so"

@@ -332,8 +332,8 @@ def add_events(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def _event(row: Any) -> Event:
-    *rest, where, elsewhere, marked = row
-    return Event(*(*rest, _instances(where), _instances(elsewhere), marked))
+    *rest, where, elsewhere, marked, instance = row
+    return Event(*(*rest, _instances(where), _instances(elsewhere), marked, instance))
 
 
 def _instances(stored: str | None) -> Instances:
@@ -404,6 +404,7 @@ def _lease(row: Any) -> Lease:
         nothing if row.score is None else row.score,
         row.audit,
         (nothing if row.belief is None else row.belief, *(belief for _, _, belief in others)),
+        instance=row.instance,
     )
     return Lease(row.key, question, row.annotator, row.until, row.asked_after)
 
@@ -423,6 +424,7 @@ def _lease_row(lease: Lease) -> dict[str, Any]:
         "evidence": evidence,
         "asked_after": lease.asked_after,
         "others": json.dumps(others) if others else None,
+        "instance": question.instance,
     }
 
 

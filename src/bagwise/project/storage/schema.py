@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0007"
+VERSION = "0008"
 
 metadata = MetaData()
 
@@ -123,6 +123,7 @@ events = Table(
     Column("instances_where", Text),
     Column("instances_elsewhere", Text),
     Column("marked", Integer),
+    Column("instance", Integer),
     UniqueConstraint("replaces", name="replaced_once"),
 )
 
@@ -150,6 +151,7 @@ leases = Table(
     Column("evidence", Integer),
     Column("asked_after", Integer, nullable=False),
     Column("others", Text),
+    Column("instance", Integer),
     UniqueConstraint("bag", "class", "annotator", name="asked_once"),
     Index("lease_of", "annotator"),
 )

@@ -1,6 +1,5 @@
 """Questions and answers, undo and corrections."""
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -8,7 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from bagwise.core.errors import BagwiseError
-from bagwise.learning.questions import Pair
+from bagwise.learning.questions import Pair, Question
 from bagwise.project import Event, Lease, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.server.api.media import Medium, medium_of
@@ -20,7 +19,8 @@ EXAMPLES = 3
 router = APIRouter(prefix="/api", tags=["questions"])
 
 
-Instances = Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(max_length=10_000)]
+Instance = Annotated[int, Field(ge=0, lt=2**31)]
+Instances = Annotated[list[Instance], Field(max_length=10_000)]
 """Positions of instances in their bag, from 0."""
 
 
@@ -65,8 +65,9 @@ class QuestionOut(BaseModel):
 
     Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` and
     `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances, more than one, so that
-    an answer can say which of them it is. `opinions` are those of a classifier whose scores the project has; audits,
-    from which quality is estimated, are asked without them.
+    an answer can say which of them it is. Where `instance` is given, the question is *is this instance of the class?*
+    `opinions` are those of a classifier whose scores the project has; audits, from which quality is estimated, are
+    asked without them.
     """
 
     key: str
@@ -82,13 +83,15 @@ class QuestionOut(BaseModel):
     evidences: list[int]
     pointing: bool
     opinions: list[OpinionOut]
+    instance: int | None
 
 
 class AnswerIn(BaseModel):
     """An answer to a question; sent twice it is saved once.
 
-    With `bag` and `class_name` of the question it is saved even if its lease no longer exists. Where the answer is
-    `present`, `where` has instances that are of the class and `elsewhere` instances that are not.
+    With `bag`, `class_name` and `instance` of the question it is saved even if its lease no longer exists. Where the
+    answer is `present`, `where` has instances that are of the class and `elsewhere` instances that are not; without
+    them, *present* to a question about an instance says that it is of the class.
     """
 
     key: Key
@@ -99,6 +102,7 @@ class AnswerIn(BaseModel):
     highlighted: bool = True
     where: Instances = []
     elsewhere: Instances = []
+    instance: Instance | None = None
 
 
 class WholeAnswerIn(BaseModel):
@@ -157,7 +161,8 @@ class EventOut(BaseModel):
     """A saved event. A `restoration` has the answer that is in effect again; `counts_as` is what counts now.
 
     `where` and `elsewhere` are the instances that it says are of the class and are not; `disputed` those for this class
-    about which there is a disagreement now, so that they teach nothing.
+    about which there is a disagreement now, so that they teach nothing. `instance` is the instance that the question
+    was about, if it was about one: then `absent` and `unsure` say nothing of the bag.
     """
 
     number: int
@@ -173,6 +178,7 @@ class EventOut(BaseModel):
     where: list[int]
     elsewhere: list[int]
     disputed: list[int]
+    instance: int | None
 
 
 class UndoOut(EventOut):
@@ -199,7 +205,9 @@ async def save_answer(batcher: CurrentBatcher, person: Person, sent: AnswerIn) -
         bag, label_class = await run_in_threadpool(_pair_of, batcher.project, sent.bag, sent.class_name)
         classes = (label_class,)
     pointing = (tuple(sent.where),), (tuple(sent.elsewhere),)
-    submission = Submission(sent.key, person, (sent.answer,), classes, bag, sent.seconds, shown, *pointing)
+    submission = Submission(
+        sent.key, person, (sent.answer,), classes, bag, sent.seconds, shown, *pointing, sent.instance
+    )
     (event,) = await batcher.submit(submission)
     return event_out(batcher.project, event)
 
@@ -273,13 +281,14 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         beliefs=list(question.belief),
         evidences=list(question.evidence),
         pointing=project.shows_instances(question.bag),
-        opinions=[] if question.audit else opinions_of(project, question.bag, question.classes),
+        opinions=[] if question.audit else opinions_of(project, question),
+        instance=question.instance,
     )
 
 
-def opinions_of(project: Project, bag: int, classes: Sequence[int]) -> list[OpinionOut]:
-    """What a classifier thinks of these classes in a bag, where it thinks anything."""
-    found = ((label_class, project.opinion((bag, label_class))) for label_class in classes)
+def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
+    """What a classifier thinks of the classes of a question, where it thinks anything."""
+    found = ((c, project.opinion((question.bag, c), question.instance)) for c in question.classes)
     return [OpinionOut(class_name=project.classes[c], **vars(one)) for c, one in found if one is not None]
 
 
@@ -327,4 +336,5 @@ def event_out(project: Project, event: Event) -> EventOut:
         where=list(event.where),
         elsewhere=list(event.elsewhere),
         disputed=list(project.disputed(event.pair)),
+        instance=event.instance,
     )

@@ -4,11 +4,17 @@ const UPRIGHT = ["top", "", "bottom"];
 const ACROSS = ["left", "middle", "right"];
 const WORDS = { sound: "sound", picture: "region", text: "passage" };
 
+// What an instance of the bag is called: "sound".
+export function wordOf(bag) {
+  if (!bag.medium) return bag.shape ? "picture" : "row";
+  return WORDS[bag.medium.kind] ?? "instance";
+}
+
 // "sound 3, 2.1 to 2.4 s": the first is number 1, but rows are called as the table calls them.
 export function nameOf(bag, number) {
-  if (!bag.medium) return bag.shape ? `picture ${number + 1}` : `row ${number}`;
+  if (!bag.medium) return `${wordOf(bag)} ${bag.shape ? number + 1 : number}`;
   const place = bag.medium.places[number];
-  const name = `${WORDS[bag.medium.kind] ?? "instance"} ${number + 1}`;
+  const name = `${wordOf(bag)} ${number + 1}`;
   return place?.start === undefined ? name : `${name}, ${place.start.toFixed(1)} to ${place.end.toFixed(1)} s`;
 }
 

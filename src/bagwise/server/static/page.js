@@ -7,7 +7,8 @@ import { showDownloads } from "/static/downloads.js";
 import { prepare, pressMedium } from "/static/media.js";
 import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
-import { elsewhere, move, picks, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
+import { wordOf } from "/static/instances.js";
+import { elsewhere, isOfInstance, move, picks, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
 import { showPredictions, startPredictions } from "/static/predictions.js";
 import { showHistory, startHistory } from "/static/review.js";
 import { isOff, startShortcuts } from "/static/shortcuts.js";
@@ -18,6 +19,7 @@ const AHEAD = 3;
 const LOOK_AGAIN = 10_000;
 const ANSWERS = { y: "present", ArrowUp: "present", n: "absent", ArrowDown: "absent", u: "unsure", s: "skipped", ArrowRight: "skipped" };
 const OPEN = "open again";
+const OF_INSTANCE = { absent: "no, not the marked one", unsure: "unsure about the marked one" };
 const UNDO = ["z", "ArrowLeft", "Backspace"];
 const MOVES = { ",": -1, ".": 1 };
 const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
@@ -123,10 +125,11 @@ function show() {
   }
   const article = STARTS_WITH_A_VOWEL.test(one.class_name) ? "an" : "a";
   if (isWhole(one)) find("question").textContent = `Which of these are in this ${one.bag_word}?`;
+  else if (isOfInstance(one)) find("question").replaceChildren(`Is the marked ${wordOf(one.bag)} ${article} `, make("b", {}, one.class_name), "?");
   else find("question").replaceChildren(`Is there ${article} `, make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
   find("which").textContent = one.bag.id;
   find("bag").replaceChildren(drawBag(one.bag, one.evidence, one.pointing));
-  find("bag").classList.toggle("highlight", highlighted);
+  showHighlight();
   showPointing(one, isWhole(one));
   if (one.examples.length) {
     find("examples").append(make("p", { class: "note" }, "Answered yes before:"), ...one.examples.map(drawExample));
@@ -144,13 +147,13 @@ function answerWhole(skip = false) {
 }
 
 // Of a yes, `pointed` says where.
-function answer(value, { words = WORDS[value], ...pointed } = {}) {
+function answer(value, { words, ...pointed } = {}) {
   const one = questions[0];
   if (!one) return;
-  // With bag and class it is saved also where the server has forgotten the question.
-  const about = { key: one.key, bag: one.bag.id, class_name: one.class_name, ...pointed };
-  said.set(one.key, words);
-  send("/api/answers", { ...about, answer: value, seconds: (performance.now() - shownAt) / 1000, highlighted });
+  // With bag, class and instance it is saved also where the server has forgotten the question.
+  const about = { key: one.key, bag: one.bag.id, class_name: one.class_name, instance: one.instance, ...pointed };
+  said.set(one.key, words ?? (isOfInstance(one) ? OF_INSTANCE[value] : null) ?? WORDS[value]);
+  send("/api/answers", { ...about, answer: value, seconds: (performance.now() - shownAt) / 1000, highlighted: isHighlighted() });
 }
 
 function send(path, body) {
@@ -173,10 +176,20 @@ function undo() {
   });
 }
 
+// What a question is about stays marked.
+const isHighlighted = () => highlighted || isOfInstance(questions[0]);
+
+function showHighlight() {
+  const button = document.querySelector("#aids [data-key=h]");
+  find("bag").classList.toggle("highlight", isHighlighted());
+  button.setAttribute("aria-pressed", String(isHighlighted()));
+  button.disabled = isOfInstance(questions[0]);
+}
+
 function toggleHighlight() {
+  if (isOfInstance(questions[0])) return;
   highlighted = !highlighted;
-  find("bag").classList.toggle("highlight", highlighted);
-  document.querySelector("#aids [data-key=h]").setAttribute("aria-pressed", String(highlighted));
+  showHighlight();
   refreshPointing();
 }
 

@@ -16,6 +16,7 @@ const picked = new Set();
 
 const bag = find("bag");
 const yesButton = document.querySelector("#buttons [data-key=y] b");
+const noButton = document.querySelector("#buttons [data-key=n] b");
 const elsewhereButton = document.querySelector("#buttons [data-key=e]");
 const somewhereButton = document.querySelector("#aids [data-key=p]");
 
@@ -55,14 +56,17 @@ export function yes() {
 
 // Yes, but not the marked one; null where there is none, or where it is picked.
 export function elsewhere() {
-  if (!markedIsShown() || picked.has(question.evidence)) return null;
+  if (!markedIsShown() || isOfInstance(question) || picked.has(question.evidence)) return null;
   return { elsewhere: [question.evidence], ...(picked.size ? { where: picks() } : {}), words: "yes, elsewhere" };
 }
 
 // Yes, and nothing about where: as where nothing can be pointed at.
 export function somewhere() {
-  return markedIsShown() ? { words: "yes, somewhere" } : null;
+  return markedIsShown() && !isOfInstance(question) ? { words: "yes, somewhere" } : null;
 }
+
+// Whether it asks about the marked instance alone.
+export const isOfInstance = (one) => (one?.instance ?? null) !== null;
 
 export const picks = () => [...picked].sort((a, b) => a - b);
 
@@ -116,7 +120,8 @@ export function refreshPointing() {
   if (all.length && all.every((one) => one.tabIndex < 0)) (target(question.evidence) ?? all[0]).tabIndex = 0;
   yesButton.textContent = !picked.size ? (marked ? "Yes, this one" : "Yes") : picked.size === 1 ? "Yes, the picked one" : `Yes, these ${picked.size}`;
   yesButton.parentElement.classList.toggle("for-mark", marked && !picked.size);
-  elsewhereButton.hidden = somewhereButton.hidden = !marked;
+  elsewhereButton.hidden = somewhereButton.hidden = !marked || isOfInstance(question);
+  noButton.textContent = isOfInstance(question) ? "No, not this one" : "No";
   elsewhereButton.disabled = picked.has(question?.evidence);
   find("hint").textContent = all.length ? hint(marked) : "";
   find("marked").textContent = marked ? `Marked: ${target(question.evidence)?.dataset.name ?? "one instance"}.` : "";
@@ -125,6 +130,7 @@ export function refreshPointing() {
 function hint(marked) {
   if (whole) return picked.size ? "Now say what it is: choose its class below." : `${CLICK} what you recognise, then choose its class.`;
   if (picked.size) return `Picked: ${picked.size}. ${CLICK} more, or again to take one back.`;
+  if (isOfInstance(question)) return `Only the marked one is asked about. You see it elsewhere? ${CLICK} it there.`;
   return marked ? `Not this one? ${CLICK} the right one, or several.` : `${CLICK} the one that shows it, if you like.`;
 }
 

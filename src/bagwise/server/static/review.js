@@ -67,7 +67,10 @@ function fillPeople(people) {
 }
 
 function item(one) {
-  const what = `${one.class_name} in ${one.bag_id}`;
+  const ofInstance = (one.instance ?? null) !== null;
+  const place = ` in ${ofInstance ? `${nameOf(one.bag, one.instance)} of ` : ""}${one.bag_id}`;
+  const what = `${one.class_name}${place}`;
+  const shown = one.where?.length ? one.where : ofInstance ? [one.instance] : null;
   const when = one.at && new Date(one.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
   const corrected = one.replaced && `corrected, before: ${before(one.replaced)}`;
   const note = [one.annotator ?? "imported", when, corrected, one.audit ? "random check" : ""];
@@ -79,9 +82,9 @@ function item(one) {
     onclick: () => answer !== one.answer && correct(one, answer),
   }, WORDS[answer]));
   return make("li", { "data-number": one.number ?? null },
-    make("div", { class: `thumbnail${one.where?.length ? " highlight" : ""}` }, drawExample({ ...one.bag, evidence: one.where?.length ? one.where : null })),
+    make("div", { class: `thumbnail${shown ? " highlight" : ""}` }, drawExample({ ...one.bag, evidence: shown })),
     make("div", { class: "about" },
-      make("p", {}, make("b", {}, one.class_name), ` in ${one.bag_id}`, one.answer === "skipped" ? ", skipped" : ""),
+      make("p", {}, make("b", {}, one.class_name), place, one.answer === "skipped" ? ", skipped" : ""),
       make("p", { class: "pointed" }, pointed(one)),
       make("p", { class: "note" }, note.filter(Boolean).join(" · "))),
     make("div", { class: "choices", role: "group", "aria-label": `Correct ${what}` }, ...choices));
