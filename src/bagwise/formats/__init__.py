@@ -22,20 +22,12 @@ from typing import Any
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.core.extras import require
 from bagwise.core.plugins import choose, discover
+from bagwise.formats._label_table import LabelTable, PlacedLabel, as_labels
 from bagwise.formats._scores import Matching, ScoreTable, scores_from
 from bagwise.formats._spreadsheet import marked, marked_frame
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import (
-    NOT_IN_NAMES,
-    LabelTable,
-    Place,
-    PlacedLabel,
-    PredictionTable,
-    RowLocator,
-    Source,
-    Table,
-    as_labels,
-)
+from bagwise.formats._types import PredictionTable, RowLocator, Source, Table
+from bagwise.formats._values import NOT_IN_NAMES, Place
 
 __all__ = [
     "NOT_IN_NAMES",

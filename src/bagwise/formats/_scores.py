@@ -25,7 +25,8 @@ import numpy as np
 from bagwise.core.errors import FileError
 from bagwise.data.class_names import ClassNames
 from bagwise.data.scores import Scores
-from bagwise.formats._types import Table, whole_number
+from bagwise.formats._types import Table
+from bagwise.formats._values import whole_number
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.elementary import expit, expm1_nonpositive, log1p
 
