@@ -11,7 +11,8 @@ import numpy as np
 import soundfile
 from scipy.signal import stft
 
-from . import noises
+from bagwise.datasets import _noises as noises
+
 from .calls import RATE, Calls
 
 SECONDS = 10.0
@@ -62,7 +63,7 @@ def mix(
 ) -> Soundscape:
     """A recording with some classes, one to three calls of each, and up to `others` sounds of no class."""
     count = int(seconds * RATE)
-    noise = noises.KINDS[rng.integers(len(noises.KINDS))](count, rng)
+    noise = noises.KINDS[rng.integers(len(noises.KINDS))](count, RATE, rng)
     spectrum = _power(noise)
     names = rng.choice(calls.classes, rng.integers(classes[0], classes[1] + 1), replace=False)
     wanted = [name for name in names for _ in range(rng.integers(1, 4))] + ["other"] * rng.integers(0, others + 1)

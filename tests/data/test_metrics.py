@@ -153,3 +153,23 @@ def test_instance_auc_where_it_is_not_defined():
 
 def test_instance_auc_of_a_constant_is_a_half():
     assert metrics.instance_auc([0, 1, 2, 1], np.full((4, 3), 0.3)) == 0.5
+
+
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_the_metrics_of_classes_are_those_of_scikit_learn(rng, levels):
+    truth = rng.random((40, 5)) < [0.5, 0.1, 0.3, 0.9, 0.2]
+    truth[0], truth[1] = True, False
+    score = rng.integers(0, levels, truth.shape) / levels
+    found = sklearn_metrics.average_precision_score(truth, score, average="macro")
+    assert metrics.class_average_precision(truth, score) == pytest.approx(found, abs=1e-12)
+    assert metrics.roc_auc(truth, score) == pytest.approx(sklearn_metrics.roc_auc_score(truth, score), abs=1e-12)
+
+
+def test_the_metrics_of_classes_leave_out_what_is_not_defined(rng):
+    truth, score = rng.random((20, 3)) < 0.5, rng.random((20, 3))
+    truth[0], truth[1] = True, False
+    of_two = metrics.class_average_precision(truth[:, :2], score[:, :2]), metrics.roc_auc(truth[:, :2], score[:, :2])
+    truth[:, 2] = False
+    assert (metrics.class_average_precision(truth, score), metrics.roc_auc(truth, score)) == of_two
+    assert np.isnan(metrics.class_average_precision(np.zeros((4, 2)), np.ones((4, 2))))
+    assert np.isnan(metrics.roc_auc(np.ones((4, 2)), np.ones((4, 2))))

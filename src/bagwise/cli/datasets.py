@@ -21,18 +21,22 @@ def list_datasets(as_json: Annotated[bool, typer.Option("--json", help="One JSON
         return
     table = Table("data set", "what it is", "bags", "instances", "features", "classes", "per bag")
     for one in described:
-        if "missing" not in one:
+        if "bags" in one:
             sizes = [str(one[column]) for column in ("bags", "instances", "features", "classes")]
             table.add_row(one["name"], one["description"], *sizes, f"{one['classes_per_bag']:.2f}")
     console.print(table)
     for one in described:
-        if "missing" in one:
-            console.print(f"[yellow]{one['name']}[/] ({one['description']}): {escape(one['missing'])}")
+        if "bags" not in one:
+            reason = escape(one.get("missing", "it is built when it is first used, which takes minutes."))
+            console.print(f"[yellow]{one['name']}[/] ({one['description']}): {reason}")
 
 
 def _describe(name: str) -> dict[str, Any]:
-    description = {"name": name, "description": datasets.available()[name].DESCRIPTION}
+    member = datasets.available()[name]
+    description = {"name": name, "description": member.DESCRIPTION}
     try:
+        if not getattr(member, "is_built", lambda: True)():
+            return {**description, "built": False}
         data = datasets.load(name)
     except BagwiseError as missing:
         return {**description, "missing": str(missing)}

@@ -1,7 +1,8 @@
 """Data sets: ONE FILE = ONE DATA SET, found by its name.
 
 A data set is a module (or any object) with `DESCRIPTION` and `load(random_state) -> Dataset`, or just such a function,
-which is described by the first line of its docstring.
+which is described by the first line of its docstring. One that is built on first use and then kept also has
+`is_built() -> bool`: a list of all data sets does not build it.
 
 Another package adds a data set with an entry point of the group `bagwise.datasets`; see docs/extending-data.md.
 """

