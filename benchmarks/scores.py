@@ -1,12 +1,13 @@
 """What a classifier's scores are worth as a head start, and what useless ones cost.
 
-    python benchmarks/scores.py [--sets hja frost] [--folds 10] [--questions 300] [--out benchmarks/results/scores.json]
+    python benchmarks/scores.py [--sets hja frost soundscapes] [--folds 10] [--questions 300] [--out FILE]
 
 A third of the bags of a data set are *elsewhere*: a classifier learns all labels of them, and its probabilities of the
-other instances, with normal noise of deviation NOISE added to their logits, are the scores. Of those bags a tenth is
-held out; questions about the rest start from nothing. Arms: without scores; with scores of instances; with scores of
-bags only; with the scores of instances shuffled, which say nothing. Figures are bag accuracy of the held-out bags, and
-its mean over the questions (area), averaged over the folds with the standard error of the difference to no scores.
+other instances, with normal noise of deviation NOISE added to their logits, are the scores. A data set that has scores,
+as `soundscapes` has BirdNET's, is used with those. Of the other bags a tenth is held out; questions about the rest
+start from nothing. Arms: without scores; with scores of instances; with scores of bags only; with the scores of
+instances shuffled, which say nothing. Figures are bag accuracy of the held-out bags, and its mean over the questions
+(area), averaged over the folds with the standard error of the difference to no scores.
 """
 
 import argparse
@@ -38,26 +39,35 @@ def split_bags(data, fold, rng):
     return np.sort(order[:third]), np.sort(np.setdiff1d(rest, held_out)), np.sort(held_out)
 
 
-def scores_of(arm, classifier, bags, rng):
-    """Return what the simulated classifier thinks of these bags; None without scores."""
+def opinions(data, elsewhere, rng):
+    """Return a function of some bags of the data set: what the classifier thinks of their instances."""
+    if data.scores is not None:
+        return lambda some: some.scores
+    classifier = MIMLClassifier(transformer=data.transformer).fit(elsewhere.bags, elsewhere.labels)
+
+    def noisy(some):
+        probability = np.clip(classifier.predict_instance_proba(some.bags), 1e-6, 1 - 1e-6)
+        return expit(logit(probability) + NOISE * rng.standard_normal(probability.shape))
+
+    return noisy
+
+
+def scores_of(arm, probability, bags, rng):
+    """Return the scores of an arm from those of the instances of some bags; None without scores."""
     if arm == "none":
         return None
-    probability = np.clip(classifier.predict_instance_proba(bags), 1e-6, 1 - 1e-6)
-    noisy = expit(logit(probability) + NOISE * rng.standard_normal(probability.shape))
     if arm == "bags":
-        absent = np.add.reduceat(np.log1p(-noisy), bags.offsets[:-1], axis=0)
+        absent = np.add.reduceat(np.log1p(-np.clip(probability, 0, 1 - 1e-6)), bags.offsets[:-1], axis=0)
         return Scores(of_bags=-np.expm1(absent))
-    if arm == "shuffled":
-        noisy = rng.permuted(noisy, axis=0)
-    return Scores(of_instances=noisy)
+    return Scores(of_instances=rng.permuted(probability, axis=0) if arm == "shuffled" else probability)
 
 
 def curve(data, arm, fold, questions, advance):
     """Return bag accuracy of the held-out bags after every `EVERY` answers."""
     rng = np.random.default_rng([SEED, fold])
     elsewhere, asked, held_out = (data.select(some) for some in split_bags(data, fold, rng))
-    classifier = MIMLClassifier(transformer=data.transformer).fit(elsewhere.bags, elsewhere.labels)
-    ours, theirs = (scores_of(arm, classifier, some.bags, rng) for some in (asked, held_out))
+    thinks = opinions(data, elsewhere, rng)
+    ours, theirs = (scores_of(arm, thinks(some), some.bags, rng) for some in (asked, held_out))
     learner = ActiveLearner(
         asked.bags,
         data.classes,
