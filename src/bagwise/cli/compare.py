@@ -21,6 +21,8 @@ from bagwise.research.experiments import (
     curves,
     efficiency,
     efficiency_report,
+    embedded,
+    embedded_report,
     measures,
     pointing,
     pointing_report,
@@ -65,7 +67,8 @@ def compare(
         str | None,
         typer.Option(
             help="efficiency: the defaults on all data sets, as in docs/label-efficiency.md; "
-            "pointing: what pointing is worth, as in docs/pointing.md."
+            "pointing: what pointing is worth, as in docs/pointing.md; "
+            "embedded: data sets with embeddings, as in docs/embeddings.md."
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version of the suite.")] = False,
@@ -126,7 +129,11 @@ def _run_suite(suite: Any, report: Any, folder: Path, quick: bool) -> None:
     console.print(f"Report: {report.write(rows, ceilings, folder, size)}")
 
 
-SUITES = {"efficiency": (efficiency, efficiency_report), "pointing": (pointing, pointing_report)}
+SUITES = {
+    "efficiency": (efficiency, efficiency_report),
+    "pointing": (pointing, pointing_report),
+    "embedded": (embedded, embedded_report),
+}
 
 
 def _arrays_of_project(project: Path, folder: Path) -> Path:

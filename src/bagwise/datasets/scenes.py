@@ -37,8 +37,8 @@ OTHERS = ("astronaut.png", "rocket.jpg", "camera.png", "coffee.png", "retina.jpg
 FOLDERS = {"skimage": ("data", "scikit-image"), "sklearn": ("datasets/images", "scikit-learn")}
 REGIONS = (3, 6)
 NO_CLASS = 0.6
-SIDE = 64
-PIECE = (40, 110)
+SIDE = 96
+PIECE = (80, 180)
 """Pixels of a photograph that a region shows, on each side."""
 LEAST_CONTRAST = 8.0
 """Deviation of grey, of 255: squares with less show nothing."""
@@ -101,9 +101,9 @@ def _piece(photograph: Array, rng: np.random.Generator) -> Array:
             break
     square = np.rot90(square, int(rng.integers(4)))
     resized = np.asarray(Image.fromarray(square).resize((SIDE, SIDE)), np.float64)
-    contrast, light = rng.uniform(0.3, 1.0), rng.uniform(90, 160)
-    seen = light + contrast * (gaussian_filter(resized, rng.uniform(0, 2.0)) - resized.mean())
-    grain = rng.normal(0, rng.uniform(2, 20), seen.shape)
+    contrast, light = rng.uniform(0.5, 1.0), rng.uniform(90, 160)
+    seen = light + contrast * (gaussian_filter(resized, rng.uniform(0, 1.0)) - resized.mean())
+    grain = rng.normal(0, rng.uniform(0, 12), seen.shape)
     return np.asarray((seen + grain).clip(0, 255), np.uint8)
 
 

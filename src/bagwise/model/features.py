@@ -1,5 +1,15 @@
-"""Transformed instances: standardised by default, or by any scikit-learn transformer."""
+"""Transformed instances: standardised by default, or by any scikit-learn transformer.
 
+From `MANY_FEATURES` on, where features are embeddings, "standardise" does not give each feature the deviation 1: they
+share a unit, and those that hardly vary tell little. With features centred and s^2 = (sum of their variances) / V,
+
+    x -> (x - mean) / s
+
+so that their variances add up to V, whatever their number. A weight has the prior N(0, 1), so a logit of d standardised
+features would have the variance d before any answer: of a thousand features, a model that is sure of everything.
+"""
+
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,13 +28,19 @@ CURVED = "nystroem"
 FAR_FROM_ZERO = 30
 """Means this many deviations from 0 cost float32 products too many digits: such features are centred in a copy."""
 
+MANY_FEATURES = 500
+TOTAL_VARIANCE = 64.0
+OTHER_UNITS = 30.0
+"""Where the largest deviation is this many times the median, features do not share a unit: each gets its own scale."""
+
 
 def fit_transformer(transformer: Any, bags: Bags, spread: "Spread | None" = None) -> Any:
     """Return a copy of `transformer` (None: raw features), fitted to these bags, or to all that `spread` summarises."""
     if transformer is None:
         return None
     if transformer != CURVED and (scaler := scaler_of(transformer)) is not None:
-        return standardised(scaler, _InMemory(bags) if spread is None else spread)
+        fitted = standardised(scaler, _InMemory(bags) if spread is None else spread)
+        return in_one_unit(fitted) if isinstance(transformer, str) and bags.n_features >= MANY_FEATURES else fitted
     if spread is not None:
         raise BagwiseError(
             f"transformer={transformer!r} needs all instances in one place: on a cluster give {STANDARDISE!r}, "
@@ -101,6 +117,17 @@ def standardised(scaler: StandardScaler, spread: Spread) -> StandardScaler:
     scaler.mean_, scaler.n_samples_seen_, scaler.n_features_in_ = mean, count, len(mean)
     scaler.var_ = variance if scaler.with_std else None
     scaler.scale_ = np.where(variance <= noise, 1.0, np.sqrt(variance)) if scaler.with_std else None
+    return scaler
+
+
+def in_one_unit(scaler: StandardScaler) -> StandardScaler:
+    """Return the fitted scaler with other scales: the variances of the features add up to `TOTAL_VARIANCE`."""
+    deviation = np.sqrt(scaler.var_)
+    if deviation.max() > OTHER_UNITS * np.median(deviation):
+        scaler.scale_ = scaler.scale_ * math.sqrt(len(deviation) / TOTAL_VARIANCE)
+    else:
+        # The sum is exact, so that it does not depend on the processor.
+        scaler.scale_ = np.full(len(deviation), math.sqrt(math.fsum(scaler.var_) / TOTAL_VARIANCE) or 1.0)
     return scaler
 
 

@@ -6,13 +6,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
-from bagwise.model.features import STANDARDISE, fit_transformer, instances_of
+from bagwise.model.features import fit_transformer, instances_of
 from bagwise.research.baselines._mimlfast_kernel import NO_KEY, ranking_pass
 
 BARELY_PRESENT = np.nextafter(0.5, 1)
@@ -129,7 +130,7 @@ class MIMLfast(BaseEstimator):  # type: ignore[misc]
         """
         if self.key_mode not in ("off", "anchor", "rank"):
             raise BagwiseError(f"`key_mode` is {self.key_mode!r}: choose off, anchor or rank.")
-        self.transformer_ = fit_transformer(STANDARDISE, bags)
+        self.transformer_ = fit_transformer(StandardScaler(), bags)
         width = bags.n_features + 1
         rng = np.random.default_rng(self.random_state)
         shared = rng.normal(size=(self.subspace, width))

@@ -6,13 +6,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
-from bagwise.model.features import STANDARDISE, fit_transformer, instances_of
+from bagwise.model.features import fit_transformer, instances_of
 from bagwise.research.baselines.hausdorff import hausdorff
 from bagwise.research.baselines.mimlfast import as_predictions
 
@@ -141,7 +142,7 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         MIMLSVM
             This model.
         """
-        self.transformer_ = fit_transformer(STANDARDISE, bags)
+        self.transformer_ = fit_transformer(StandardScaler(), bags)
         scaled = self._scaled(bags)
         distances = hausdorff(scaled, scaled, self.distance)
         count = max(1, int(self.medoids * len(bags)))
