@@ -21,7 +21,15 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/first-hour-library.md", "docs/library.md", "docs/noise.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/first-hour-library.md",
+        "docs/library.md",
+        "docs/noise.md",
+        "docs/scores.md",
+    ],
 )
 def test_the_examples_run_from_top_to_bottom(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

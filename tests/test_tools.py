@@ -32,7 +32,7 @@ def bare(monkeypatch, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
+@pytest.mark.parametrize("name", ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"])
 def test_chromium_is_found_by_any_of_its_names(bare, name):
     assert programs.chromium() is None
     found = program(bare / "bin" / name)

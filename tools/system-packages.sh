@@ -38,9 +38,12 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 echo "Installing $names with apt-get"
 SECONDS=0
+packages=$names
 {
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
-        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $names
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+    # Chromium without windows, where the system has it: smaller, and pages open in a third of the time.
+    apt-cache show chromium-headless-shell && packages=${names/chromium/chromium-headless-shell}
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages
 } >"$log" 2>&1 || { tail -5 "$log" >&2; explain "apt-get failed"; }
-echo "Installed $names in $SECONDS s"
+echo "Installed $packages in $SECONDS s"
 [ -z "$("${PYTHON:-python3}" "$tools/programs.py")" ] || explain "what apt-get installs does not start"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bagwise.data.bags import Bags
     from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
     from bagwise.data.labels import Labels
+    from bagwise.data.scores import Scores
     from bagwise.learning import criteria
     from bagwise.learning.base import NothingToAsk
     from bagwise.learning.learner import ActiveLearner
@@ -32,6 +33,7 @@ __all__ = [
     "NothingToAsk",
     "Question",
     "ScoredPool",
+    "Scores",
     "criteria",
     "datasets",
     "metrics",
@@ -51,6 +53,7 @@ _MODULE_OF = {
     "MIMLClassifier": "model",
     "NothingToAsk": "learning.base",
     "ScoredPool": "model",
+    "Scores": "data.scores",
     "Question": "learning.questions",
 }
 _PACKAGE_OF = {"criteria": "learning.criteria", "datasets": "datasets", "metrics": "data.metrics"}

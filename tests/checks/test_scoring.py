@@ -1,12 +1,13 @@
 """What must be true of everything that scores bags, whatever it runs on."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from bagwise.kernels import Instances
+from bagwise.kernels import Instances, absent_gradients, slopes
 from tests.oracles import model as oracle
 from tests.support.scoring_backends import BACKENDS
 
@@ -42,6 +43,35 @@ def test_presence_equals_enumeration_of_all_labellings(backend, dtype):
     np.testing.assert_allclose(present, expected, rtol=TOLERANCE[dtype])
     np.testing.assert_allclose(absent, 1 - np.array(expected), rtol=TOLERANCE[dtype], atol=1e-12)
     assert present.dtype == dtype
+
+
+@EVERY
+def test_scores_of_a_classifier_count_for_their_own_class_and_not_in_gradients(backend, dtype):
+    plain, _ = make([1, 2, 3, 4, 5], dtype=dtype)
+    rng = np.random.default_rng(2)
+    scores = rng.normal(size=(len(plain.x), 4)).astype(dtype)
+    scored = Instances(
+        np.hstack([plain.x, scores]),
+        plain.offsets,
+        np.zeros(7),
+        np.append(np.ones(3), np.full(4, np.inf)),
+        False,
+        n_scores=4,
+    )
+    weights = rng.normal(size=(5, 4))
+    own = slopes(weights[:4, 3])
+    expected = [
+        oracle.presence_by_enumeration(np.hstack([x, s]), np.hstack([weights[:, :3], np.eye(5, 4) * own]))[:4]
+        for x, s in zip(bags_of(plain), bags_of(replace(plain, x=scores)), strict=True)
+    ]
+    present, _ = backend.bag_probabilities(scored, weights, 4)
+    np.testing.assert_allclose(present, expected, rtol=TOLERANCE[dtype])
+    lengths, _ = backend.gradient_lengths(scored, weights, 4)
+    explicit = [
+        np.linalg.norm(absent_gradients(scored, bag, *scored.fold(weights), 4)[..., :3], axis=(1, 2))
+        for bag in range(5)
+    ]
+    np.testing.assert_allclose(lengths, explicit, rtol=10 * TOLERANCE[dtype])
 
 
 @EVERY

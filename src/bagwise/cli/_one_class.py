@@ -32,6 +32,9 @@ def show_one(project: Project, lease: Lease) -> None:
     else:
         say(f"Is the marked instance of bag [bold]{escape(bag_id)}[/] [bold]{escape(class_name)}[/]?", end="  ")
     say(f"[dim]instance {evidence} (of {len(instances)}, from 0): {values}{more}[/]")
+    opinion = None if lease.question.audit else project.opinion(lease.pair, lease.question.instance)
+    if opinion is not None:
+        say(f"[dim]{escape(opinion.source)} thinks: {opinion.probability:.0%}.[/]")
 
 
 def keys_of(lease: Lease, instances: int, pointing: bool) -> dict[str, KeyedAnswer]:

@@ -1,7 +1,7 @@
 """What the commands of projects share: options, reading of files, opening of projects, wording of events."""
 
 import getpass
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +11,14 @@ from rich.markup import escape
 
 from bagwise import formats
 from bagwise.cli._app import console, progress_bar, say
-from bagwise.core.errors import FileError
+from bagwise.core.errors import BagwiseError, FileError
 from bagwise.evaluation.noise import Rate
-from bagwise.formats import LabelTable, Source
+from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest.media import Files, Places, Spans
 from bagwise.project import Event, Media, Project, ProjectModel
+from bagwise.project.imports import segmentation
 
+MOST_LISTED = 10
 INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder of recordings, pictures or documents."
 SourceFile = Annotated[Path, typer.Option("--from", help=INSTANCES)]
 Folder = Annotated[Path, typer.Argument(help="The folder of the project.")]
@@ -47,6 +49,10 @@ Embed = Annotated[
 WeightsFile = Annotated[
     Path | None, typer.Option("--weights", help="The file or folder of the model that --embed names.")
 ]
+ScoresFile = Annotated[
+    Path | None,
+    typer.Option("--scores", help="What a classifier thinks: a table of BirdNET, Raven, perch-hoplite, or any other."),
+]
 Name = Annotated[str | None, typer.Option("--as", help="Who answers (default: the user's name).")]
 At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
@@ -63,6 +69,39 @@ def read_instances(file: Path, bag_column: str | None) -> Source:
 
 def read_labels(file: Path | None, bag_column: str | None) -> LabelTable | None:
     return formats.read_labels(file, bag_column) if file is not None else None
+
+
+def read_scores(file: Path | None) -> ScoreTable | None:
+    return formats.read_scores(file) if file is not None else None
+
+
+def add_scores(project: Project, table: ScoreTable | None, source: Source | None = None) -> None:
+    """Add scores to a project, and list the names that did not match."""
+    if table is None:
+        return
+    found = project.import_scores(table, source)
+    matched = ", ".join(name if name == of else f"{name} ({of})" for name, of in found.matched.items())
+    count = f"{len(found.matched)} of {len(project.classes)} classes"
+    say(f"Scores of {escape(table.source)} for {count}: {escape(matched)}.")
+    for names, what in (
+        (found.without, "classes without scores"),
+        (found.unknown, "classes of the file are not in the project"),
+        (found.unknown_bags, "bags of the file are not in the project"),
+    ):
+        if names:
+            more = ", ..." if len(names) > MOST_LISTED else ""
+            say(f"{len(names)} {what}: {escape(', '.join(names[:MOST_LISTED]))}{more}")
+
+
+def add_scores_of_embedder(project: Project, before: Collection[Path] = ()) -> None:
+    """Add the scores that an embedder kept, but for the tables that were there before."""
+    recipe = segmentation.recipe_of(project.folder)
+    for path in segmentation.score_files(project.folder)[1]:
+        if recipe is not None and path not in before:
+            try:
+                add_scores(project, formats.read_scores(path, recipe.fingerprint.partition(":")[0]))
+            except BagwiseError as error:
+                say(f"The scores of the embedder are not used. {escape(str(error))}")
 
 
 def read_media(folder: Path | None, places: Path | None, source: Source | None = None) -> Media | None:

@@ -34,9 +34,12 @@ from bagwise.cli._projects import (
     MediumName,
     Name,
     PlacesFile,
+    ScoresFile,
     SourceFile,
     Way,
     WeightsFile,
+    add_scores,
+    add_scores_of_embedder,
     import_bar,
     me_or,
     open_trained,
@@ -45,6 +48,7 @@ from bagwise.cli._projects import (
     read_instances,
     read_labels,
     read_media,
+    read_scores,
 )
 from bagwise.cli._quality import show_quality
 from bagwise.core.errors import BagwiseError
@@ -52,6 +56,7 @@ from bagwise.evaluation.noise import Rate
 from bagwise.learning.criteria import available as available_criteria
 from bagwise.model import solvers
 from bagwise.project import Asking, Learning, Project
+from bagwise.project.imports import segmentation
 from bagwise.project.imports.media import bags_with_a_file
 from bagwise.project.settings import GRANULARITIES
 
@@ -68,6 +73,7 @@ def init(
     medium: MediumName = None,
     cut: Way = None,
     embed: Embed = "",
+    scores: ScoresFile = None,
     weights: WeightsFile = None,
     database: Annotated[
         str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
@@ -86,12 +92,16 @@ def init(
     """Make a labelling project from a file of instances, or from a folder of recordings, pictures or documents."""
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
     asking = Asking(people=people, share=share, granularity=granularity)
-    known, names = read_labels(labels, bag), read_classes(classes)
+    known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
+    if scored is not None:
+        solvers.validate_scores("update", update)
     if is_raw(source):
         raw = RawFolder(source, medium, cut, with_weights(embed, weights))
         validate_no_table_options(bag, media, places)
         with create_from_folder(folder, raw, known, names, learning, asking, database) as project:
             _show_size(project)
+            add_scores_of_embedder(project)
+            add_scores(project, scored)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
     validate_no_folder_options(medium, cut, with_weights(embed, weights))
@@ -101,6 +111,7 @@ def init(
         project = Project.create(folder, read, known, names, learning, asking, database, progress, media=shown)
     with project:
         _show_size(project)
+        add_scores(project, scored, read)
         say(f"Answer questions with: bagwise {'answer' if shown is None else 'serve'} {escape(str(folder))}")
 
 
@@ -128,22 +139,28 @@ def import_(
     media: MediaFolder = None,
     places: PlacesFile = None,
     embed: Embed = "",
+    scores: ScoresFile = None,
     weights: WeightsFile = None,
     partition: parts.Count = None,
     to: parts.To = None,
     cluster: Cluster = "",
 ) -> None:
-    """Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it.
+    """Add bags, labels, classes, scores, or what is seen of the bags, to a project; of a folder, what is new in it.
 
     With --partition, the new instances, or without --from those of the project, are written to partitions.
     """
     more = any(given is not None for given in (labels, classes, media, places))
     if partition is None:
         parts.validate_partition(to, cluster)
-        if source is None and not more:
-            raise BagwiseError("Nothing to import: give --from, --labels, --classes, --media or --places.")
+        if source is None and not more and scores is None:
+            raise BagwiseError("Nothing to import: give --from, --labels, --classes, --scores, --media or --places.")
+    elif scores is not None:
+        raise BagwiseError("--scores is not imported together with --partition: import them before or after it.")
     with Project.open(folder) as project:
-        known, names = read_labels(labels, bag), read_classes(classes)
+        known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
+        if source is None and not more and partition is None:
+            add_scores(project, scored)
+            return
         if partition is not None:
             each = parts.workers(cluster)
             if source is None:
@@ -157,8 +174,11 @@ def import_(
                 return
         if source is not None and is_raw(source):
             validate_no_table_options(bag, media, places)
+            before = segmentation.score_files(project.folder)[1]
             add_from_folder(project, RawFolder(source, embed=with_weights(embed, weights)), known, names)
             _show_size(project)
+            add_scores_of_embedder(project, before)
+            add_scores(project, scored)
             return
         validate_no_folder_options(None, None, with_weights(embed, weights))
         read = read_instances(source, bag) if source is not None else None
@@ -166,6 +186,7 @@ def import_(
         with import_bar("Importing", read, shown) as progress:
             project.import_(read, known, names, progress, shown)
         _show_size(project)
+        add_scores(project, scored, read)
 
 
 @app.command()

@@ -14,13 +14,14 @@ from bagwise import formats
 from bagwise import project as projects
 from bagwise.cli._app import app, console, say
 from bagwise.cli._folders import read_or_segment, with_weights
-from bagwise.cli._projects import BagColumn, Embed, Folder, SourceFile, WeightsFile, load_model
+from bagwise.cli._projects import BagColumn, Embed, Folder, ScoresFile, SourceFile, WeightsFile, load_model
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data import metrics
 from bagwise.data.bags import Bags
 from bagwise.formats import Source
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import ModelInfo, Project
+from bagwise.project.imports.importing import same_as_bags
 from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter
 from bagwise.project.training.model_file import FILE as MODEL
 
@@ -90,13 +91,14 @@ def predict(
         str | None, typer.Option("--format", help="Format of the predictions (default: by suffix).")
     ] = None,
     embed: Embed = "",
+    scores: ScoresFile = None,
     weights: WeightsFile = None,
 ) -> None:
     """Predict the classes of new bags or raw files, with the instance that carries each prediction."""
     module = formats.writer(to, "predictions", form) if to is not None else None
     model, classes = _model_of(folder)
     with read_or_segment(source, bag, model, with_weights(embed, weights)) as read:
-        bags = _bags_for(model, read)
+        bags = _with_scores(model, _bags_for(model, read), read, classes, scores)
     table = projects.predict(model, bags, classes)
     if of_instances is not None:
         _write_instances(of_instances, bags.ids, bags.sizes, classes, model.predict_instance_proba(bags))
@@ -110,6 +112,24 @@ def predict(
         words = ", ".join(f"{classes[c]} {table.probability[b, c]:.2f} ({table.evidence[b, c]})" for c in order)
         shown.add_row(escape(name), escape(words) or "none")
     console.print(shown)
+
+
+def _with_scores(model: MIMLClassifier, bags: Bags, source: Source, classes: Sequence[str], file: Path | None) -> Bags:
+    """The bags with the scores of a file, where the model needs them."""
+    if file is None:
+        if model.has_scores_:
+            raise BagwiseError(
+                "The model starts from the scores of a classifier: give those of these bags with --scores."
+            )
+        return bags
+    places = {str(name): place for place, name in enumerate(bags.ids)}
+    table = formats.read_scores(file)
+    named = {name: places[bag] for name, bag in same_as_bags(table.bags, places).items() if bag in places}
+    spans, codes = source.spans, source.codes
+    found, _ = table.scores(
+        named, bags.offsets, classes, lambda bag: None if spans is None else np.asarray(spans[codes == bag])
+    )
+    return found.attached_to(bags)
 
 
 def _bags_for(model: MIMLClassifier, read: Source) -> Bags:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bag_store import ArrayStore, BagStore
-from bagwise.kernels import Array, hash_of, mix
+from bagwise.kernels import Array, gather, hash_of, mix
 
 VALUES_PER_CHUNK = 1 << 20
 
@@ -49,6 +49,9 @@ class Bags:
 
     store: BagStore
     """Where the bags are stored."""
+
+    scores: Array | None = None
+    """A classifier's logit of every instance and class, (N, C), from which the model starts (`data.scores`)."""
 
     def __init__(
         self, instances: npt.ArrayLike, offsets: npt.ArrayLike, ids: Sequence[Any] | Array | None = None
@@ -209,7 +212,27 @@ class Bags:
         Bags
             A copy of their instances, in memory.
         """
-        return Bags.trusted(*self.store.select(_as_positions(chosen, len(self))))
+        positions = _as_positions(chosen, len(self))
+        selected = Bags.trusted(*self.store.select(positions))
+        if self.scores is not None:
+            selected.scores = gather(self.scores, self.offsets, positions)[0]
+        return selected
+
+    def with_scores(self, scores: Array | None) -> "Bags":
+        """Return the same bags with scores of their instances, or without.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (N, C), optional
+            Finite logits, as `Scores.logits` returns them.
+
+        Returns
+        -------
+        Bags
+        """
+        other = Bags.over(self.store)
+        other.scores = scores
+        return other
 
     def chunks(self) -> Iterator[tuple[int, Array]]:
         """Yield (first row, rows) of all instances, about a million values at a time."""

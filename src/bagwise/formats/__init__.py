@@ -22,26 +22,22 @@ from typing import Any
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.core.extras import require
 from bagwise.core.plugins import choose, discover
+from bagwise.formats._label_table import LabelTable, PlacedLabel, as_labels
+from bagwise.formats._scores import Matching, ScoreTable, scores_from
 from bagwise.formats._spreadsheet import marked, marked_frame
-from bagwise.formats._types import (
-    NOT_IN_NAMES,
-    LabelTable,
-    Place,
-    PlacedLabel,
-    PredictionTable,
-    RowLocator,
-    Source,
-    Table,
-    as_labels,
-)
+from bagwise.formats._text import looks_like_text
+from bagwise.formats._types import PredictionTable, RowLocator, Source, Table
+from bagwise.formats._values import NOT_IN_NAMES, Place
 
 __all__ = [
     "NOT_IN_NAMES",
     "LabelTable",
+    "Matching",
     "Place",
     "PlacedLabel",
     "PredictionTable",
     "RowLocator",
+    "ScoreTable",
     "Source",
     "Table",
     "able_to",
@@ -52,6 +48,7 @@ __all__ = [
     "marked_frame",
     "read",
     "read_labels",
+    "read_scores",
     "read_table",
     "recognise",
     "writer",
@@ -267,6 +264,40 @@ def read_table(path: str | Path) -> Table:
     file = Path(path)
     table: Table = recognise(file, "read_table").read_table(file)
     return table
+
+
+def read_scores(path: str | Path, source: str = "") -> ScoreTable:
+    r"""Read the scores that a classifier gave bags, instances or windows.
+
+    Parameters
+    ----------
+    path : str or Path
+        A table of BirdNET-Analyzer (CSV or Raven), of perch-hoplite, or any long or wide CSV or Parquet.
+    source : str
+        The name of the classifier, shown to people (default: BirdNET, or the name of the file).
+
+    Returns
+    -------
+    ScoreTable
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or a score is not a number between 0 and 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "scores.csv"
+    ...     _ = file.write_text("bag,class,score\na,wren,0.9\nb,wren,0.2\n")
+    ...     read_scores(file).probability
+    array([0.9, 0.2])
+    """
+    file = Path(path)
+    is_text = file.is_file() and looks_like_text(file)
+    table: Table = available()["csv"].read_table(file) if is_text else read_table(file)
+    return scores_from(table, source)
 
 
 def writer(path: str | Path, what: str, name: str | Any | None = None) -> Any:

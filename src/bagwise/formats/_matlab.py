@@ -11,7 +11,7 @@ import numpy as np
 from scipy.io import loadmat, whosmat
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE, numbered
+from bagwise.formats._values import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE, numbered
 from bagwise.kernels import Array
 
 HEADER = 128

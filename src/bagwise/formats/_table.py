@@ -13,17 +13,9 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import (
-    PLACE_COLUMNS,
-    LabelTable,
-    PlacedLabel,
-    PredictionTable,
-    RowLocator,
-    label_value,
-    place_from,
-    validate_unique,
-    whole_number,
-)
+from bagwise.formats._label_table import LabelTable, PlacedLabel
+from bagwise.formats._types import PredictionTable, RowLocator
+from bagwise.formats._values import PLACE_COLUMNS, label_value, place_from, validate_unique, whole_number
 from bagwise.kernels import Array
 
 BAG_NAMES = ("bag", "bag_id", "bagid")

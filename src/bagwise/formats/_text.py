@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import MAX_COLUMNS, validate_unique
+from bagwise.formats._values import MAX_COLUMNS, validate_unique
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.core.errors import FileError
+from bagwise.formats._label_table import LabelTable
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import MAX_COLUMNS, LabelTable, Source, label_value, validate_unique
+from bagwise.formats._types import Source
+from bagwise.formats._values import MAX_COLUMNS, label_value, validate_unique
 from bagwise.kernels import Array
 
 DESCRIPTION = "relational MIML ARFF (.arff)"

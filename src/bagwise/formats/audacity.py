@@ -16,15 +16,9 @@ from urllib.parse import unquote
 import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
+from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import (
-    ALWAYS_ALLOWED_BYTES,
-    MAX_BYTES_PER_BYTE,
-    LabelTable,
-    PlacedLabel,
-    place_from,
-    validated_place,
-)
+from bagwise.formats._values import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE, place_from, validated_place
 
 DESCRIPTION = "Audacity label track (.txt), or a zip file of them"
 SUFFIXES = (".audacity.zip", ".audacity.txt")

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
+from bagwise.formats._label_table import LabelTable
 from bagwise.formats._spreadsheet import marked_frame, unmarked, unmarked_series
 from bagwise.formats._table import (
     BAG_NAMES,
@@ -22,7 +23,7 @@ from bagwise.formats._table import (
     roles_of,
 )
 from bagwise.formats._text import TextTable, header_of
-from bagwise.formats._types import LabelTable, PredictionTable, RowLocator, Source, Table
+from bagwise.formats._types import PredictionTable, RowLocator, Source, Table
 from bagwise.kernels import Array
 
 DESCRIPTION = "CSV with one row per instance or per label (.csv, .tsv)"

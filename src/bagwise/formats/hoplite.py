@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.formats._types import LabelTable, PlacedLabel, Source, validated_place
+from bagwise.formats._label_table import LabelTable, PlacedLabel
+from bagwise.formats._types import Source
+from bagwise.formats._values import validated_place
 from bagwise.kernels import Array
 
 DESCRIPTION = "a database of perch-hoplite, a folder with hoplite.sqlite and usearch.index"

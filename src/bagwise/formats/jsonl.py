@@ -12,17 +12,10 @@ from typing import Any
 import numpy as np
 
 from bagwise.core.errors import FileError
+from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import (
-    PLACE_COLUMNS,
-    LabelTable,
-    PlacedLabel,
-    PredictionTable,
-    Source,
-    label_value,
-    place_from,
-    whole_number,
-)
+from bagwise.formats._types import PredictionTable, Source
+from bagwise.formats._values import PLACE_COLUMNS, label_value, place_from, whole_number
 from bagwise.kernels import Array
 
 DESCRIPTION = "JSON lines with one bag each (.jsonl)"

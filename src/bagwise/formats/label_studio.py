@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from bagwise.core.errors import FileError
+from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import LabelTable, PlacedLabel, PredictionTable, validated_place
+from bagwise.formats._types import PredictionTable
+from bagwise.formats._values import validated_place
 
 DESCRIPTION = "Label Studio tasks (.json)"
 SUFFIXES = (".json",)

@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.core.errors import FileError
+from bagwise.formats._label_table import LabelTable, label_matrix
 from bagwise.formats._matlab import cell, class_names, is_matlab, load, variables
-from bagwise.formats._types import LabelTable, Source, label_matrix, numbered
+from bagwise.formats._types import Source
+from bagwise.formats._values import numbered
 
 DESCRIPTION = "LAMDA Matlab file with bags and targets (.mat)"
 SUFFIXES = (".mat",)

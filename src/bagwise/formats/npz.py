@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from bagwise.core.errors import FileError
-from bagwise.formats._types import (
+from bagwise.formats._label_table import LabelTable, PlacedLabel, label_matrix
+from bagwise.formats._types import Source
+from bagwise.formats._values import (
     ALWAYS_ALLOWED_BYTES,
     MAX_BYTES_PER_BYTE,
-    LabelTable,
-    PlacedLabel,
-    Source,
-    label_matrix,
     numbered,
     validate_numbers,
     validate_unique,

@@ -13,6 +13,7 @@ import polars as pl
 
 from bagwise.core.errors import FileError
 from bagwise.formats import _parquet_footer as footer
+from bagwise.formats._label_table import LabelTable
 from bagwise.formats._table import (
     BagIds,
     ColumnLabels,
@@ -22,15 +23,8 @@ from bagwise.formats._table import (
     predictions_as_frame,
     roles_of,
 )
-from bagwise.formats._types import (
-    ALWAYS_ALLOWED_BYTES,
-    MAX_BYTES_PER_BYTE,
-    LabelTable,
-    PredictionTable,
-    RowLocator,
-    Source,
-    Table,
-)
+from bagwise.formats._types import PredictionTable, RowLocator, Source, Table
+from bagwise.formats._values import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE
 from bagwise.kernels import Array
 
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.core.errors import FileError
+from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._spreadsheet import marked, unmarked
 from bagwise.formats._text import TextTable, header_of
-from bagwise.formats._types import LabelTable, PlacedLabel, place_from
+from bagwise.formats._values import place_from
 
 DESCRIPTION = "perch-hoplite's CSV of positive, negative and uncertain labels (.csv)"
 SUFFIXES = (".perch.csv",)

@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.core.errors import FileError
+from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import TextTable, header_of
-from bagwise.formats._types import LabelTable, Place, PlacedLabel, place_from, validated_place
+from bagwise.formats._values import Place, place_from, validated_place
 from bagwise.formats.perch import NAMES, TYPES
 
 DESCRIPTION = "Raven selection table (.txt)"

@@ -6,12 +6,13 @@ from bagwise.kernels.arithmetic.hashed_random import hash_of, hashed_grid, hashe
 from bagwise.kernels.cpu.evidence import Evidence
 from bagwise.kernels.cpu.gradient import log_likelihood_and_gradient
 from bagwise.kernels.cpu.gradient_length import absent_gradients, gradient_lengths
-from bagwise.kernels.cpu.instances import Instances
+from bagwise.kernels.cpu.instances import IGNORED, Instances, slopes
 from bagwise.kernels.cpu.presence import bag_probabilities, instance_probabilities
 from bagwise.kernels.cpu.sgd import EVERY_KNOWN_CLASS, sgd_steps
 
 __all__ = [
     "EVERY_KNOWN_CLASS",
+    "IGNORED",
     "Array",
     "Evidence",
     "Instances",
@@ -26,4 +27,5 @@ __all__ = [
     "log_likelihood_and_gradient",
     "mix",
     "sgd_steps",
+    "slopes",
 ]

@@ -7,6 +7,10 @@
    class that may be in it (P >= 0.1), first those that class discovery asked about, then others in a random order. It
    is skipped where there are hardly more than five bags per class: of so few, the model learns more from variety.
 
+Scores of a classifier are put to the test by the first answers (`model.usefulness`): these are asked for as without
+scores, so that nothing is lost where they are useless. Where they help, class discovery then asks about the likeliest
+bag of a class, and no bag is completed.
+
 The model learns more from a few completely labelled bags than from as many answers about scattered bags: instances
 without a class are known to be background, and all are explained. After that the criterion decides.
 """
@@ -19,6 +23,7 @@ from bagwise.data.label_store import LabelCounts
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning.class_discovery import unfound
 from bagwise.model import ScoredPool
+from bagwise.model.usefulness import FEWEST
 
 DISCOVERED, DISCOVERED_OF_BAGS = 8, 0.2
 COMPLETED, BAGS_PER_CLASS, PRESENT = 24, 5, 3
@@ -41,9 +46,24 @@ def is_completing(label_counts: LabelCounts) -> bool:
 
 def cold_start_scores(pool: ScoredPool, discover: Callable[[ScoredPool], Array]) -> Array | None:
     """Score every pair, (bags, classes), larger = ask sooner; None once the cold start is over."""
+    if pool.uses_scores and pool.label_counts.n_known >= FEWEST:
+        return likeliest(pool) if is_discovering(pool.label_counts) else None
     if is_discovering(pool.label_counts):
         return discover(pool)
     return bag_completion(pool) if is_completing(pool.label_counts) else None
+
+
+def likeliest(pool: ScoredPool) -> Array:
+    """Score pairs of classes that are not found yet by their probability, over 1 + the questions about the class.
+
+    Examples
+    --------
+    >>> likeliest(ScoredPool([[0.9, 0.2], [0.5, 0.4]]))
+    array([[0.9, 0.2],
+           [0.5, 0.4]])
+    """
+    counts = pool.label_counts
+    return np.asarray(pool.present * (unfound(counts) / (1.0 + counts.asked)))
 
 
 def bag_completion(pool: ScoredPool) -> Array:

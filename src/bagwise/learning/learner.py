@@ -17,6 +17,7 @@ from bagwise.data.bags import Bags
 from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
 from bagwise.data.label_store import KnownLabels, LabelStore
 from bagwise.data.labels import Labels
+from bagwise.data.scores import Scores
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning import criteria, granularity
@@ -78,6 +79,9 @@ class ActiveLearner(Learner):
         The `snapshot()` of another learner with the same bags, labels and parameters, to go on from.
     pool : Pool, optional
         Bags that are stored elsewhere, as on a cluster, instead of `bags`.
+    scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+        What a classifier thinks of the instances or bags; NaN for unknown. The model starts from them and learns how
+        far they are right. Names of classes are matched where the scores have any.
 
     Raises
     ------
@@ -114,7 +118,13 @@ class ActiveLearner(Learner):
         device: str = "cpu",
         snapshot: Snapshot | None = None,
         pool: Pool | None = None,
+        scores: Any = None,
     ) -> None:
+        if scores is not None:
+            if bags is None:
+                raise BagwiseError("Scores are for `bags` in this process: a `pool` elsewhere does not support them.")
+            bags = Bags.of(bags)
+            bags = Scores.of(scores, bags).attached_to(bags, classes)
         self._pool = _pool_of(bags, pool, device)
         super().__init__(self._pool.bags, classes, labels, random_state)
         self.criterion, self.granularity, self.update = criterion, granularity, update
@@ -383,18 +393,23 @@ class ActiveLearner(Learner):
         """Release the pool: processes and memory elsewhere, if there are any."""
         self._pool.close()
 
-    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike], scores: Any = None) -> Array:
         """Return P(class in bag) under the current model.
 
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
             The bags.
+        scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+            What a classifier thinks of them, where the learner has scores.
 
         Returns
         -------
         ndarray, shape (B, C)
         """
+        if scores is not None:
+            bags = Bags.of(bags)
+            bags = Scores.of(scores, bags).attached_to(bags, self.classes)
         return self.model.predict_proba(bags)
 
     def pool(self) -> ScoredPool:
@@ -506,6 +521,8 @@ class ActiveLearner(Learner):
         granularity.get(self.granularity)
         solvers.get(self.update)
         solvers.validate_objective("update", self.update, self._template.objective)
+        if self.bags.scores is not None:
+            solvers.validate_scores("update", self.update)
         if not 0 <= self.audit <= 1:
             raise BagwiseError(f"audit={self.audit} is a share of the questions: it must be between 0 and 1.")
         if self.refit_every is not None and not (isinstance(self.refit_every, int) and self.refit_every >= 1):

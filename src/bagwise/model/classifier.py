@@ -17,7 +17,8 @@ from bagwise.data.instance_labels import InstanceLabels
 from bagwise.data.labels import Labels
 from bagwise.data.metrics import THRESHOLD
 from bagwise.data.metrics.bag_accuracy import bag_accuracy
-from bagwise.kernels import Array, Instances
+from bagwise.data.scores import Scores
+from bagwise.kernels import Array, Instances, slopes
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.model import persistence, solvers
 from bagwise.model.features import STANDARDISE, Spread, fit_transformer, instances_of
@@ -110,7 +111,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     # Learning
 
-    def fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any, instance_labels: Any = None) -> Self:
+    def fit(
+        self, bags: Bags | Sequence[npt.ArrayLike], labels: Any, instance_labels: Any = None, scores: Any = None
+    ) -> Self:
         """Fit the model to every known label of bags and of instances.
 
         Parameters
@@ -122,6 +125,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         instance_labels : InstanceLabels, or array-like of shape (N,) or (N, C), optional
             What is known of single instances: the class of each, -1 for none of the classes and NaN for unknown; or 1
             (it is of the class), 0 (it is not) and NaN for each class. They are added to those in `labels`.
+        scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+            What a classifier thinks of the instances or bags; NaN for unknown. The model starts from them and
+            learns how far they are right.
 
         Returns
         -------
@@ -136,8 +142,13 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         >>> model = MIMLClassifier().fit(two_sounds, [[1, 1]], instance_labels=[0, 1])
         >>> model.predict_instance_proba(two_sounds).argmax(axis=1)
         array([0, 1])
+        >>> unlike = [[[0.0]], [[0.0]]]
+        >>> model = MIMLClassifier().fit(unlike, [[1], [np.nan]], scores=[[0.9], [0.1]])
+        >>> model.predict(unlike, scores=[[0.9], [0.1]])
+        array([[1],
+               [0]])
         """
-        bags, labels = self._validated(bags, labels)
+        bags, labels = self._validated(bags, labels, scores)
         if instance_labels is not None:
             labels = labels.with_instances(_instance_labels(instance_labels, bags, labels))
         if labels.n_known == 0:
@@ -145,7 +156,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         self.prepare(bags, labels.n_classes)
         return self.learn(self.objective_of(self.instances(bags), labels))
 
-    def partial_fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> Self:
+    def partial_fit(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any, scores: Any = None) -> Self:
         """Continue learning from these labels, from the current weights; the first call fits the transformer.
 
         A stochastic solver takes one step per known pair or labelled bag; `lbfgs` and `gd` take a few iterations.
@@ -156,6 +167,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             The bags.
         labels : Labels, or array-like of shape (B, C) with NaN for unknown
             The known labels.
+        scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+            What a classifier thinks of the instances or bags; NaN for unknown. Needed where the model was
+            fitted with scores.
 
         Returns
         -------
@@ -168,7 +182,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         >>> model.partial_fit([[[2.0]]], [[0, 1]]).predict([[[2.0]]])
         array([[0, 1]])
         """
-        bags, labels = self._validated(bags, labels)
+        bags, labels = self._validated(bags, labels, scores)
         if not hasattr(self, "weights_"):
             self.prepare(bags, labels.n_classes)
         elif labels.n_classes != self.n_classes_:
@@ -205,6 +219,13 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
                 "A single class without a background class has probability 1 everywhere: use `background=True`."
             )
         self._validate_parameters()
+        if bags.scores is not None:
+            solvers.validate_scores("solver", self.solver)
+            if bags.scores.shape[1] != n_classes:
+                raise BagwiseError(
+                    f"There are scores of {bags.scores.shape[1]} classes where the model has {n_classes}."
+                )
+        self.has_scores_ = bags.scores is not None
         self.n_classes_ = n_classes
         self.n_features_in_ = bags.n_features
         self.has_intercept_ = bool(self.fit_intercept)
@@ -237,7 +258,8 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             history.append(objective.log_likelihood(weights, value))
 
         with single_threaded_blas():
-            state = solvers.get(self.solver).fit(objective, self.weights_, self.settings(), record)
+            start = objective.with_useful_scores(self.weights_)
+            state = solvers.get(self.solver).fit(objective, start, self.settings(), record)
         self.log_likelihood_ = np.array(history)
         return self.set_state(state)
 
@@ -292,13 +314,26 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     def coef_(self) -> Array:
         """Weights on transformed features, shape (C [+ 1], d)."""
         check_is_fitted(self, "weights_")
-        return self.weights_[:, :-1] if self.has_intercept_ else self.weights_
+        return self.weights_[:, : self.weights_.shape[1] - self.has_intercept_ - self.has_scores_]
 
     @property
     def intercept_(self) -> Array:
         """Constants of the classes, shape (C [+ 1],)."""
         check_is_fitted(self, "weights_")
         return self.weights_[:, -1] if self.has_intercept_ else np.zeros(len(self.weights_))
+
+    @property
+    def slopes_(self) -> Array:
+        """Slopes of the scores, shape (C,): 1 where they are taken as they are, 0 where they are ignored."""
+        check_is_fitted(self, "weights_")
+        if not self.has_scores_:
+            raise BagwiseError("The model was fitted without scores: it has no slopes.")
+        return slopes(self.weights_[: self.n_classes_, self.coef_.shape[1]])
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether scores of a classifier count: not where there are none, or they did not predict the labels."""
+        return self.has_scores_ and bool(self.slopes_.any())
 
     @classmethod
     def from_weights(cls, weights: npt.ArrayLike) -> "MIMLClassifier":
@@ -325,13 +360,16 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     # Prediction
 
-    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+    def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike], scores: Any = None) -> Array:
         """Return P(class is in bag).
 
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
             The bags.
+        scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+            What a classifier thinks of the instances or bags; NaN for unknown. Needed where the model was
+            fitted with scores.
 
         Returns
         -------
@@ -343,16 +381,19 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         array([[0.5 , 0.5 ],
                [0.75, 0.75]])
         """
-        bags = Bags.of(bags)
+        bags = self._with_scores(bags, scores)
         return np.concatenate([self._scorer(bags.select(some)).probabilities()[0] for some in bags.portions()])
 
-    def predict(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+    def predict(self, bags: Bags | Sequence[npt.ArrayLike], scores: Any = None) -> Array:
         """Return 1 where P(class is in bag) is above the threshold of the class, else 0.
 
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
             The bags.
+        scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+            What a classifier thinks of the instances or bags; NaN for unknown. Needed where the model was
+            fitted with scores.
 
         Returns
         -------
@@ -364,15 +405,18 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         array([[1, 0],
                [1, 1]])
         """
-        return (self.predict_proba(bags) > self.thresholds_).astype(int)
+        return (self.predict_proba(bags, scores) > self.thresholds_).astype(int)
 
-    def predict_instance_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
+    def predict_instance_proba(self, bags: Bags | Sequence[npt.ArrayLike], scores: Any = None) -> Array:
         """Return P(instance has class); with a background class rows sum to less than 1.
 
         Parameters
         ----------
         bags : Bags, or sequence of array-like, each of shape (n_b, d)
             The bags.
+        scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+            What a classifier thinks of the instances or bags; NaN for unknown. Needed where the model was
+            fitted with scores.
 
         Returns
         -------
@@ -385,9 +429,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         array([[0.5, 0.5],
                [0.5, 0.5]])
         """
-        return self._scorer(bags).instance_probabilities()
+        return self._scorer(self._with_scores(bags, scores)).instance_probabilities()
 
-    def score(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> float:
+    def score(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any, scores: Any = None) -> float:
         """Return the bag accuracy of the predictions; every label must be known.
 
         Parameters
@@ -396,6 +440,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             The bags.
         labels : Labels, or array-like of {0, 1}, shape (B, C)
             The true labels.
+        scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+            What a classifier thinks of the instances or bags; NaN for unknown. Needed where the model was
+            fitted with scores.
 
         Returns
         -------
@@ -407,12 +454,12 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         >>> MIMLClassifier.from_weights([[1.0], [0.0]]).score([[[3.0]], [[-3.0]]], [[1, 0], [0, 1]])
         1.0
         """
-        bags, labels = self._validated(bags, labels)
+        bags, labels = self._validated(bags, labels, scores)
         if not labels.known.all():
             raise BagwiseError("Scoring needs every label: some are unknown.")
         return bag_accuracy(labels.value, self.predict(bags))
 
-    def pool(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any = None) -> ScoredPool:
+    def pool(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any = None, scores: Any = None) -> ScoredPool:
         """Return the input of a criterion: probabilities, known labels and gradients of these bags.
 
         Parameters
@@ -421,6 +468,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
             The bags.
         labels : Labels, or array-like of shape (B, C) with NaN for unknown, optional
             The known labels (default: none).
+        scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
+            What a classifier thinks of the instances or bags; NaN for unknown. Needed where the model was
+            fitted with scores.
 
         Returns
         -------
@@ -431,7 +481,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         >>> MIMLClassifier.from_weights([[1.0], [0.0]]).pool([[[0.0]]]).present
         array([[0.5, 0.5]])
         """
-        bags = Bags.of(bags)
+        bags = self._with_scores(bags, scores)
         known = Labels.unknown(len(bags), self.n_classes_) if labels is None else Labels.of(labels, len(bags))
         plain = self._scorer(bags)
         evidence = known.evidence(plain.instances.offsets, len(self.weights_))
@@ -477,6 +527,12 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         if bags.n_features != self.n_features_in_:
             raise BagwiseError(
                 f"The bags have {bags.n_features} features but the model was fitted with {self.n_features_in_}."
+            )
+        if self.has_scores_ != (bags.scores is not None):
+            raise BagwiseError(
+                "The model was fitted with scores: give `scores` of these bags, NaN where there are none."
+                if self.has_scores_
+                else "The model was fitted without scores: fit it again with them, or leave them out."
             )
         return instances_of(bags, self.transformer_, self.has_intercept_)
 
@@ -534,7 +590,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         content = persistence.read(path)
         model = cls(**content["parameters"])
         model.thresholds_ = np.full(content["fitted"]["n_classes_"], THRESHOLD)  # older files have none
-        model.provenance_ = None
+        model.provenance_, model.has_scores_ = None, False
         model.__dict__.update(content["fitted"])
         return model
 
@@ -544,8 +600,13 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "weights_")
         return self.scorer(self.instances(Bags.of(bags)))
 
-    def _validated(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any) -> tuple[Bags, Labels]:
+    def _with_scores(self, bags: Bags | Sequence[npt.ArrayLike], scores: Any) -> Bags:
         bags = Bags.of(bags)
+        names = self.class_names_ if hasattr(self, "class_names_") else []
+        return bags if scores is None else Scores.of(scores, bags).attached_to(bags, names)
+
+    def _validated(self, bags: Bags | Sequence[npt.ArrayLike], labels: Any, scores: Any = None) -> tuple[Bags, Labels]:
+        bags = self._with_scores(bags, scores)
         return bags, Labels.of(labels, len(bags))
 
     def _validate_parameters(self) -> None:

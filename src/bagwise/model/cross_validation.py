@@ -75,6 +75,7 @@ def out_of_fold(
 def _learned_from(labels: Labels, model: MIMLClassifier, instances: Instances, asked: Array) -> Array:
     """Predictions of the bags `asked` by a model fitted to these labels."""
     settings = Settings(max_iter=ITERATIONS, tolerance=TOLERANCE)
-    start = np.zeros_like(model.weights_)
-    weights = lbfgs.fit(model.objective_of(instances, labels), start, settings, lambda *_: None).weights
+    objective = model.objective_of(instances, labels)
+    start = objective.with_useful_scores(objective.start)
+    weights = lbfgs.fit(objective, start, settings, lambda *_: None).weights
     return Scorer(instances.select(asked), weights, model.n_classes_).probabilities()[0]

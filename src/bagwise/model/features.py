@@ -132,7 +132,7 @@ def in_one_unit(scaler: StandardScaler) -> StandardScaler:
 
 
 def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
-    """Return transformed bags; scaling costs no copy, another transformer makes one."""
+    """Return transformed bags; scaling costs no copy, another transformer or scores beside the features make one."""
     x = bags.instances
     if fitted is not None and not isinstance(fitted, StandardScaler):
         x = _dense(fitted.transform(x), x.dtype)
@@ -145,7 +145,12 @@ def instances_of(bags: Bags, fitted: Any, intercept: bool) -> Instances:
         raise BagwiseError("Some features are so large that their variance overflows: scale them first.")
     if dtype == np.float32 and np.abs(shift / scale).max() > FAR_FROM_ZERO:
         x, shift = (x - shift).astype(dtype), np.zeros(width)
-    return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept)
+    if bags.scores is None:
+        return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept)
+    n_scores = bags.scores.shape[1]
+    x = np.hstack([x, bags.scores], dtype=dtype)
+    shift, scale = np.append(shift, np.zeros(n_scores)), np.append(scale, np.full(n_scores, np.inf))
+    return Instances(x, bags.offsets, shift.astype(dtype), scale.astype(dtype), intercept, n_scores=n_scores)
 
 
 def _validate_usable(x: Array, bags: Bags) -> None:

@@ -7,6 +7,9 @@ exponential in the number of classes known present, and has no value for labels 
 
 A label that is wrong with rate f (`Labels.flip`) has P = (1 - f) P(Y_bc) + f (1 - P(Y_bc)); the joint has no such form.
 
+With scores of a classifier, W has a column for their slopes (`kernels.cpu.instances`). Where they do not help
+(`usefulness`) that column says so and takes no part in F, which is then F without scores.
+
 What is known of single instances adds log P(what was said of the instance), and P(Y_bc) is conditional on it
 (`kernels.cpu.evidence`).
 """
@@ -19,9 +22,10 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.labels import Labels
-from bagwise.kernels import Array, Instances, log_likelihood_and_gradient
+from bagwise.kernels import IGNORED, Array, Instances, log_likelihood_and_gradient
 from bagwise.kernels.arithmetic.elementary import log
 from bagwise.kernels.arithmetic.sums import inner
+from bagwise.model.usefulness import Usefulness, usefulness_of
 
 MOST_POSITIVES_TOGETHER = 14
 
@@ -117,6 +121,31 @@ class Objective:
         """Weights to start from: all 0."""
         return np.zeros((self.n_outputs, self.instances.width))
 
+    def start_like(self, weights: Array) -> Array:
+        """Return weights to start from, which ignore scores where these weights do."""
+        start = self.start
+        if self.ignores_scores(weights):
+            start[: self.instances.n_scores, self.instances.n_features] = IGNORED
+        return start
+
+    def with_useful_scores(self, weights: Array) -> Array:
+        """Return the same weights with the scores ignored, or taken up again, where the known labels say so."""
+        ignored = self.ignores_scores(weights)
+        if not self.instances.n_scores or self._usefulness.helps(ignored) is not ignored:
+            return weights
+        changed = weights.copy()
+        changed[: self.instances.n_scores, self.instances.n_features] = 0.0 if ignored else IGNORED
+        return changed
+
+    def ignores_scores(self, weights: Array) -> bool:
+        """Return whether these weights ignore the scores of the instances."""
+        own = weights[: self.instances.n_scores, self.instances.n_features : self.instances.n_features + 1]
+        return bool(self.instances.n_scores and (own == IGNORED).all())
+
+    @cached_property
+    def _usefulness(self) -> Usefulness:
+        return usefulness_of(*self._labelled, self._learnable, self.n_outputs)
+
     @cached_property
     def _labelled(self) -> tuple[Instances, Labels]:
         """Only bags with a known label cost anything."""
@@ -174,7 +203,7 @@ class Objective:
 
     def log_likelihood(self, weights: Array, value: float | None = None) -> float:
         """Return the sum of log P over the known labels; free where the value of F is given."""
-        if value is None:
+        if value is None or self.instances.n_scores:
             return self.log_likelihood_and_gradient(weights)[0]
         return -max(self.counts.n_known, 1) * (value - self.penalty / 2 * inner(weights, weights))
 
@@ -182,5 +211,8 @@ class Objective:
         """Return F and its gradient, shape (C [+ 1], d)."""
         total, gradient = self.log_likelihood_and_gradient(weights)
         known = max(self.counts.n_known, 1)
+        if self.ignores_scores(weights):
+            own, weights = self.instances.n_features, weights.copy()
+            weights[:, own] = gradient[:, own] = 0.0
         value = -total / known + self.penalty / 2 * inner(weights, weights)
         return value, -gradient / known + self.penalty * weights

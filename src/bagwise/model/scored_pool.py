@@ -22,6 +22,7 @@ from bagwise.kernels import (
     gradient_lengths,
     instance_probabilities,
     mix,
+    slopes,
 )
 
 
@@ -55,6 +56,12 @@ class Scorer:
     def folded(self) -> tuple[Array, Array]:
         """Weights and bias that act on raw rows."""
         return self.instances.fold(self.weights)
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether scores of a classifier count: not where there are none, or where all their slopes are 0."""
+        classes, own = self.instances.n_scores, self.instances.n_features
+        return bool(classes and slopes(self.weights[:classes, own]).any())
 
     def on(self, instances: Instances) -> "Scorer":
         """The same weights on some of the same instances.
@@ -228,6 +235,11 @@ class ScoredPool:
         ndarray, shape (C, number of weights)
         """
         return self.scorer.gradients(bag)
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the probabilities come from scores of a classifier too."""
+        return self._scorer is not None and self.scorer.uses_scores
 
     @property
     def known(self) -> Array:

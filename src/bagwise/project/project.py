@@ -7,6 +7,7 @@ same events in the same order.
 import shutil
 import uuid
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -15,11 +16,11 @@ import numpy as np
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.instance_labels import InstanceLabel
-from bagwise.formats import LabelTable, PlacedLabel, PredictionTable, Source
+from bagwise.formats import LabelTable, Matching, PlacedLabel, PredictionTable, ScoreTable, Source
 from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.questions import Instances, Pair
-from bagwise.model import MIMLClassifier, Trial
+from bagwise.model import MIMLClassifier, Trial, solvers
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotator_noise import AnnotatorRates, Doubt, doubts, examine
@@ -32,6 +33,7 @@ from bagwise.project.imports import media as kept
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.regions import Placement
 from bagwise.project.imports.removal import set_removed
+from bagwise.project.imports.scores import import_scores
 from bagwise.project.instances import partitions
 from bagwise.project.instances.partitioning import partition
 from bagwise.project.instances.worker_pool import Each, in_processes
@@ -58,6 +60,27 @@ from bagwise.project.training.model_file import (
 from bagwise.project.training.thresholds import learn_thresholds
 from bagwise.project.training.trainer import Trainer
 from bagwise.project.training.trainer_process import TrainerProcess
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a classifier thinks of a bag and a class.
+
+    Parameters
+    ----------
+    source : str
+        The name of the classifier.
+    probability : float
+        Its score.
+
+    Examples
+    --------
+    >>> Opinion("BirdNET", 0.93).source
+    'BirdNET'
+    """
+
+    source: str
+    probability: float
 
 
 class Project:
@@ -980,6 +1003,58 @@ class Project:
             given = source, labels, classes, progress, media, keep
             self.placement = import_into(self.folder, self.settings, self.database, *given)
             self.catch_up()
+
+    def import_scores(self, table: ScoreTable, source: Source | None = None) -> Matching:
+        """Add what a classifier thinks of the bags; the model starts from it, and learns how far it is right.
+
+        Parameters
+        ----------
+        table : ScoreTable
+            The scores, as `bagwise.formats.read_scores` returns them.
+        source : Source, optional
+            The instances that the bags were made from, where it has their times.
+
+        Returns
+        -------
+        Matching
+            Which names of bags and classes were found in the project.
+
+        Raises
+        ------
+        BagwiseError
+            If no score is of a bag and a class of the project, or the solver does not support scores.
+        """
+        solvers.validate_scores("update", self.settings.learning.update)
+        with self._state.lock:
+            matching = import_scores(self.folder, self.database, table, source)
+            self.catch_up()
+            return matching
+
+    def opinion(self, pair: Pair, instance: int | None = None) -> Opinion | None:
+        """Return what the classifier thinks of a pair; None where it said nothing.
+
+        Parameters
+        ----------
+        pair : tuple of int
+            Positions of the bag and the class.
+        instance : int, optional
+            Position of the instance in its bag that the question is about.
+
+        Returns
+        -------
+        Opinion or None
+            Of the instance, where it has a score; else of the bag or of its likeliest instance.
+        """
+        scores = self._state.scores
+        if scores is None:
+            return None
+        first, last = self.contents.offsets[pair[0] : pair[0] + 2].tolist()
+        of_instances = scores.of_instances[first:last, pair[1]]
+        if instance is not None and not np.isnan(of_instances[instance]):
+            return Opinion(scores.source, float(of_instances[instance]))
+        found = [*of_instances, scores.of_bags[pair]]
+        known = [float(one) for one in found if not np.isnan(one)]
+        return Opinion(scores.source, max(known)) if known else None
 
     def remove(self, bags: Sequence[str], annotator: str) -> None:
         """Remove bags (by id): they are not asked about, learned or exported; their events are kept.

@@ -16,7 +16,7 @@ from bagwise.project.answers import replay
 from bagwise.project.answers.events import NOWHERE, Event, Pointing
 from bagwise.project.answers.snapshots import Snapshots
 from bagwise.project.answers.votes import Votes
-from bagwise.project.imports import media
+from bagwise.project.imports import media, scores
 from bagwise.project.instances import storage
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Settings
@@ -47,7 +47,8 @@ class ProjectState:
             width, dtype = contents.shape
             what = f"[data] was changed: it must say features = {width} and dtype = {dtype!r}, as the instances are."
             raise FileError(self.folder / SETTINGS, what)
-        bags = storage.open_bags(self.folder, self.settings.data, contents)
+        self.scores = scores.stored(self.folder, contents)
+        bags = scores.attached(self.scores, storage.open_bags(self.folder, self.settings.data, contents))
         counted = replay.Replay(contents, self.settings)
         counted.count(events)
         self.contents, self.events, self.counted = contents, events, counted

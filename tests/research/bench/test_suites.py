@@ -13,7 +13,7 @@ from bagwise.model import MIMLClassifier, solvers
 from bagwise.research import bench
 from bagwise.research.bench import environments, lbfgs_race, timing
 from bagwise.research.bench.external.runners import formulas, loop
-from bagwise.research.bench.pools import PoolSize, RandomPool
+from bagwise.research.bench.pools import CRITERIA, PoolSize, RandomPool
 from bagwise.research.bench.suites import gpu, kernels, learner, peers, scale, train
 
 TINY = PoolSize(60, instances=3, features=8, classes=4)
@@ -53,7 +53,8 @@ def test_learner_measures_every_update_with_both_criteria():
     names = [figure.name for figure in report.figures]
     for update in solvers.available():
         assert {f"tell + ask, {update}, uncertainty", f"tell + ask, {update}, EGL"} <= set(names)
-    assert sum(figure.goal is not None for figure in report.figures) == len(learner.GOALS) == 2
+    assert {f"tell + ask, replay, {one}, with instance labels" for one in CRITERIA.values()} <= set(names)
+    assert sum(figure.goal is not None for figure in report.figures) == len(learner.GOALS) + len(CRITERIA)
 
 
 def test_scale_measures_growth_in_every_dimension():

@@ -190,17 +190,21 @@ def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes:
 
 
 def absent_gradients(instances: Instances, bag: int, weights: Array, bias: Array, classes: int) -> Array:
-    """d log P(absent)/d weights of one bag, explicitly: (classes, K, columns of what is seen)."""
+    """d log P(absent)/d weights of one bag, explicitly: (classes, K, weights of a class)."""
     first, last = instances.offsets[bag : bag + 2]
-    seen = instances.transformed(first, last)
+    if instances.n_scores:
+        seen = np.column_stack([instances.bag(bag), np.ones(last - first, instances.precision)])
+    else:
+        seen = instances.transformed(first, last)
     logits, padded_bias, rest = Linear(weights, bias).logits(instances.bag(bag))
     if instances.evidence is not None:
         instances.evidence.between(first, last).add_to(logits)
     softmax_rows(logits, padded_bias, rest)
     p, q, u, top = _rows_of(logits, rest)
     factors = scratch("factors", logits.shape, weights.dtype)
-    gradients = np.empty((classes, len(weights), seen.shape[1]), weights.dtype)
+    gradients = np.empty((classes, len(weights), instances.width), weights.dtype)
     for c in range(classes):
         gradient_factors(p, q, u, top, c, factors)
-        gradients[c] = transposed_product(factors, seen, len(weights))
+        gradient = transposed_product(factors, seen, len(weights))
+        gradients[c] = instances.unfold(gradient[:, :-1], gradient[:, -1]) if instances.n_scores else gradient
     return gradients

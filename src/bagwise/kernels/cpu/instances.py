@@ -5,8 +5,25 @@ A row is seen as  [(x - shift)/scale, 1].  Weights on what is seen fold into wei
     W~ seen(x) = W x + b,    W = W~ / scale,    b = W~_last - W shift
 
 and gradients unfold the same way, so standardised features cost neither memory nor time, memory maps included.
+
+Scores of a classifier (`data.scores`) are the last C columns of the rows, s_i1 ... s_iC. Class c sees its own only,
+with the slope b_c, so the logits stay linear in the rows and every kernel takes them as they are:
+
+    z_ic = w_c x_i + b_c s_ic + a_c,   b = 1 + SLOPE_DEVIATION v + together (v_1 + ... + v_C)
+
+v is one more column of the weights on what is seen, a_c the constant. Under the prior that all weights have, N(0, 1) in
+its units, the slopes then have mean 1 (the scores are right), and covariance
+
+    SLOPE_DEVIATION^2 I + SHARED_DEVIATION^2 11',   together = (sqrt(SLOPE_DEVIATION^2 + C SHARED_DEVIATION^2)
+                                                                - SLOPE_DEVIATION) / C
+
+that is, they deviate together and each on its own. Where the known labels show that scores are useless
+(`model.usefulness`) every v_c is IGNORED and b = 0: the model is then exactly that without scores. The last row, the
+background, has no score. The scale of the columns of scores is infinite: what is *seen* of them is 0, so clusters, Gram
+matrices and gradient lengths are those of the features.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +38,9 @@ from bagwise.kernels.arithmetic.sums import gram_into, row_dots
 from bagwise.kernels.cpu.evidence import Evidence
 
 KEPT_SHARE = 4
+SLOPE_DEVIATION, SHARED_DEVIATION = 0.25, 0.5
+IGNORED = -1e6
+"""In place of every deviation v_c where the scores are ignored: all slopes are 0."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +55,7 @@ class Grams:
 class Instances:
     """Rows `x`, grouped by `offsets`, seen through (x - shift)/scale, with a constant 1 where `intercept`.
 
-    `evidence` is what is known of single rows, where anything is.
+    `evidence` is what is known of single rows, where anything is. The last `n_scores` columns are scores of classes.
     """
 
     x: Array
@@ -44,6 +64,7 @@ class Instances:
     scale: Array
     intercept: bool
     evidence: Evidence | None = None
+    n_scores: int = 0
     plain: "Instances | None" = None
     """The same instances without evidence, which cache what does not depend on it."""
 
@@ -54,8 +75,13 @@ class Instances:
 
     @property
     def width(self) -> int:
-        """Number of columns seen: features, and the constant."""
-        return int(self.x.shape[1]) + self.intercept
+        """Number of weights of a class: of the features, of its score, and the constant."""
+        return self.n_features + bool(self.n_scores) + self.intercept
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns that are features."""
+        return int(self.x.shape[1]) - self.n_scores
 
     @property
     def precision(self) -> np.dtype[Any]:
@@ -67,13 +93,13 @@ class Instances:
         return precise(self.x[rows])
 
     def transformed(self, first: int, last: int) -> Array:
-        """Rows first..last as the model sees them, (rows, width)."""
+        """Rows first..last as the model sees them, (rows, columns [+ 1])."""
         return self.seen(slice(first, last))
 
     def seen(self, rows: Array | slice) -> Array:
-        """Some rows as the model sees them, (rows, width)."""
+        """Some rows as the model sees them, (rows, columns [+ 1])."""
         x = self.x[rows]
-        seen = np.ones((len(x), self.width), self.precision)
+        seen = np.ones((len(x), x.shape[1] + self.intercept), self.precision)
         features = seen[:, : x.shape[1]]
         np.subtract(x, self.shift, out=features)
         features /= self.scale
@@ -109,8 +135,13 @@ class Instances:
 
     def fold(self, seen_weights: Array) -> tuple[Array, Array]:
         """Weights and bias on raw rows, in the precision of the rows."""
-        weights = seen_weights[:, : self.x.shape[1]] / self.scale
-        bias = -row_dots(weights, self.shift)
+        features = self.n_features
+        weights = seen_weights[:, :features] / self.scale[:features]
+        bias = -row_dots(weights, self.shift[:features])
+        if self.n_scores:
+            on_scores = np.zeros((len(weights), self.n_scores))
+            np.fill_diagonal(on_scores, slopes(seen_weights[: self.n_scores, features]))
+            weights = np.hstack([weights, on_scores])
         if self.intercept:
             bias = bias + seen_weights[:, -1]
         with np.errstate(over="ignore"):
@@ -122,8 +153,15 @@ class Instances:
 
     def unfold(self, by_weight: Array, by_bias: Array) -> Array:
         """Gradient by the weights on what is seen, from the gradient by raw weights and bias."""
-        by_feature = (by_weight - np.outer(by_bias, self.shift)) / self.scale
-        return np.column_stack([by_feature, by_bias]) if self.intercept else by_feature
+        features = self.n_features
+        by_feature = (by_weight[:, :features] - np.outer(by_bias, self.shift[:features])) / self.scale[:features]
+        columns: list[Array] = [by_feature]
+        if self.n_scores:
+            by_slope = np.zeros(len(by_weight))
+            own = np.diagonal(by_weight, features).astype(float)
+            by_slope[: self.n_scores] = SLOPE_DEVIATION * own + _together(len(own)) * _sum(own)
+            columns.append(by_slope)
+        return np.column_stack([*columns, by_bias] if self.intercept else columns)
 
     @cached_property
     def grams(self) -> Grams:
@@ -131,7 +169,7 @@ class Instances:
         if self.plain is not None:
             return self.plain.grams
         sizes = np.diff(self.offsets)
-        kept = sizes * KEPT_SHARE <= self.x.shape[1]
+        kept = sizes * KEPT_SHARE <= self.n_features
         offsets = np.concatenate([[0], np.cumsum(np.where(kept, sizes**2, 0))])
         entries = np.empty(offsets[-1], self.precision)
 
@@ -145,3 +183,19 @@ class Instances:
 
         each_block(self.offsets, self.x.shape[1], block)
         return Grams(entries, offsets)
+
+
+def slopes(deviations: Array) -> Array:
+    """Slopes of the scores of all classes, (C,), from the column of the weights that says how they deviate from 1."""
+    if (deviations == IGNORED).all():
+        return np.zeros(len(deviations))
+    return np.asarray(1 + SLOPE_DEVIATION * deviations + _together(len(deviations)) * _sum(deviations))
+
+
+def _together(classes: int) -> float:
+    return (math.sqrt(SLOPE_DEVIATION**2 + classes * SHARED_DEVIATION**2) - SLOPE_DEVIATION) / classes
+
+
+def _sum(values: Array) -> float:
+    """In an order that does not depend on the processor."""
+    return math.fsum(values.tolist())

@@ -35,6 +35,8 @@ class Capabilities:
         An update needs only the bags that were answered. Such a solver cannot forget a retracted label.
     step_size : bool
         It uses `Settings.step_size`, so that this parameter is worth tuning.
+    scores : bool
+        It can learn the slopes of a classifier's scores.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Capabilities:
     distributed: bool = True
     answered_bags_only: bool = False
     step_size: bool = False
+    scores: bool = True
 
 
 @dataclass(frozen=True)
@@ -278,3 +281,31 @@ def validate_objective(name: str, solver: str | Solver | ModuleType, objective: 
         raise BagwiseError(
             f"{name}={solver!r} steps on single labels: the joint objective needs one of {', '.join(able)}."
         )
+
+
+def validate_scores(name: str, solver: str | Solver | ModuleType) -> None:
+    """Raise an error where the solver cannot learn from bags with scores of a classifier.
+
+    Parameters
+    ----------
+    name : str
+        The name of the parameter that the solver was given as, for the message.
+    solver : str, module or object
+        The name of a solver, or what has its two functions `fit` and `update`.
+
+    Raises
+    ------
+    BagwiseError
+        The message lists the solvers that can.
+
+    Examples
+    --------
+    >>> try:
+    ...     validate_scores("update", "bag_sgd")
+    ... except BagwiseError as error:
+    ...     print(error)
+    update='bag_sgd' does not support scores: use one of gd, lbfgs, replay.
+    """
+    if not capabilities(solver).scores:
+        able = [one for one in available() if capabilities(one).scores]
+        raise BagwiseError(f"{name}={solver!r} does not support scores: use one of {', '.join(able)}.")

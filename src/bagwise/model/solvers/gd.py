@@ -42,4 +42,5 @@ def fit(objective: Objective, weights: Array, settings: Settings, on_epoch: OnEp
 def update(objective: Objective, state: State, bags: Array, classes: Array, settings: Settings) -> State:
     """A few more steps from where it stands, on everything known."""
     few = Settings(max_iter=EPOCHS_AFTER_AN_ANSWER, tolerance=settings.tolerance)
-    return state.advanced(fit(objective, state.weights, few, lambda *_: None).weights, 1)
+    start = objective.with_useful_scores(state.weights)
+    return state.advanced(fit(objective, start, few, lambda *_: None).weights, 1)

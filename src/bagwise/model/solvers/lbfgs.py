@@ -39,7 +39,8 @@ def update(objective: Objective, state: State, bags: Array, classes: Array, sett
     if (state.steps + 1) % interval and len(bags):
         return state.advanced(state.weights, 1)
     few = replace(settings, max_iter=ITERATIONS_AFTER_AN_ANSWER if interval == 1 else ITERATIONS_AFTER_SEVERAL)
-    return state.advanced(minimise(objective, state.weights, few), 1)
+    start = objective.with_useful_scores(state.weights)
+    return state.advanced(minimise(objective, start, few), 1)
 
 
 def minimise(objective: Objective, weights: Array, settings: Settings) -> Array:

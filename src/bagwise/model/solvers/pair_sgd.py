@@ -7,7 +7,9 @@ from bagwise.model.objective import Objective
 from bagwise.model.solvers import Capabilities, OnEpoch, Settings, State
 from bagwise.model.solvers._stochastic import Targets, epochs, take
 
-CAPABILITIES = Capabilities(joint_objective=False, distributed=False, answered_bags_only=True, step_size=True)
+CAPABILITIES = Capabilities(
+    joint_objective=False, distributed=False, answered_bags_only=True, step_size=True, scores=False
+)
 
 
 def _known_pairs(objective: Objective) -> Targets:

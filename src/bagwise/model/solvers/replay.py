@@ -19,6 +19,7 @@ from bagwise.model.solvers import OnEpoch, Settings, State, lbfgs
 
 REPLAYED = 16
 REFIT_EVERY = 25
+SCORES_CHECKED_EVERY, SCORES_CHECKED_UNTIL = 5, 50
 STEP, FIRST_DECAY, SECOND_DECAY, TINY = 0.02, 0.9, 0.99, 1e-8
 
 
@@ -31,7 +32,7 @@ def update(objective: Objective, state: State, bags: Array, classes: Array, sett
     """A step, or at every `REFIT_EVERY`th answer a refit."""
     refit_every = settings.refit_every or REFIT_EVERY
     refits, steps_since = divmod(state.steps + 1, refit_every)
-    if steps_since == 0 or len(bags) == 0:
+    if steps_since == 0 or len(bags) == 0 or _scores_turned_out(objective, state):
         from_scratch = steps_since == 0 and refits & (refits - 1) == 0
         return State(_refitted(objective, state.weights, settings, from_scratch), state.steps + 1)
     batch = _batch(objective, state, bags, settings)
@@ -44,16 +45,24 @@ def update(objective: Objective, state: State, bags: Array, classes: Array, sett
     return State(state.weights - step, state.steps + 1, np.stack([first, second]))
 
 
+def _scores_turned_out(objective: Objective, state: State) -> bool:
+    """Whether the first answers have shown that the scores are useless, or useful after all."""
+    steps = state.steps + 1
+    due = objective.instances.n_scores and steps % SCORES_CHECKED_EVERY == 0 and steps <= SCORES_CHECKED_UNTIL
+    return bool(due and objective.with_useful_scores(state.weights) is not state.weights)
+
+
 def _share_seen(decay: float, steps: int) -> float:
     """1 - decay^steps, by products: the C library's power differs between processors."""
     return 1 - math.prod([decay] * steps)
 
 
 def _refitted(objective: Objective, weights: Array, settings: Settings, from_scratch: bool) -> Array:
-    warm = lbfgs.minimise(objective, weights, replace(settings, max_iter=lbfgs.ITERATIONS_AFTER_SEVERAL))
-    if not from_scratch:
+    start = objective.with_useful_scores(weights)
+    warm = lbfgs.minimise(objective, start, replace(settings, max_iter=lbfgs.ITERATIONS_AFTER_SEVERAL))
+    if not from_scratch and start is weights:
         return warm
-    fresh = lbfgs.fit(objective, objective.start, settings, lambda *_: None).weights
+    fresh = lbfgs.fit(objective, objective.start_like(start), settings, lambda *_: None).weights
     return min(warm, fresh, key=lambda found: objective(found)[0])
 
 

@@ -234,6 +234,22 @@ class _Names:
         return [(*pair, present) for pair, present in found.items()]
 
 
+def same_as_bags(names: Sequence[str], bags: Collection[str]) -> dict[str, str]:
+    """Return for every name the bag of the same name, or the only one whose file has the same stem, or itself."""
+    by_stem: dict[str, list[str]] = {}
+    for bag in bags:
+        by_stem.setdefault(PurePosixPath(bag).stem, []).append(bag)
+    return {
+        name: found[0] if name not in bags and len(found := by_stem.get(_stem(name), [])) == 1 else name
+        for name in names
+    }
+
+
+def _stem(name: str) -> str:
+    """Of a path of any system."""
+    return PurePosixPath(name.replace("\\", "/")).stem
+
+
 def named_as_bags(table: LabelTable, bags: Collection[str]) -> LabelTable:
     """Return labels of files by the bags of those files: `marsh-3.wav` is the bag `marsh-3` or `north/marsh-3.wav`.
 
@@ -242,13 +258,7 @@ def named_as_bags(table: LabelTable, bags: Collection[str]) -> LabelTable:
     """
     if not table.of_files or all(name in bags for name in table.ids):
         return table
-    by_stem: dict[str, list[str]] = {}
-    for bag in bags:
-        by_stem.setdefault(PurePosixPath(bag).stem, []).append(bag)
-    names = {
-        name: found[0] if name not in bags and len(found := by_stem.get(PurePosixPath(name).stem, [])) == 1 else name
-        for name in table.ids
-    }
+    names = same_as_bags(table.ids, bags)
     if len(set(names.values())) < len(names):
         return table
     placed = [replace(one, bag=names[one.bag]) for one in table.placed]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.answers import snapshots
-from bagwise.project.imports import media
+from bagwise.project.imports import media, scores
 from bagwise.project.instances import storage
 from bagwise.project.settings import Settings
 from bagwise.project.storage.creation import DATABASE, TRUTH, TUNED
@@ -49,6 +49,7 @@ def back_up(folder: Path, settings: Settings, database: Database, place: Path) -
         with contextlib.suppress(FileNotFoundError):
             shutil.copytree(folder / snapshots.FOLDER, unfinished / snapshots.FOLDER)
         media.copy(folder, unfinished)
+        scores.copy(folder, unfinished)
         replace(settings, database="", data=data).write(unfinished)
         unfinished.replace(place)
     except OSError as error:

@@ -22,6 +22,8 @@ from bagwise.project.storage import schema
 KEEP_LATE_LEASES = 24 * 3600.0
 UNKNOWN = -1
 ROWS_AT_ONCE = 20_000
+SCORES_PREFIX = "scores-"
+"""An import without bags and labels whose file begins so is one of scores, in that file of the project."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Contents:
         Positions of the removed bags.
     instance_labels : InstanceLabels
         Imported labels of single instances, of bags that are not removed.
+    scores : str
+        Name of the file with the scores of a classifier; empty without any.
     """
 
     project: str
@@ -70,6 +74,7 @@ class Contents:
     checksums: tuple[int, ...]
     removed: frozenset[int] = frozenset()
     instance_labels: InstanceLabels = field(default_factory=lambda: InstanceLabels(0))
+    scores: str = ""
 
     @property
     def kept_bags(self) -> Array:
@@ -89,6 +94,8 @@ class Contents:
         found.update(self.given.tobytes())
         if len(self.instance_labels):
             found.update(self.instance_labels.to_rows().tobytes())
+        if self.scores:
+            found.update(self.scores.encode())
         found.update(str(self.after).encode())
         return found.hexdigest()
 
@@ -182,7 +189,15 @@ def contents(connection: Connection) -> Contents:
         tuple(connection.execute(select(schema.imports.c.checksum).order_by(schema.imports.c.number)).scalars()),
         gone,
         _instance_labels(connection, len(names), gone),
+        _scores(connection),
     )
+
+
+def _scores(connection: Connection) -> str:
+    columns = schema.imports.c
+    of_scores = (columns.bags == 0) & (columns.labels == 0) & columns.file.startswith(SCORES_PREFIX)
+    newest = select(columns.file).where(of_scores).order_by(columns.number.desc()).limit(1)
+    return connection.execute(newest).scalar_one_or_none() or ""
 
 
 def _instance_labels(connection: Connection, classes: int, without: frozenset[int]) -> InstanceLabels:

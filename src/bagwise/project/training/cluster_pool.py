@@ -16,6 +16,8 @@ def pool_on(cluster: str, bags: Bags) -> Pool:
 
 def require_partitions(bags: Bags) -> Partitions:
     """Return the partitions that bags are stored in; a cluster reads nothing else."""
+    if bags.scores is not None:
+        raise BagwiseError("A cluster does not support the scores of a classifier: open the project without --cluster.")
     partitions = partitions_of(bags)
     if partitions is None:
         raise BagwiseError(

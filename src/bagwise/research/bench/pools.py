@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bagwise.data.bags import Bags
+from bagwise.data.instance_labels import InstanceLabel
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.learning.learner import ActiveLearner
@@ -57,18 +58,29 @@ class RandomPool:
 
 
 class AskTellLoop:
-    """A learner that every call gives the true answer to its question and asks for the next."""
+    """A learner that every call gives the true answer to its question and asks for the next.
 
-    def __init__(self, pool: RandomPool, criterion: str, update: str, device: str = "cpu") -> None:
-        model = MIMLClassifier(max_iter=3)
-        self._truth = pool.truth
+    With `pointing` every yes names an instance, also those known at the start.
+    """
+
+    def __init__(
+        self, pool: RandomPool, criterion: str, update: str, device: str = "cpu", pointing: bool = False
+    ) -> None:
+        model, labels = MIMLClassifier(max_iter=3), pool.labels()
+        self._truth, self._pointing = pool.truth, pointing
+        if pointing:
+            for bag in range(LABELLED):
+                present = np.flatnonzero(pool.truth[bag])[: len(pool.bags[bag])]
+                for instance, label_class in enumerate(present.tolist()):
+                    labels.instances.set(bag, InstanceLabel(instance, label_class, True))
         self.learner = ActiveLearner(
-            pool.bags, pool.classes, pool.labels(), model, criterion, update=update, audit=0.0, device=device
+            pool.bags, pool.classes, labels, model, criterion, update=update, audit=0.0, device=device
         )
         self._question = self.learner.ask()
 
     def __call__(self) -> None:
         """Run one `tell` and one `ask`."""
         question = self._question
-        self.learner.tell(question, bool(self._truth[question.bag, question.classes[0]]))
+        present = bool(self._truth[question.bag, question.classes[0]])
+        self.learner.tell(question, present, where=question.evidence if present and self._pointing else ())
         self._question = self.learner.ask()

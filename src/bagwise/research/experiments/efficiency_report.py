@@ -48,7 +48,8 @@ Written by `bagwise compare --suite efficiency`. {size.fold_count} folds of {siz
 projects: background class, prior 1, `widening_uncertainty` with 10 % audit questions, `update="replay"`, and from
 nothing a cold start of class discovery and bag completion (*without scouting*: none). *Random pairs* has the same
 model and update. *The paper's system* has no background class, penalty 1e-4, `bag_sgd` and EGL or uncertainty. Area:
-mean bag accuracy over the questions; intervals: 95 %, paired by fold, bootstrap.
+mean bag accuracy over the questions; intervals: 95 %, paired by fold, bootstrap. All answers here are yes or no; what
+is gained where a yes says which instance it is stands in [what pointing is worth](pointing.md).
 
 ![Learning curves from a twentieth of the bags labelled](images/label-efficiency-labelled.png)"""
 

@@ -7,7 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from bagwise.core.errors import BagwiseError
-from bagwise.learning.questions import Pair
+from bagwise.learning.questions import Pair, Question
 from bagwise.project import Event, Lease, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.server.api.media import Medium, medium_of
@@ -52,12 +52,22 @@ class Example(Bag):
     evidence: int
 
 
+class OpinionOut(BaseModel):
+    """What a classifier (`source`) thinks: the probability that the class is in the bag."""
+
+    source: str
+    class_name: str
+    probability: float
+
+
 class QuestionOut(BaseModel):
     """*Is the class in the bag?* `belief` is for those who ask for it.
 
     Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` and
     `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances, more than one, so that
     an answer can say which of them it is. Where `instance` is given, the question is *is this instance of the class?*
+    `opinions` are those of a classifier whose scores the project has; audits, from which quality is estimated, are
+    asked without them.
     """
 
     key: str
@@ -72,6 +82,7 @@ class QuestionOut(BaseModel):
     beliefs: list[float]
     evidences: list[int]
     pointing: bool
+    opinions: list[OpinionOut]
     instance: int | None
 
 
@@ -270,8 +281,15 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         beliefs=list(question.belief),
         evidences=list(question.evidence),
         pointing=project.shows_instances(question.bag),
+        opinions=[] if question.audit else opinions_of(project, question),
         instance=question.instance,
     )
+
+
+def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
+    """What a classifier thinks of the classes of a question, where it thinks anything."""
+    found = ((c, project.opinion((question.bag, c), question.instance)) for c in question.classes)
+    return [OpinionOut(class_name=project.classes[c], **vars(one)) for c, one in found if one is not None]
 
 
 def bag_of(project: Project, position: int) -> Bag:

@@ -109,6 +109,7 @@ function show() {
   document.body.dataset.ready = questions.length;
   find("examples").replaceChildren();
   find("belief").textContent = "";
+  find("opinion").textContent = one ? thought(one) : "";
   find("audit").hidden = !one?.audit;
   showChecklist(one, answerWhole);
   find("bag").hidden = !one;
@@ -190,6 +191,13 @@ function toggleHighlight() {
   highlighted = !highlighted;
   showHighlight();
   refreshPointing();
+}
+
+// What a classifier thinks of the question, where the project has its scores.
+function thought(one) {
+  if (!one.opinions.length) return "";
+  const said = one.opinions.map((of) => (isWhole(one) ? `${of.class_name} ${percent(of.probability)}` : percent(of.probability)));
+  return `${one.opinions[0].source} thinks: ${said.join(", ")}.`;
 }
 
 function believed(one) {

@@ -2,7 +2,7 @@
 
 The floor is the bare product X @ W.T over the whole pool. Every learner gets `warm` answers before the measurement. The
 median is what a labeller usually waits; `replay` and `lbfgs` refit at intervals, so the mean of `replay` over one whole
-interval, with its refit, is reported as well.
+interval, with its refit, is reported as well. With instance labels, `replay` is compared with itself without them.
 """
 
 import time
@@ -18,6 +18,7 @@ from bagwise.research.bench.timing import Log, one_thread, ratios_to, seconds
 
 DESCRIPTION = "tell + ask with every update and criterion, relative to the bare product X @ W.T"
 FLOOR = "bare product X @ W.T"
+WITH_INSTANCE_LABELS = 1.1
 GOALS = {("bag_sgd", "uncertainty"): 0.5, ("bag_sgd", "expected_gradient_length"): 1.5}
 
 
@@ -46,6 +47,10 @@ def measure(size: Size, log: Log) -> Report:
     log(f"{size.rounds} rounds in alternation, on all cores and on one")
     found, notes = ratios_to(FLOOR, {FLOOR: pool.product, **loops}, size.rounds)
     figures = [replace(found[name], goal=GOALS.get(which)) for which, name in names.items()]
+    log("the same with instance labels")
+    figures += [
+        _with_instance_labels(loops[_name("replay", criterion)], pool, criterion, size) for criterion in CRITERIA
+    ]
     log("a refit of replay and the answers before it")
     figures.append(_between_refits(loops[_name("replay", "uncertainty")], pool))
     return Report("learner", str(size.pool), tuple(figures), notes=notes)
@@ -53,6 +58,16 @@ def measure(size: Size, log: Log) -> Report:
 
 def _name(update: str, criterion: str) -> str:
     return f"tell + ask, {update}, {CRITERIA[criterion]}"
+
+
+def _with_instance_labels(without: AskTellLoop, pool: RandomPool, criterion: str, size: Size) -> Figure:
+    """Measure `replay` where every yes names an instance, relative to answers about bags."""
+    pointing, plain = AskTellLoop(pool, criterion, "replay", pointing=True), _name("replay", criterion)
+    for _ in range(size.warm):
+        pointing()
+    name = f"{plain}, with instance labels"
+    found, _ = ratios_to(plain, {plain: without, name: pointing}, size.rounds)
+    return replace(found[name], goal=WITH_INSTANCE_LABELS)
 
 
 def _between_refits(loop: AskTellLoop, pool: RandomPool) -> Figure:
