@@ -23,7 +23,7 @@ def test_the_report_says_what_is_gained(tmp_path):
         for fold in range(2)
         for asked in (0, 100)
     )
-    ceilings = pl.DataFrame({"dataset": ["scenes"], **dict.fromkeys(embedded_report.METRICS, [0.875])})
+    ceilings = pl.DataFrame({"dataset": ["scenes"], **{name: [0.875] for name in embedded_report.METRICS}})
     page = embedded_report.write(rows, ceilings, tmp_path, embedded.QUICK).read_text(encoding="utf-8")
     line = "| scenes | 0.600 | 0.350 | +0.250 (+0.250 to +0.250) | yes | 0.650 | 0.400 | 0.875 |"
     assert page.count(line) == len(embedded_report.METRICS)

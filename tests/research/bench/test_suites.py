@@ -14,7 +14,7 @@ from bagwise.research import bench
 from bagwise.research.bench import environments, lbfgs_race, timing
 from bagwise.research.bench.external.runners import formulas, loop
 from bagwise.research.bench.pools import CRITERIA, PoolSize, RandomPool
-from bagwise.research.bench.suites import gpu, kernels, learner, peers, scale, train
+from bagwise.research.bench.suites import gpu, kernels, learner, peers, scale, train, wide
 
 TINY = PoolSize(60, instances=3, features=8, classes=4)
 HERE = Path(sys.executable)
@@ -37,7 +37,7 @@ def measured(suite, size):
 
 
 def test_the_suites_are_found():
-    assert set(bench.available()) == {"kernels", "learner", "train", "peers", "scale", "gpu"}
+    assert set(bench.available()) == {"kernels", "learner", "train", "peers", "scale", "gpu", "wide"}
     assert all(suite.DESCRIPTION for suite in bench.available().values())
 
 
@@ -55,6 +55,15 @@ def test_learner_measures_every_update_with_both_criteria():
         assert {f"tell + ask, {update}, uncertainty", f"tell + ask, {update}, EGL"} <= set(names)
     assert {f"tell + ask, replay, {one}, with instance labels" for one in CRITERIA.values()} <= set(names)
     assert sum(figure.goal is not None for figure in report.figures) == len(learner.GOALS) + len(CRITERIA)
+
+
+def test_wide_measures_both_types():
+    report = measured(wide, wide.Size(TINY, (520,), rounds=2, warm=1))
+    names = [figure.name for figure in report.figures]
+    for dtype in wide.TYPES:
+        name = f"tell + ask, 520 features, {dtype}"
+        memory = f"peak memory while scoring, 520 features, {dtype}"
+        assert {name, f"{name}, mean with a refit", memory} <= set(names)
 
 
 def test_scale_measures_growth_in_every_dimension():

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from bagwise.learning import criteria
@@ -13,23 +14,23 @@ from bagwise.research.bench.pools import PoolSize, RandomPool
 DATA_ALLOWED, SCORES_ALLOWED = 1.3, 2
 
 
-def peak_memory(bags: int) -> Figure:
+def peak_memory(size: PoolSize, name: str = "peak memory while scoring") -> Figure:
     """Measure the peak memory in a new process, so that nothing else counts."""
-    command = f"from bagwise.research.bench.memory import memory_share; print(memory_share({bags}))"
+    code = "from bagwise.research.bench.memory import PoolSize, memory_share"
+    command = f"{code}; print(memory_share({size!r}))"
     done = subprocess.run([sys.executable, "-c", command], check=True, capture_output=True, text=True)  # noqa: S603
     floor = f"{DATA_ALLOWED} times the data + {SCORES_ALLOWED} score matrices"
-    return Figure.of("peak memory while scoring", floor, [float(done.stdout)], goal=1.0)
+    return Figure.of(name, floor, [float(done.stdout)], goal=1.0)
 
 
-def memory_share(count: int) -> float:
-    """Return the peak memory of scoring `count` bags, beyond that of an almost empty pool, over the allowance."""
-    small, large = PoolSize(20), PoolSize(count)
-    model = _score_once(RandomPool(small))
+def memory_share(size: PoolSize) -> float:
+    """Return the peak memory of scoring a pool, beyond that of an almost empty one, over the allowance."""
+    model = _score_once(RandomPool(replace(size, bags=20)))
     before = peak()
-    pool = RandomPool(large)
+    pool = RandomPool(size)
     _score_once(pool, model)
-    scores = large.bags * large.classes * pool.bags.instances.itemsize
-    return (peak() - before) / (DATA_ALLOWED * pool.bags.instances.nbytes + SCORES_ALLOWED * scores)
+    scores = size.bags * size.classes * pool.weights.itemsize
+    return float((peak() - before) / (DATA_ALLOWED * pool.bags.instances.nbytes + SCORES_ALLOWED * scores))
 
 
 def _score_once(pool: RandomPool, model: MIMLClassifier | None = None) -> MIMLClassifier:

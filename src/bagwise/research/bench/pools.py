@@ -14,21 +14,23 @@ from bagwise.model import MIMLClassifier
 CRITERIA = {"uncertainty": "uncertainty", "expected_gradient_length": "EGL"}
 LABELLED = 50
 SHARE_PRESENT = 0.1
+ROWS_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True)
 class PoolSize:
-    """Number of bags, instances per bag, features and classes."""
+    """Number of bags, instances per bag, features and classes, and the type of the features."""
 
     bags: int
     instances: int = 10
     features: int = 128
     classes: int = 50
+    dtype: str = "float32"
 
     def __str__(self) -> str:
         return (
             f"{self.bags:,} bags x {self.instances} instances x {self.features} features x {self.classes} classes, "
-            "float32"
+            f"{self.dtype}"
         )
 
 
@@ -40,7 +42,10 @@ class RandomPool:
 
     def __init__(self, size: PoolSize) -> None:
         rng = np.random.default_rng(0)
-        x = rng.standard_normal((size.bags * size.instances, size.features), dtype=np.float32)
+        x = np.empty((size.bags * size.instances, size.features), size.dtype)
+        for start in range(0, len(x), ROWS_AT_A_TIME):
+            part = x[start : start + ROWS_AT_A_TIME]
+            part[:] = rng.standard_normal(part.shape, dtype=np.float32)
         self.bags = Bags(x, np.arange(0, len(x) + 1, size.instances))
         self.weights = (rng.standard_normal((size.classes, size.features)) / np.sqrt(size.features)).astype(np.float32)
         self.truth: Array = rng.random((size.bags, size.classes)) < SHARE_PRESENT

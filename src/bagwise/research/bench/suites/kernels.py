@@ -55,7 +55,7 @@ def measure(size: Size, log: Log) -> Report:
     log("EGL by forming every gradient")
     explicit, difference = _explicit(pool, size.explicit_rounds)
     log("memory")
-    figures += [explicit, peak_memory(size.pool.bags)]
+    figures += [explicit, peak_memory(PoolSize(size.pool.bags))]
     note = f"EGL differs from the formed gradients by {difference:.1e} of its value at most."
     return Report("kernels", str(size.pool), tuple(figures), notes=(note, *notes))
 

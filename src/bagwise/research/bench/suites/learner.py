@@ -52,7 +52,8 @@ def measure(size: Size, log: Log) -> Report:
         _with_instance_labels(loops[_name("replay", criterion)], pool, criterion, size) for criterion in CRITERIA
     ]
     log("a refit of replay and the answers before it")
-    figures.append(_between_refits(loops[_name("replay", "uncertainty")], pool))
+    name = _name("replay", "uncertainty")
+    figures.append(between_refits(loops[name], pool, f"{name}, mean with a refit"))
     return Report("learner", str(size.pool), tuple(figures), notes=notes)
 
 
@@ -70,11 +71,10 @@ def _with_instance_labels(without: AskTellLoop, pool: RandomPool, criterion: str
     return replace(found[name], goal=WITH_INSTANCE_LABELS)
 
 
-def _between_refits(loop: AskTellLoop, pool: RandomPool) -> Figure:
-    """Measure the mean over REFIT_EVERY consecutive answers, one of which refits, on one thread."""
+def between_refits(loop: AskTellLoop, pool: RandomPool, name: str) -> Figure:
+    """Measure the mean over REFIT_EVERY consecutive answers of `replay`, one of which refits, on one thread."""
     with one_thread():
         times = [seconds(loop, time.process_time) for _ in range(REFIT_EVERY)]
         floor_times = [seconds(pool.product, time.process_time) for _ in range(REFIT_EVERY)]
     mean, floor = float(np.mean(times)), float(np.median(floor_times))
-    name = f"{_name('replay', 'uncertainty')}, mean with a refit"
     return Figure.of(name, FLOOR, [mean / floor], seconds=mean, floor_seconds=floor, one_thread=mean / floor)
