@@ -54,6 +54,24 @@ def load(random_state: int = 0, bags: int = BAGS) -> Dataset:
     return composition(bags).load()
 
 
+def write_recordings(folder: Path, count: int) -> Array:
+    """Write the first recordings of the data set into a folder, as WAV files, to try Bagwise on raw files.
+
+    Parameters
+    ----------
+    folder : Path
+        An existing folder; the files are `0000.wav`, `0001.wav`, ...
+    count : int
+        Number of recordings.
+
+    Returns
+    -------
+    ndarray of bool, shape (count, 7)
+        Which of the species, in the order of `SPECIES`, are in each recording.
+    """
+    return np.array([one.present for one in _compose(folder, count)])
+
+
 def is_built() -> bool:
     """Return whether it is in the cache."""
     return composition().path().exists()
