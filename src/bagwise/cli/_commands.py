@@ -26,7 +26,7 @@ COMMANDS = {
     ),
     "import": Entry(
         "projects",
-        "Add bags, labels, classes, or what is seen of the bags, to a project; of a folder, what is new in it.",
+        "Add bags, labels, classes, scores, or what is seen of the bags, to a project; of a folder, what is new in it.",
     ),
     "serve": Entry("labelling", "Answer questions on a page in the browser."),
     "answer": Entry("labelling", "Answer questions in the terminal, one key each."),
