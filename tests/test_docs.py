@@ -111,6 +111,19 @@ def test_the_pictures_page_runs(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("one_process")
+def test_the_birdnet_page_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    found = {}
+    text = (ROOT / "docs/birdnet.md").read_text()
+    for full, small in (("RECORDINGS = 300\n", "RECORDINGS = 30\n"), ("ANSWERS = 200\n", "ANSWERS = 40\n")):
+        assert full in text
+        text = text.replace(full, small)
+    run_page(text, found)
+    assert found["accuracy"] > 0.5, "more than half is right after forty answers"
+
+
+@pytest.mark.usefixtures("one_process")
 def test_the_documents_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = {}

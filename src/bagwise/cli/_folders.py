@@ -12,7 +12,7 @@ from bagwise import formats, ingest
 from bagwise.cli._app import errors, printable, progress_bar, say
 from bagwise.cli._projects import import_bar, read_instances
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.formats import LabelTable, Source
+from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest import ExistingBags, Listing, Recipe, SegmentedFolder
 from bagwise.model import MIMLClassifier
 from bagwise.project import Asking, Display, Learning, Media, Project
@@ -125,11 +125,16 @@ def add_from_folder(project: Project, raw: RawFolder, labels: LabelTable | None,
 
 
 @contextmanager
-def read_or_segment(source: Path, bag: str | None, model: MIMLClassifier, embed: str) -> Iterator[Source]:
-    """Yield the instances of a table, or of raw files segmented as those that the model was trained on."""
+def read_or_segment(
+    source: Path, bag: str | None, model: MIMLClassifier, embed: str
+) -> Iterator[tuple[Source, ScoreTable | None]]:
+    """Yield the instances of a table, or of raw files segmented as those that the model was trained on.
+
+    The scores are those of the embedder, where it has any.
+    """
     if not is_raw(source):
         validate_no_folder_options(None, None, embed)
-        yield read_instances(source, bag)
+        yield read_instances(source, bag), None
         return
     tree = getattr(model, "recipe_", None)
     if tree is None:
@@ -141,7 +146,9 @@ def read_or_segment(source: Path, bag: str | None, model: MIMLClassifier, embed:
         tempfile.TemporaryDirectory(prefix="bagwise-") as place,
         ingest.resumable_cache(Path(place) / "cache", recipe, source) as (cache, resumed),
     ):
-        yield _segment(listing, resumed, cache, ExistingBags()).source
+        segmented = _segment(listing, resumed, cache, ExistingBags())
+        scores = segmentation.write_scores(Path(place) / "scores", segmented)
+        yield segmented.source, None if scores is None else segmentation.read_scores(scores)
 
 
 def _validate_before_work(folder: Path, labels: LabelTable | None, classes: Sequence[str]) -> None:

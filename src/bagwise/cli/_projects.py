@@ -1,7 +1,7 @@
 """What the commands of projects share: options, reading of files, opening of projects, wording of events."""
 
 import getpass
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from bagwise import formats
 from bagwise.cli._app import console, progress_bar, say
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.evaluation.noise import Rate
-from bagwise.formats import LabelTable, ScoreTable, Source
+from bagwise.formats import LabelTable, Matching, ScoreTable, Source
 from bagwise.ingest.media import Files, Places, Spans
 from bagwise.project import Event, Media, Project, ProjectModel
 from bagwise.project.imports import segmentation
@@ -79,27 +79,35 @@ def add_scores(project: Project, table: ScoreTable | None, source: Source | None
     """Add scores to a project, and list the names that did not match."""
     if table is None:
         return
+    found = _add_matching(project, table, source)
+    for names, what in (
+        (found.unknown, "classes of the file are not in the project"),
+        (found.unknown_bags, "bags of the file are not in the project"),
+    ):
+        _list(names, what)
+
+
+def _add_matching(project: Project, table: ScoreTable, source: Source | None = None) -> Matching:
     found = project.import_scores(table, source)
     matched = ", ".join(name if name == of else f"{name} ({of})" for name, of in found.matched.items())
     count = f"{len(found.matched)} of {len(project.classes)} classes"
     say(f"Scores of {escape(table.source)} for {count}: {escape(matched)}.")
-    for names, what in (
-        (found.without, "classes without scores"),
-        (found.unknown, "classes of the file are not in the project"),
-        (found.unknown_bags, "bags of the file are not in the project"),
-    ):
-        if names:
-            more = ", ..." if len(names) > MOST_LISTED else ""
-            say(f"{len(names)} {what}: {escape(', '.join(names[:MOST_LISTED]))}{more}")
+    _list(found.without, "classes without scores")
+    return found
+
+
+def _list(names: Sequence[str], what: str) -> None:
+    if names:
+        more = ", ..." if len(names) > MOST_LISTED else ""
+        say(f"{len(names)} {what}: {escape(', '.join(names[:MOST_LISTED]))}{more}")
 
 
 def add_scores_of_embedder(project: Project, before: Collection[Path] = ()) -> None:
     """Add the scores that an embedder kept, but for the tables that were there before."""
-    recipe = segmentation.recipe_of(project.folder)
     for path in segmentation.score_files(project.folder)[1]:
-        if recipe is not None and path not in before:
+        if path not in before:
             try:
-                add_scores(project, formats.read_scores(path, recipe.fingerprint.partition(":")[0]))
+                _add_matching(project, segmentation.read_scores(path))
             except BagwiseError as error:
                 say(f"The scores of the embedder are not used. {escape(str(error))}")
 

@@ -18,7 +18,7 @@ from bagwise.cli._projects import BagColumn, Embed, Folder, ScoresFile, SourceFi
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data import metrics
 from bagwise.data.bags import Bags
-from bagwise.formats import Source
+from bagwise.formats import ScoreTable, Source
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import ModelInfo, Project
 from bagwise.project.imports.importing import same_as_bags
@@ -97,8 +97,11 @@ def predict(
     """Predict the classes of new bags or raw files, with the instance that carries each prediction."""
     module = formats.writer(to, "predictions", form) if to is not None else None
     model, classes = _model_of(folder)
-    with read_or_segment(source, bag, model, with_weights(embed, weights)) as read:
-        bags = _with_scores(model, _bags_for(model, read), read, classes, scores)
+    with read_or_segment(source, bag, model, with_weights(embed, weights)) as (read, of_embedder):
+        # A model that was fitted without scores, because none matched, predicts without those of the embedder.
+        offered = of_embedder if model.has_scores_ else None
+        table_of_scores = offered if scores is None else formats.read_scores(scores)
+        bags = _with_scores(model, _bags_for(model, read), read, classes, table_of_scores)
     table = projects.predict(model, bags, classes)
     if of_instances is not None:
         _write_instances(of_instances, bags.ids, bags.sizes, classes, model.predict_instance_proba(bags))
@@ -114,16 +117,17 @@ def predict(
     console.print(shown)
 
 
-def _with_scores(model: MIMLClassifier, bags: Bags, source: Source, classes: Sequence[str], file: Path | None) -> Bags:
-    """The bags with the scores of a file, where the model needs them."""
-    if file is None:
+def _with_scores(
+    model: MIMLClassifier, bags: Bags, source: Source, classes: Sequence[str], table: ScoreTable | None
+) -> Bags:
+    """The bags with the scores of a table, where the model needs them."""
+    if table is None:
         if model.has_scores_:
             raise BagwiseError(
                 "The model starts from the scores of a classifier: give those of these bags with --scores."
             )
         return bags
     places = {str(name): place for place, name in enumerate(bags.ids)}
-    table = formats.read_scores(file)
     named = {name: places[bag] for name, bag in same_as_bags(table.bags, places).items() if bag in places}
     spans, codes = source.spans, source.codes
     found, _ = table.scores(

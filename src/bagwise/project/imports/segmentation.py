@@ -15,13 +15,14 @@ import csv
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from bagwise.formats import marked
+from bagwise import formats
+from bagwise.formats import ScoreTable, marked
 from bagwise.ingest import Fingerprint, Recipe, SegmentedFolder
 from bagwise.ingest.types import LOWEST_SCORE, SCORE
 
@@ -55,8 +56,8 @@ def keep(folder: Path, segmented: SegmentedFolder, ids: Sequence[str]) -> None:
         for name, fingerprint in segmented.fingerprints.items():
             file.write(json.dumps({"id": name, **asdict(fingerprint)}, ensure_ascii=False) + "\n")
     list_skipped(folder, segmented.skipped)
-    if segmented.entries and (classes := segmented.recipe.scored_classes()):
-        _write_scores(place / SCORES, segmented, classes, list(ids).index(segmented.entries[0].id))
+    if segmented.entries:
+        write_scores(place / SCORES, segmented, list(ids).index(segmented.entries[0].id))
 
 
 def score_files(folder: Path) -> tuple[list[str], list[Path]]:
@@ -83,7 +84,11 @@ def _score_tables(place: Path) -> Iterator[tuple[int, Path]]:
     return ((int(path.stem), path) for path in place.glob(f"*{TABLE}") if path.stem.isascii() and path.stem.isdigit())
 
 
-def _write_scores(place: Path, segmented: SegmentedFolder, classes: Sequence[str], first_bag: int) -> None:
+def write_scores(place: Path, segmented: SegmentedFolder, first_bag: int = 0) -> Path | None:
+    """Write what the embedder thinks of the bags into a folder; return the table, None where it scores no classes."""
+    classes = segmented.recipe.scored_classes()
+    if not classes:
+        return None
     place.mkdir(exist_ok=True)
     scores = [segmented.scores(entry) for entry in segmented.entries]
     together = np.concatenate([np.empty(0, SCORE), *scores])
@@ -96,11 +101,21 @@ def _write_scores(place: Path, segmented: SegmentedFolder, classes: Sequence[str
             "confidence": together["score"],
         }
     )
-    table.write_parquet(place / f"{first_bag}.part")
-    (place / f"{first_bag}.part").replace(place / f"{first_bag}{TABLE}")
+    path = place / f"{first_bag}{TABLE}"
+    table.write_parquet(path.with_suffix(".part"))
+    path.with_suffix(".part").replace(path)
     source = segmented.recipe.fingerprint.partition(":")[0]
     about = {"source": source, "lowest_score": LOWEST_SCORE, "classes": list(classes)}
     (place / CLASSES).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
+def read_scores(path: Path) -> ScoreTable:
+    """Return a table that `write_scores` wrote, with the classes that have no score above the lowest as well."""
+    about = json.loads((path.parent / CLASSES).read_text(encoding="utf-8"))
+    table = formats.read_scores(path, about["source"])
+    listed = set(table.classes)
+    return replace(table, classes=[*table.classes, *(name for name in about["classes"] if name not in listed)])
 
 
 def list_skipped(folder: Path, skipped: Mapping[str, str]) -> None:
