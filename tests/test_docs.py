@@ -116,11 +116,11 @@ def test_the_birdnet_page_runs(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     found = {}
     text = (ROOT / "docs/birdnet.md").read_text()
-    for full, small in (("RECORDINGS = 300\n", "RECORDINGS = 30\n"), ("ANSWERS = 200\n", "ANSWERS = 40\n")):
+    for full, small in (("RECORDINGS = 300\n", "RECORDINGS = 18\n"), ("ANSWERS = 200\n", "ANSWERS = 20\n")):
         assert full in text
         text = text.replace(full, small)
     run_page(text, found)
-    assert found["accuracy"] > 0.5, "more than half is right after forty answers"
+    assert found["accuracy"] > 0.5, "more than half is right after twenty answers"
 
 
 @pytest.mark.usefixtures("one_process")

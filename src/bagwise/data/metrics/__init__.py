@@ -173,7 +173,7 @@ def available() -> dict[str, Metric]:
     Examples
     --------
     >>> list(available())[:3]
-    ['bag_accuracy', 'average_precision', 'coverage']
+    ['bag_accuracy', 'average_precision', 'class_average_precision']
     """
     members = discover(__name__, GROUP)
     return {name: _metric(name, members[name]) for name in sorted(members, key=lambda name: (name != DEFAULT, name))}
