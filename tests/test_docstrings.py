@@ -70,7 +70,8 @@ def exported():
     """Every exported function and class, once, by the name under which it is defined."""
     found = {}
     for module, name in [*exported_by_packages(), *shown_by_pages(), *imported_by_pages()]:
-        value = getattr(import_module(module), name)
+        package = import_module(module)
+        value = getattr(package, name) if hasattr(package, name) else import_module(f"{module}.{name}")
         if is_documented(value):
             found[f"{value.__module__}.{value.__qualname__}"] = value
     return dict(sorted(found.items()))
