@@ -50,11 +50,11 @@ def validate_host(project: Project, site: Site) -> None:
     ...         validate_host(project, Site("0.0.0.0"))
     ...     except BagwiseError as error:
     ...         print(str(error).partition(":")[0])
-    0.0.0.0 can be reached from other machines, and nobody was invited yet
+    0.0.0.0 can be reached from other machines, and no person is invited yet
     """
     if not site.is_loopback and not Invitations(project.database).any_invited():
         raise BagwiseError(
-            f"{site.host} can be reached from other machines, and nobody was invited yet: "
+            f"{site.host} can be reached from other machines, and no person is invited yet: "
             f"invite people with `bagwise invite {project.folder} NAME`, or serve 127.0.0.1."
         )
 
@@ -164,7 +164,7 @@ def serve(project: Project, annotator: str, site: Site | None = None, port: int 
     ...         serve(project, "ann", Site("0.0.0.0"))
     ...     except BagwiseError as error:
     ...         print(str(error).partition(":")[0])
-    0.0.0.0 can be reached from other machines, and nobody was invited yet
+    0.0.0.0 can be reached from other machines, and no person is invited yet
     """
     site = site or Site()
     validate_host(project, site)
