@@ -1,13 +1,11 @@
 """How far the file of a bag extends, as a place that covers all of it."""
 
-import contextlib
-import wave
 from pathlib import Path
 
 from bagwise.core.errors import BagwiseError
 from bagwise.ingest import media
 from bagwise.ingest.pictures.decoding import size_of
-from bagwise.ingest.types import import_optional
+from bagwise.ingest.sound.decoding import sound_info
 
 
 def extent_of(medium: str, path: Path) -> dict[str, float]:
@@ -29,23 +27,11 @@ def extent_of(medium: str, path: Path) -> dict[str, float]:
     renderer = media.renderer_of(medium)
     try:
         if renderer == "sound":
-            seconds, rate = _length(path)
-            return {"start": 0.0, "end": seconds, "low": 0.0, "high": rate / 2}
+            info = sound_info(path)
+            return {"start": 0.0, "end": info.seconds, "low": 0.0, "high": info.rate / 2}
         if renderer == "picture":
             width, height = size_of(path)
             return {"x": 0.0, "y": 0.0, "width": float(width), "height": float(height)}
         return {"first": 0.0, "last": len(path.read_text(encoding="utf-8")) - 1.0}
     except (BagwiseError, OSError, ValueError):
         return {}
-
-
-def _length(path: Path) -> tuple[float, float]:
-    """The seconds of a recording, and its sample rate."""
-    with contextlib.suppress(wave.Error, EOFError, OSError), wave.open(str(path), "rb") as plain:
-        return plain.getnframes() / plain.getframerate(), plain.getframerate()
-    soundfile = import_optional("soundfile", "audio")
-    try:
-        found = soundfile.info(path)
-    except soundfile.SoundFileError as error:
-        raise ValueError(str(error)) from error
-    return found.frames / found.samplerate, found.samplerate

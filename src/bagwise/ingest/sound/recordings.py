@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.signal import resample_poly
 
 from bagwise.core.errors import FileError
-from bagwise.ingest.types import import_optional
+from bagwise.ingest.sound.decoding import Sound, open_sound
 from bagwise.kernels import Array
 
 RATE = 32_000
@@ -24,7 +23,6 @@ AROUND = 1
 
 SHORTEST = 0.05
 LOWEST_RATE = 2000
-LOUDEST = 1e6
 
 
 @dataclass(frozen=True)
@@ -49,23 +47,18 @@ class Stretch:
 
 def stretches(path: Path, to_rate: int = RATE) -> Iterator[Stretch]:
     """Yield the stretches of a recording, resampled; memory does not grow with its length."""
-    soundfile = import_optional("soundfile", "audio")
-    try:
-        with soundfile.SoundFile(path) as file:
-            yield from _stretches(path, file, to_rate)
-    except (soundfile.SoundFileError, OSError) as error:
-        what = "cannot be read as sound: it is damaged or in an unknown format. Convert it to FLAC, or leave it out."
-        raise FileError(path, what) from error
+    with open_sound(path) as sound:
+        yield from _stretches(path, sound, to_rate)
 
 
-def _stretches(path: Path, file: Any, to_rate: int) -> Iterator[Stretch]:
-    rate: int = file.samplerate
+def _stretches(path: Path, sound: Sound, to_rate: int) -> Iterator[Stretch]:
+    rate = sound.rate
     if rate < LOWEST_RATE:
         raise FileError(path, f"has {rate} samples per second: at least {LOWEST_RATE} are needed.")
     held, before, start = np.zeros(0, np.float32), 0, 0
     while True:
         wanted = (before + STRETCH + AHEAD) * rate
-        held = np.concatenate([held, _read(file, wanted - len(held))])
+        held = np.concatenate([held, sound.read(wanted - len(held))])
         if len(held) < wanted:
             break
         yield _resampled(held[: (before + STRETCH + AROUND) * rate], rate, to_rate, before, start, STRETCH)
@@ -75,19 +68,6 @@ def _stretches(path: Path, file: Any, to_rate: int) -> Iterator[Stretch]:
         what = f"is shorter than {SHORTEST} seconds: leave it out." if len(held) else "holds no sound."
         raise FileError(path, what)
     yield _resampled(held, rate, to_rate, before, start, None)
-
-
-def _read(file: Any, count: int) -> Array:
-    """Return the mean of the channels for `count` samples, fewer at the end; read a second at a time to save memory."""
-    parts = [np.zeros(0, np.float32)]
-    while count > 0:
-        block = file.read(min(count, file.samplerate), dtype="float32", always_2d=True)
-        if not len(block):
-            break
-        # Some programs write nan for missing samples, and 16-bit integers as floats without scaling.
-        parts.append(np.nan_to_num(block, posinf=LOUDEST, neginf=-LOUDEST).clip(-LOUDEST, LOUDEST).mean(axis=1))
-        count -= len(block)
-    return np.concatenate(parts)
 
 
 def _resampled(samples: Array, rate: int, to_rate: int, before: int, start: int, seconds: int | None) -> Stretch:
