@@ -10,7 +10,7 @@ from bagwise.core.errors import FileError
 from bagwise.ingest.text import documents as documents
 from bagwise.ingest.text import passages as passages
 from bagwise.ingest.text import spans as spans
-from bagwise.ingest.worker import segment_one
+from bagwise.ingest.worker import Task, segment_one
 
 TEXT = "Ein schöner Tag für alle, die im Café saßen.\n\nThe owl called twice from the old barn, and all was quiet. 🌊\n"
 
@@ -25,12 +25,13 @@ def test_every_encoding_is_read_and_shown_as_utf8(tmp_path, encoding):
     text = TEXT.replace("🌊", "") if encoding == "latin-1" else TEXT
     path = tmp_path / "a.txt"
     path.write_bytes(text.encode(encoding))
-    outcome = segment_one(path, "text", lambda: fitted([path]))
-    assert outcome.segments is not None, outcome.reason
-    shown = (outcome.segments.shown if outcome.segments.shown is not None else path.read_bytes()).decode("utf-8")
+    outcome = segment_one(Task(path), "text", lambda: fitted([path]))
+    assert outcome.segments, outcome.reason
+    (segments,) = outcome.segments
+    shown = (segments.shown if segments.shown is not None else path.read_bytes()).decode("utf-8")
     assert shown == text
-    assert (outcome.segments.shown is None) == (encoding == "utf-8")
-    found = [shown[int(first) : int(last) + 1] for first, last in outcome.segments.places[:, :2]]
+    assert (segments.shown is None) == (encoding == "utf-8")
+    found = [shown[int(first) : int(last) + 1] for first, last in segments.places[:, :2]]
     assert found == [part.strip() for part in text.split("\n\n")]
 
 
@@ -52,7 +53,7 @@ def test_files_that_are_not_text_are_refused_with_a_reason(tmp_path):
         "broken.txt": "damaged",
         "huge.txt": "50 MB",
     }.items():
-        assert words in segment_one(tmp_path / name, "text", lambda: segmenter).reason, name
+        assert words in segment_one(Task(tmp_path / name), "text", lambda: segmenter).reason, name
 
 
 def test_too_many_passages_are_refused(tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ from bagwise.ingest import folder as _folder
 from bagwise.ingest import worker_pool
 from bagwise.ingest.cache import Cache
 from bagwise.ingest.fingerprints import Fingerprint
+from bagwise.ingest.worker import Task
 from bagwise.project import Project
 from bagwise.project.imports import segmentation
 
@@ -49,9 +50,9 @@ def segmented_now(monkeypatch):
     """The names of the files that are really segmented."""
     names = []
 
-    def segment_files(recipe, paths, processes=None):
-        names.extend(path.name for path in paths)
-        yield from worker_pool.segment_files(recipe, paths, processes)
+    def segment_files(recipe, tasks, processes=None):
+        names.extend(task.path.name for task in tasks)
+        yield from worker_pool.segment_files(recipe, tasks, processes)
 
     monkeypatch.setattr(_folder, "segment_files", segment_files)
     return names
@@ -220,8 +221,9 @@ def test_a_file_that_takes_too_long_is_skipped(here, monkeypatch):
     monkeypatch.setattr(worker_pool, "TIMEOUT", 3.0)
     write(here / "texts", "a.txt", "forever.txt", "z.txt")
     recipe = ingest.Recipe.of("text", "paragraphs", DANGEROUS[1])
-    outcomes = dict(worker_pool.segment_files(recipe, sorted((here / "texts").iterdir())))
-    assert outcomes[here / "texts" / "forever.txt"].reason == "takes more than 3 seconds."
+    tasks = [Task(path) for path in sorted((here / "texts").iterdir())]
+    outcomes = {task.path.name: outcome for task, outcome in worker_pool.segment_files(recipe, tasks)}
+    assert outcomes["forever.txt"].reason == "takes more than 3 seconds."
     assert len(outcomes) == 3
 
 

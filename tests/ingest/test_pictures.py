@@ -7,13 +7,13 @@ from PIL import Image
 from bagwise import ingest
 from bagwise.ingest.pictures import decoding as pictures
 from bagwise.ingest.segmenters.grid import squares
-from bagwise.ingest.worker import segment_one
+from bagwise.ingest.worker import Task, segment_one
 
 SEGMENTERS = ["superpixels", "grid"]
 
 
 def outcome(path, segmenter="superpixels"):
-    return segment_one(path, "picture", lambda: ingest.segmenters.available()[segmenter].segment)
+    return segment_one(Task(path), "picture", lambda: ingest.segmenters.available()[segmenter].segment)
 
 
 def half(width=60, height=40):
@@ -44,7 +44,7 @@ def test_every_mode_is_segmented_into_regions_that_cover_the_picture(tmp_path, s
     image = Image.fromarray(half())
     image = Image.fromarray(np.asarray(image.convert("L"), np.uint16) * 257) if mode == "I;16" else image.convert(mode)
     image.save(tmp_path / name)
-    segments = outcome(tmp_path / name, segmenter).segments
+    segments = outcome(tmp_path / name, segmenter).segments[0]
     assert segments is not None, outcome(tmp_path / name, segmenter).reason
     assert segments.features.shape == (len(segments.places), len(ingest.segmenters.available()[segmenter].FEATURES))
     assert segments.features.dtype == np.float32
@@ -58,7 +58,7 @@ def test_every_mode_is_segmented_into_regions_that_cover_the_picture(tmp_path, s
 @pytest.mark.parametrize("size", [(1, 1), (1, 500), (3, 2), (7, 7), (8, 8)])
 def test_tiny_pictures_have_at_least_one_region(tmp_path, segmenter, size):
     Image.new("RGB", size, "red").save(tmp_path / "a.png")
-    segments = outcome(tmp_path / "a.png", segmenter).segments
+    segments = outcome(tmp_path / "a.png", segmenter).segments[0]
     assert len(segments.features) >= 1
     assert np.isfinite(segments.features).all()
     assert (segments.places[:, 2:] > 0).all()
@@ -69,7 +69,7 @@ def test_places_are_where_the_browser_shows_them(tmp_path, orientation):
     exif = Image.Exif()
     exif[pictures.ORIENTATION] = orientation
     Image.fromarray(half()).save(tmp_path / "a.jpg", exif=exif, quality=100)
-    segments = outcome(tmp_path / "a.jpg", "grid").segments
+    segments = outcome(tmp_path / "a.jpg", "grid").segments[0]
     sideways = orientation >= 5
     x, y, width, height = segments.places.T
     shown = (40, 60) if sideways else (60, 40)
@@ -82,14 +82,14 @@ def test_places_are_where_the_browser_shows_them(tmp_path, orientation):
 
 def test_large_pictures_have_places_in_their_own_pixels(tmp_path):
     Image.fromarray(half(3000, 2000)).save(tmp_path / "a.jpg")
-    segments = outcome(tmp_path / "a.jpg").segments
+    segments = outcome(tmp_path / "a.jpg").segments[0]
     assert (segments.places[:, 0] + segments.places[:, 2]).max() == pytest.approx(3000)
     assert max(one[:, 0].max() for one in segments.outlines) == pytest.approx(3000)
 
 
 def test_outlines_are_in_the_boxes_and_enclose_the_regions(tmp_path, rng):
     Image.fromarray(rng.integers(0, 255, (90, 120, 3), np.uint8)).resize((240, 180)).save(tmp_path / "a.png")
-    segments = outcome(tmp_path / "a.png").segments
+    segments = outcome(tmp_path / "a.png").segments[0]
     enclosed = 0.0
     for (x, y, width, height), corners in zip(segments.places, segments.outlines, strict=True):
         assert (corners >= [x - 1e-9, y - 1e-9]).all()
@@ -101,14 +101,14 @@ def test_outlines_are_in_the_boxes_and_enclose_the_regions(tmp_path, rng):
 
 def test_regions_end_where_colours_do(tmp_path):
     Image.fromarray(half(240, 160)).save(tmp_path / "a.png")
-    x, _, width, _ = outcome(tmp_path / "a.png").segments.places.T
+    x, _, width, _ = outcome(tmp_path / "a.png").segments[0].places.T
     assert ((x + width <= 121) | (x >= 119)).all()
 
 
 def test_an_animation_is_its_first_frame(tmp_path):
     frames = [Image.new("RGB", (40, 30), colour) for colour in ("white", "black")]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
-    assert outcome(tmp_path / "a.gif", "grid").segments.features[:, 0].min() > 0.9
+    assert outcome(tmp_path / "a.gif", "grid").segments[0].features[:, 0].min() > 0.9
 
 
 def test_what_cannot_be_read_is_refused_with_a_reason(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ import pytest
 from bagwise import BagwiseError, datasets, formats
 from bagwise.core import plugins
 from bagwise.ingest import Recipe, Segments, embedders, list_files, media, segmenters, worker_pool
+from bagwise.ingest.worker import Task
 from bagwise.project import Project
 from tests.ingest.embeddings import letters
 from tests.test_docs import run_page
@@ -124,9 +125,9 @@ def test_callables_and_modules_work_where_names_do(tmp_path):
     assert recipe.features(1) == ["feature 1"]
     assert recipe.as_tree()["way"] == f"{__name__}:lines"
     assert recipe.same_method(Recipe.from_tree(recipe.as_tree()))
-    (outcome,) = dict(worker_pool.segment_files(recipe, [tmp_path / "a.txt"])).values()
-    assert outcome.segments is not None, outcome.reason
-    assert outcome.segments.features.ravel().tolist() == [7, 7]
+    ((_, outcome),) = worker_pool.segment_files(recipe, [Task(tmp_path / "a.txt")])
+    assert outcome.segments, outcome.reason
+    assert outcome.segments[0].features.ravel().tolist() == [7, 7]
 
     by_function, by_name = (Recipe.of("text", None, one) for one in (letters, "tests.ingest.embeddings:letters"))
     assert by_function.same_method(by_name)

@@ -78,7 +78,7 @@ def _options(debug: Debug = False) -> None:
 @contextmanager
 def progress_bar(
     description: str, total: int, unit: str, done: int = 0, quiet: bool = False
-) -> Iterator[Callable[[int], None]]:
+) -> Iterator[Callable[[float], None]]:
     """Show a progress bar with the remaining time on stderr; yield the function that advances it."""
     from rich.progress import (
         BarColumn,

@@ -14,9 +14,12 @@ from bagwise.cli._projects import import_bar, read_instances
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest import ExistingBags, Listing, Recipe, SegmentedFolder
+from bagwise.ingest.clips import DEFAULT_SECONDS, LONG, Clipping
+from bagwise.ingest.sound.decoding import sound_info
 from bagwise.model import MIMLClassifier
 from bagwise.project import Asking, Display, Learning, Media, Project
 from bagwise.project.imports import segmentation
+from bagwise.project.storage.bag_files import NO_FILE
 
 MOST_LISTED = 10
 
@@ -32,16 +35,32 @@ def with_weights(embed: str, weights: Path | None) -> str:
 
 @dataclass(frozen=True)
 class RawFolder:
-    """A folder of raw files and the options for it: `--medium`, `--cut` (the segmenter) and `--embed`."""
+    """A folder of raw files and the options for it: `--medium`, `--cut` (the segmenter), `--embed`, `--clip`."""
 
     folder: Path
     medium: str | None = None
     segmenter: str | None = None
     embed: str = ""
+    clip: str | None = None
+    overlap: str = "0"
 
     def listing(self, medium: str | None = None) -> Listing:
         """List the files; `medium` is used where the option is not given."""
         return ingest.list_files(self.folder, medium if self.medium is None else self.medium)
+
+    def clipping(self, listing: Listing) -> Clipping | None:
+        """Return how recordings are cut into clips: as the options say, or by default if one is long."""
+        if self.clip is not None:
+            return Clipping.parse(self.clip, self.overlap)
+        if ingest.media.renderer_of(listing.medium) != "sound":
+            return None
+        longest = max(map(_seconds, listing.files.values()), default=0.0)
+        if longest <= LONG:
+            return None
+        clipping = Clipping.parse(f"{DEFAULT_SECONDS:g}s", self.overlap)
+        what = f"recordings are cut into clips of {DEFAULT_SECONDS:g} s, each a bag of its own"
+        say(f"The longest recording has {longest / 60:.1f} min, so {what} (others: --clip 30s; none: --clip none).")
+        return clipping
 
 
 def is_raw(source: Path | None) -> bool:
@@ -55,10 +74,11 @@ def validate_no_table_options(*given: object) -> None:
         raise BagwiseError("--bag, --media and --places are for a table of instances; a folder has its own.")
 
 
-def validate_no_folder_options(medium: str | None, segmenter: str | None, embed: str) -> None:
+def validate_no_folder_options(medium: str | None, segmenter: str | None, embed: str, clip: str | None = None) -> None:
     """Raise if options for a folder of raw files are given with a table."""
-    if medium is not None or segmenter is not None or embed:
-        raise BagwiseError("--medium, --cut and --embed are for a folder of raw files; a table is segmented already.")
+    if any(one is not None for one in (medium, segmenter, clip)) or embed:
+        what = "--medium, --cut, --clip and --embed are for a folder of raw files"
+        raise BagwiseError(f"{what}; a table is segmented already.")
 
 
 @contextmanager
@@ -80,7 +100,7 @@ def create_from_folder(
         return
     _validate_before_work(folder, labels, classes)
     listing = raw.listing()
-    recipe = Recipe.of(listing.medium, raw.segmenter, raw.embed)
+    recipe = Recipe.of(listing.medium, raw.segmenter, raw.embed, raw.clipping(listing))
     _say_licence(raw.embed)
     beside = folder.resolve().with_name(f".{folder.resolve().name}.cutting")
     with ingest.resumable_cache(beside, recipe, raw.folder) as (cache, resumed):
@@ -106,7 +126,7 @@ def add_from_folder(project: Project, raw: RawFolder, labels: LabelTable | None,
         what = f"{project.folder} has {recipe.medium} segmented by {recipe.segmenter}"
         raise BagwiseError(f"{what}: all files of a project must be segmented alike.")
     existing = ExistingBags(
-        frozenset(project.contents.ids.tolist()),
+        _names_of_files(project),
         segmentation.fingerprints(project.folder),
         project.settings.data.features,
     )
@@ -151,6 +171,20 @@ def read_or_segment(
         yield segmented.source, None if scores is None else segmentation.read_scores(scores)
 
 
+def _names_of_files(project: Project) -> frozenset[str]:
+    """The files that are in the project; a bag of an older Bagwise is called as its file."""
+    files = project.contents.bag_files
+    return frozenset([*files.names, *project.contents.ids[files.file_of == NO_FILE].tolist()])
+
+
+def _seconds(path: Path) -> float:
+    """The length of a recording; 0 where it cannot be read."""
+    try:
+        return sound_info(path).seconds
+    except BagwiseError:
+        return 0.0
+
+
 def _validate_before_work(folder: Path, labels: LabelTable | None, classes: Sequence[str]) -> None:
     """Raise at once for what would otherwise fail after all files are segmented."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -171,6 +205,8 @@ def _segment(listing: Listing, recipe: Recipe, cache: ingest.Cache, existing: Ex
     with progress_bar(f"Segmenting {escape(listing.folder.name)}", len(listing.files), "files") as progress:
         segmented = ingest.segment_folder(listing, recipe, cache, existing, progress)
     _list_skipped(segmented.skipped)
+    for name, remark in list(segmented.remarks.items())[:MOST_LISTED]:
+        say(f"{printable(name)}: {printable(remark)}")
     for bag, name in list(segmented.renamed.items())[:MOST_LISTED]:
         say(f"The file of {printable(bag)} was renamed to {printable(name)}; the bag keeps its name.")
     if len(segmented.renamed) > MOST_LISTED:

@@ -39,6 +39,18 @@ MediumName = Annotated[
 Way = Annotated[
     str | None, typer.Option("--cut", help="How to segment files (see docs/projects.md; default: by medium).")
 ]
+ClipLength = Annotated[
+    str | None,
+    typer.Option(
+        "--clip",
+        metavar="LENGTH",
+        help="Cut recordings into clips, each a bag, as 10s or 1min; none: leave them whole (default: 10s if one has "
+        "more than a minute).",
+    ),
+]
+ClipOverlap = Annotated[
+    str, typer.Option("--overlap", metavar="LENGTH", help="What a clip shares with the next, as 2s.")
+]
 Embed = Annotated[
     str,
     typer.Option(

@@ -26,6 +26,8 @@ from bagwise.cli._projects import (
     AsJson,
     BagColumn,
     ClassesFile,
+    ClipLength,
+    ClipOverlap,
     Embed,
     Folder,
     From,
@@ -72,6 +74,8 @@ def init(
     places: PlacesFile = None,
     medium: MediumName = None,
     cut: Way = None,
+    clip: ClipLength = None,
+    overlap: ClipOverlap = "0",
     embed: Embed = "",
     scores: ScoresFile = None,
     weights: WeightsFile = None,
@@ -96,7 +100,7 @@ def init(
     if scored is not None:
         solvers.validate_scores("update", update)
     if is_raw(source):
-        raw = RawFolder(source, medium, cut, with_weights(embed, weights))
+        raw = RawFolder(source, medium, cut, with_weights(embed, weights), clip, overlap)
         validate_no_table_options(bag, media, places)
         with create_from_folder(folder, raw, known, names, learning, asking, database) as project:
             _show_size(project)
@@ -104,7 +108,7 @@ def init(
             add_scores(project, scored)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
-    validate_no_folder_options(medium, cut, with_weights(embed, weights))
+    validate_no_folder_options(medium, cut, with_weights(embed, weights), clip)
     read = read_instances(source, bag)
     shown = read_media(media, places, read)
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
@@ -123,7 +127,9 @@ def _show_size(project: Project) -> None:
     )
     if project.placement.given:
         say(project.placement.sentence)
-    without = sorted(set(range(len(project.bags))) - bags_with_a_file(project.folder))
+    without = sorted(
+        set(range(len(project.bags))) - bags_with_a_file(project.folder, project.contents.bag_files.holders)
+    )
     if 0 < len(without) < len(project.bags):
         first = escape(str(project.contents.ids[without[0]]))
         say(f"{len(without)} bags have no file and are shown as numbers; the first is {first}.")

@@ -21,7 +21,7 @@ from bagwise.data.bags import Bags
 from bagwise.formats import ScoreTable, Source
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import ModelInfo, Project
-from bagwise.project.imports.importing import same_as_bags
+from bagwise.project.imports.bag_names import same_as_bags
 from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter
 from bagwise.project.training.model_file import FILE as MODEL
 

@@ -1,6 +1,7 @@
 """The segments of a folder's files on disk. The cache is append-only: after an interruption, complete entries are used.
 
-    index.jsonl     a line for every file: its bag's id, its first row, rows and width, their checksum, its fingerprint
+    index.jsonl     a line for every file or clip: its bag's id, its first row, rows and width, their checksum, the
+                    fingerprint of its file
     features.bin    float32, row by row
     places.bin      float64, media.WIDTH to a row
     scores.bin      records of `types.SCORE`, where the embedder scores classes
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from bagwise.ingest import media
+from bagwise.ingest.clips import Clip
 from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.types import SCORE, Segments
 from bagwise.kernels import Array
@@ -27,9 +29,12 @@ INDEX, FEATURES, PLACES, SCORES = "index.jsonl", "features.bin", "places.bin", "
 BYTES_PER_PLACE = media.WIDTH * 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """A segmented file: the rows of its bag, its fingerprint, the names of its other files in the cache, its scores."""
+    """A segmented file or clip: the rows of its bag, the fingerprint of its file, its other files in the cache, scores.
+
+    `clip_of` is the name of the recording that it is a clip of, from `start` to `end` in seconds; empty for a file.
+    """
 
     id: str
     first: int
@@ -41,6 +46,14 @@ class Entry:
     outlines: str = ""
     first_score: int = 0
     scores: int = 0
+    clip_of: str = ""
+    start: float = 0.0
+    end: float = 0.0
+
+    @property
+    def source(self) -> str:
+        """The name of the file that the bag is, or is a clip of."""
+        return self.clip_of or self.id
 
 
 class Cache:
@@ -91,8 +104,10 @@ class Cache:
         """The number of features of an instance; None while the cache is empty."""
         return next((entry.width for entry in self.entries.values()), None)
 
-    def add(self, name: str, suffix: str, fingerprint: Fingerprint, segments: Segments) -> None:
-        """Add the segments of a file; they are complete once their line is written.
+    def add(
+        self, name: str, suffix: str, fingerprint: Fingerprint, segments: Segments, clip: Clip | None = None
+    ) -> None:
+        """Add the segments of a file or clip; they are complete once their line is written.
 
         Parameters
         ----------
@@ -104,6 +119,8 @@ class Cache:
             Of the file.
         segments : Segments
             Its instances.
+        clip : Clip, optional
+            The part of a recording that the bag is.
         """
         features, places = (
             np.ascontiguousarray(segments.features, np.float32),
@@ -116,7 +133,9 @@ class Cache:
         rows, width = features.shape
         others = self._write_others(suffix, segments)
         checksum = _checksum(features, places, scores)
-        entry = Entry(name, self._rows, rows, width, checksum, fingerprint, *others, self._score_count, len(scores))
+        part = (clip.file, clip.start, clip.end) if clip is not None else ()
+        counted = self._score_count, len(scores)
+        entry = Entry(name, self._rows, rows, width, checksum, fingerprint, *others, *counted, *part)
         self._index.write(json.dumps(asdict(entry), ensure_ascii=False) + "\n")
         self._index.flush()
         self.entries[name] = entry
@@ -194,8 +213,9 @@ class Cache:
         except FileNotFoundError:
             return
         index_size = 0
+        shared: dict[Fingerprint, Fingerprint] = {}
         for line in lines:
-            entry = _entry(line)
+            entry = _entry(line, shared)
             if entry is None or not self._is_complete(entry):
                 break
             self.entries[entry.id] = entry
@@ -228,9 +248,12 @@ def _checksum(*arrays: Array) -> int:
     return found
 
 
-def _entry(line: bytes) -> Entry | None:
+def _entry(line: bytes, shared: dict[Fingerprint, Fingerprint]) -> Entry | None:
+    """The entry of a line; the clips of a file share its fingerprint, because there may be millions."""
     try:
         fields = json.loads(line)
-        return Entry(**{**fields, "file": Fingerprint(**fields["file"])}) if line.endswith(b"\n") else None
+        fingerprint = Fingerprint(**fields["file"])
+        one = shared.setdefault(fingerprint, fingerprint)
+        return Entry(**{**fields, "file": one}) if line.endswith(b"\n") else None
     except (ValueError, TypeError, KeyError):
         return None

@@ -12,14 +12,20 @@ from filelock import FileLock, Timeout
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import Source
 from bagwise.ingest.cache import Cache, Entry
+from bagwise.ingest.clips import Clip
 from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.listing import Listing
 from bagwise.ingest.media import WIDTH, Files
 from bagwise.ingest.recipe import Recipe
+from bagwise.ingest.sound.decoding import sound_info
+from bagwise.ingest.source_files import SourceFile, source_file
 from bagwise.ingest.types import Segments
+from bagwise.ingest.worker import Outcome, Task
 from bagwise.ingest.worker_pool import segment_files
 from bagwise.kernels import Array
 
+CLIPS_AT_ONCE = 60
+"""Clips of a recording that a worker segments in one task: its progress is seen, and memory does not grow with it."""
 FOLDER_OF, LOCK = "folder.txt", "lock"
 CHANGED = "changed since it was segmented; the project keeps what it was. To add it as it is now, give it another name."
 
@@ -42,6 +48,8 @@ class SegmentedFolder:
         Files that could not be used, with the reason.
     renamed : mapping of str to str
         The new file names of existing bags whose files were renamed.
+    remarks : mapping of str to str
+        Files that were used, with what a person should know about them.
 
     Examples
     --------
@@ -65,6 +73,7 @@ class SegmentedFolder:
     entries: Sequence[Entry]
     skipped: Mapping[str, str]
     renamed: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
@@ -79,11 +88,25 @@ class SegmentedFolder:
 
     @property
     def files(self) -> Files:
-        """The file to show for each new bag."""
-        paths = {
-            one.id: self.cache.folder / one.shown if one.shown else self.listing.files[one.id] for one in self.entries
-        }
+        """The file to show for each new bag; of clips of one recording, for the first."""
+        paths = dict[str, Path]()
+        for name, entries in self.by_file.items():
+            shown = entries[0].shown
+            paths[entries[0].id] = self.cache.folder / shown if shown else self.listing.files[name]
         return Files(self.listing.folder, paths, {})
+
+    @property
+    def by_file(self) -> dict[str, list[Entry]]:
+        """The new bags by the names of the files that they are, or are clips of."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.source, []).append(entry)
+        return found
+
+    @property
+    def source_files(self) -> list[SourceFile]:
+        """The files of the new bags: their length, and where and when they were recorded."""
+        return [source_file(name, self.listing.files[name], self.recipe.medium) for name in self.by_file]
 
     @property
     def places(self) -> "SegmentPlaces":
@@ -111,8 +134,8 @@ class SegmentedFolder:
 
     @property
     def fingerprints(self) -> dict[str, Fingerprint]:
-        """The fingerprints of the files, by the ids of the new bags."""
-        return {one.id: one.file for one in self.entries}
+        """The fingerprints of the files of the new bags, by name."""
+        return {one.source: one.file for one in self.entries}
 
     def _first_reason(self) -> str:
         return next((f"; {name}: {why}" for name, why in self.skipped.items()), ": all are in the project already.")
@@ -180,7 +203,7 @@ class ExistingBags:
     Parameters
     ----------
     ids : frozenset of str
-        Their ids.
+        Their ids; of clips, the name of their recording.
     fingerprints : mapping of str to Fingerprint
         The fingerprints of their files when they were segmented.
     width : int, optional
@@ -309,7 +332,7 @@ def segment_folder(
     recipe: Recipe,
     cache: Cache,
     existing: ExistingBags,
-    progress: Callable[[int], None],
+    progress: Callable[[float], None],
     processes: int | None = None,
 ) -> SegmentedFolder:
     """Segment the files that are neither in the project nor in the cache.
@@ -325,7 +348,8 @@ def segment_folder(
     existing : ExistingBags
         The bags of the project.
     progress : callable
-        Called with the number of files that are finished; the sum is the length of the listing.
+        Called with the number of files, or the share of a long one, that is finished; the sum is the length of the
+        listing.
     processes : int, optional
         The most worker processes; by default the number of cores.
 
@@ -350,35 +374,112 @@ def segment_folder(
     ...     cache.close()
     ['a.txt'] {}
     """
-    skipped, new, todo = dict(listing.skipped), list[str](), list[str]()
+    skipped, todo = dict(listing.skipped), list[str]()
     renamed = existing.renamed(listing.files)
     for name, path in listing.files.items():
         if name in renamed:
             continue
-        if name in existing.ids:
-            if existing.changed(name, path):
-                skipped[name] = CHANGED
-        else:
-            is_cached = name in cache.entries and cache.entries[name].file.unchanged(path)
-            (new if is_cached else todo).append(name)
+        if name not in existing.ids:
+            todo.append(name)
+        elif existing.changed(name, path):
+            skipped[name] = CHANGED
     progress(len(listing.files) - len(todo))
-    if todo and recipe.needs_fitting():
-        recipe = recipe.fitted([listing.files[name] for name in todo])
-    recipe.write(cache.folder)
-    names = iter(todo)
-    for path, outcome in segment_files(recipe, [listing.files[name] for name in todo], processes):
-        name = next(names)
-        reason = outcome.reason or _other_width(existing.width or cache.width, outcome.segments)
-        if reason:
-            skipped[name] = reason
-        elif outcome.segments is not None and outcome.fingerprint is not None:
-            cache.add(name, path.suffix.lower(), outcome.fingerprint, outcome.segments)
-            new.append(name)
-        progress(1)
+    work = _Work(listing, recipe, cache, existing.width, skipped)
+    work.run(todo, progress, processes)
     order = {name: number for number, name in enumerate(listing.files)}
-    entries = [cache.entries[name] for name in sorted(new, key=order.__getitem__)]
+    entries = sorted(work.entries, key=lambda entry: (order[entry.source], entry.start))
     new_names = {bag: name for name, bag in renamed.items()}
-    return SegmentedFolder(listing, recipe, cache, entries, dict(sorted(skipped.items())), new_names)
+    skipped = dict(sorted(work.skipped.items()))
+    return SegmentedFolder(listing, work.recipe, cache, entries, skipped, new_names, work.remarks)
+
+
+class _Work:
+    """The segmentation of new files; what is in the cache already is used."""
+
+    def __init__(
+        self, listing: Listing, recipe: Recipe, cache: Cache, width: int | None, skipped: dict[str, str]
+    ) -> None:
+        self.recipe, self.skipped = recipe, skipped
+        self.entries: list[Entry] = []
+        self.remarks: dict[str, str] = {}
+        self._listing, self._cache, self._width = listing, cache, width
+        self._fingerprints: dict[str, Fingerprint] = {}
+
+    def run(self, names: Sequence[str], progress: Callable[[float], None], processes: int | None) -> None:
+        """Segment the files of these names."""
+        tasks, of_task = list[Task](), list[tuple[str, float]]()
+        for name in names:
+            to_do = self._tasks(name)
+            tasks += to_do
+            of_task += [(name, 1 / len(to_do)) for _ in to_do]
+            if not to_do:
+                progress(1)
+        if tasks and self.recipe.needs_fitting():
+            self.recipe = self.recipe.fitted(list(dict.fromkeys(task.path for task in tasks)))
+        self.recipe.write(self._cache.folder)
+        done = iter(of_task)
+        for task, outcome in segment_files(self.recipe, tasks, processes):
+            name, share = next(done)
+            self._add(name, task, outcome)
+            progress(share)
+
+    def _tasks(self, name: str) -> list[Task]:
+        """The work that is left to do for a file; clips of a long recording are segmented some at a time."""
+        path, cached = self._listing.files[name], self._cache.entries
+        clips = self._clips(name, path)
+        if not clips:
+            return [] if self._is_cached(name, path) else [Task(path)]
+        first = clips[0].id in cached and cached[clips[0].id].file.unchanged(path)
+        left = list[Task]()
+        for number in range(0, len(clips), CLIPS_AT_ONCE):
+            some = clips[number : number + CLIPS_AT_ONCE]
+            found = [cached[clip.id] for clip in some if first and clip.id in cached]
+            if len(found) == len(some):
+                self.entries += found
+                self._fingerprints[name] = found[0].file
+            else:
+                left.append(Task(path, some))
+        return left
+
+    def _clips(self, name: str, path: Path) -> Sequence[Clip]:
+        if self.recipe.clipping is None:
+            return ()
+        try:
+            return self.recipe.clipping.clips(name, sound_info(path).seconds)
+        except BagwiseError:
+            return ()  # The worker finds out why it cannot be read.
+
+    def _is_cached(self, name: str, path: Path) -> bool:
+        entry = self._cache.entries.get(name)
+        if entry is None or not entry.file.unchanged(path):
+            return False
+        self.entries.append(entry)
+        return True
+
+    def _add(self, name: str, task: Task, outcome: Outcome) -> None:
+        if name in self.skipped or name in self.remarks:
+            return  # Nothing is used behind what cannot be read.
+        reason = outcome.reason or next(filter(None, map(self._other_width, outcome.segments)), "")
+        if reason and task.is_first:
+            self.skipped[name] = reason
+            return
+        if reason:
+            self.remarks[name] = f"used up to {task.clips[0].start / 60:.1f} min; behind that it {reason}"
+            return
+        if outcome.fingerprint is not None:
+            self._fingerprints[name] = outcome.fingerprint
+        suffix, fingerprint = task.path.suffix.lower(), self._fingerprints[name]
+        for number, segments in enumerate(outcome.segments):
+            clip = task.clips[number] if task.clips else None
+            bag = name if clip is None else clip.id
+            self._cache.add(bag, suffix, fingerprint, segments, clip)
+            self.entries.append(self._cache.entries[bag])
+
+    def _other_width(self, segments: Segments) -> str:
+        width, found = self._width or self._cache.width, segments.features.shape[1]
+        return (
+            "" if width in (None, found) else f"its instances have {found} features where the first file has {width}."
+        )
 
 
 def _size(path: Path) -> int:
@@ -386,12 +487,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
-
-
-def _other_width(width: int | None, segments: Segments | None) -> str:
-    if segments is None or width in (None, segments.features.shape[1]):
-        return ""
-    return f"its instances have {segments.features.shape[1]} features where the first file has {width}."
 
 
 def _segmented_folder(place: Path) -> str:

@@ -1,6 +1,7 @@
 """How the files of a project were segmented: stored with it and with its models, so that later files are treated alike.
 
-recipe.json     version, medium, `way` (the segmenter) and the fingerprint of the embedder
+recipe.json     version, medium, `way` (the segmenter), the fingerprint of the embedder, and `clip`, where recordings
+                are cut into clips: their seconds and overlap
 state.npz       what the segmenter was fitted to, where it is fitted
 """
 
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.ingest import embedders, segmenters
+from bagwise.ingest import embedders, media, segmenters
+from bagwise.ingest.clips import Clipping
 from bagwise.ingest.embedders._registry import Embedding
 from bagwise.ingest.types import SegmentFunction, State
 
@@ -39,6 +41,8 @@ class Recipe:
         Of the embedder.
     state : dict of str to ndarray, optional
         What the segmenter was fitted to.
+    clipping : Clipping, optional
+        How long recordings are cut into clips, each of which is a bag.
 
     Examples
     --------
@@ -52,9 +56,16 @@ class Recipe:
     embedder: Embedding = ""
     fingerprint: str = ""
     state: State | None = None
+    clipping: Clipping | None = None
 
     @classmethod
-    def of(cls, medium: str, segmenter: str | Any | None = None, embedder: Embedding = "") -> "Recipe":
+    def of(
+        cls,
+        medium: str,
+        segmenter: str | Any | None = None,
+        embedder: Embedding = "",
+        clipping: Clipping | None = None,
+    ) -> "Recipe":
         """Return a new recipe; the default segmenter is the one that the medium declares.
 
         Parameters
@@ -65,6 +76,8 @@ class Recipe:
             Its name, or the segmenter itself.
         embedder : str or callable, optional
             What is typed after `--embed`, or a function.
+        clipping : Clipping, optional
+            How recordings are cut into clips.
 
         Returns
         -------
@@ -73,13 +86,15 @@ class Recipe:
         Raises
         ------
         BagwiseError
-            If there is no such segmenter or embedder, or the segmenter is for another medium.
+            If there is no such segmenter or embedder, the segmenter is for another medium, or clips are not of sound.
         """
         chosen = segmenters.for_medium(medium, segmenter)
+        if clipping is not None and media.renderer_of(medium) != "sound":
+            raise BagwiseError(f"Only recordings are cut into clips, and these files are {medium}.")
         if not embedder:
-            return cls(medium, chosen)
+            return cls(medium, chosen, clipping=clipping)
         embedders.validate_medium(embedder, medium)
-        return cls(medium, chosen, embedder, embedders.fingerprint(embedder))
+        return cls(medium, chosen, embedder, embedders.fingerprint(embedder), clipping=clipping)
 
     def same_method(self, other: "Recipe") -> bool:
         """Return whether both segment and embed alike, whatever they were fitted to.
@@ -96,8 +111,8 @@ class Recipe:
         return self._method == other._method
 
     @property
-    def _method(self) -> tuple[str, str, str]:
-        return self.medium, segmenters.name_of(self.segmenter), self.fingerprint
+    def _method(self) -> tuple[str, str, str, Clipping | None]:
+        return self.medium, segmenters.name_of(self.segmenter), self.fingerprint, self.clipping
 
     def with_embedder(self, embedder: Embedding) -> "Recipe":
         """Return the recipe with the embedder that a person gives again; it must be the one of the first files.
@@ -180,12 +195,13 @@ class Recipe:
 
     def as_tree(self) -> dict[str, Any]:
         """Return plain values and arrays, for the file of a model."""
-        medium, segmenter, fingerprint = self._method
+        medium, segmenter, fingerprint, clipping = self._method
         return {
             "version": VERSION,
             "medium": medium,
             "way": segmenter,
             "fingerprint": fingerprint,
+            "clip": None if clipping is None else [clipping.seconds, clipping.overlap],
             "state": self.state,
         }
 
@@ -209,7 +225,9 @@ class Recipe:
         """
         if tree["version"] > VERSION:
             raise BagwiseError("These files were segmented by a newer Bagwise: upgrade to add more files.")
-        return cls(tree["medium"], tree["way"], fingerprint=tree["fingerprint"], state=tree["state"])
+        clip = tree.get("clip")
+        clipping = None if clip is None else Clipping(*clip)
+        return cls(tree["medium"], tree["way"], fingerprint=tree["fingerprint"], state=tree["state"], clipping=clipping)
 
     def write(self, folder: Path) -> None:
         """Write the recipe into a folder, which is made if it does not exist.

@@ -1,26 +1,43 @@
 """What a worker does with a file: segment it, or report why it cannot."""
 
 import os
+import tempfile
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bagwise.core.errors import BagwiseError
+from bagwise.core.errors import BagwiseError, FileError
 from bagwise.ingest import media
+from bagwise.ingest.clips import Clip
 from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.recipe import Recipe
+from bagwise.ingest.sound.decoding import open_sound
+from bagwise.ingest.sound.writing import write_sound
 from bagwise.ingest.types import SegmentFunction, Segments
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The segments of a file and its fingerprint, or the reason why there are none."""
+class Task:
+    """A file to segment, or consecutive clips of it; the fingerprint of a file is computed with its first clips."""
 
-    segments: Segments | None = None
+    path: Path
+    clips: Sequence[Clip] = ()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the whole file, or has its first clip."""
+        return not self.clips or self.clips[0].start == 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The segments of a file, or of each clip, and the fingerprint of the file; or the reason why there are none."""
+
+    segments: tuple[Segments, ...] = ()
     fingerprint: Fingerprint | None = None
     reason: str = ""
 
@@ -32,10 +49,10 @@ class SegmentFile:
         self._recipe = recipe
         self._segment_function: SegmentFunction | None = None
 
-    def __call__(self, path: Path) -> Outcome:
-        """Segment one file, with one thread."""
+    def __call__(self, task: Task) -> Outcome:
+        """Segment one file, or some clips of it, with one thread."""
         with threadpool_limits(1):
-            return segment_one(path, self._recipe.medium, self._get_segment_function)
+            return segment_one(task, self._recipe.medium, self._get_segment_function)
 
     def _get_segment_function(self) -> SegmentFunction:
         if self._segment_function is None:
@@ -49,15 +66,19 @@ def discard_messages() -> None:
     warnings.simplefilter("ignore")
 
 
-def segment_one(path: Path, medium: str, segment_function: Callable[[], SegmentFunction]) -> Outcome:
-    """Segment a file; whatever is wrong with it becomes the reason of the outcome."""
+def segment_one(task: Task, medium: str, segment_function: Callable[[], SegmentFunction]) -> Outcome:
+    """Segment a file, or clips of it; whatever is wrong with it becomes the reason of the outcome."""
+    path = task.path
     try:
         media.type_of(path.suffix.lower()).validate_same(path)
-        fingerprint = Fingerprint.of(path)
-        segments = segment_function()(path)
-        if segments.shown is None:
-            media.validate_media_file(path)
-        reason = _invalid(segments, medium)
+        fingerprint = Fingerprint.of(path) if task.is_first else None
+        if task.clips:
+            segments = tuple(_segment_clips(task, segment_function()))
+        else:
+            segments = (segment_function()(path),)
+            if segments[0].shown is None:
+                media.validate_media_file(path)
+        reason = next((why for one in segments if (why := _invalid(one, medium))), "")
         return Outcome(reason=reason) if reason else Outcome(segments, fingerprint)
     except BagwiseError as error:
         return Outcome(reason=str(error).removeprefix(f"{path}: "))
@@ -67,6 +88,21 @@ def segment_one(path: Path, medium: str, segment_function: Callable[[], SegmentF
         return Outcome(reason=f"cannot be read: {error.strerror or error}.")
     except Exception as error:
         return Outcome(reason=f"cannot be read ({type(error).__name__}: {error}).")
+
+
+def _segment_clips(task: Task, segment: SegmentFunction) -> Iterator[Segments]:
+    """Segment each clip as if it were a file, so that every segmenter and embedder can; return times of the file."""
+    with tempfile.TemporaryDirectory(prefix="bagwise-") as folder, open_sound(task.path) as sound:
+        for clip in task.clips:
+            file = Path(folder) / f"{task.path.stem}.wav"
+            write_sound(file, sound.part(clip.start, clip.end), sound.rate)
+            try:
+                found = segment(file)
+            except FileError as error:
+                raise FileError(task.path, str(error).removeprefix(f"{file}: ")) from error
+            places = found.places + np.array([clip.start, clip.start, 0.0, 0.0])
+            places[:, 1] = np.minimum(places[:, 1], clip.end)
+            yield replace(found, places=places)
 
 
 def _invalid(segments: Segments, medium: str) -> str:

@@ -4,12 +4,11 @@ import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from multiprocessing.reduction import ForkingPickler
-from pathlib import Path
 from types import ModuleType
 
 from bagwise.core.processes import TaskTimeout, WorkerCrashed, WorkerPool
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.worker import Outcome, SegmentFile, discard_messages
+from bagwise.ingest.worker import Outcome, SegmentFile, Task, discard_messages
 
 FILES_PER_WORKER = 4
 """For fewer files, another worker is not worth its start."""
@@ -21,30 +20,30 @@ ForkingPickler.register(ModuleType, lambda module: (import_module, (module.__nam
 
 
 def segment_files(
-    recipe: Recipe, paths: Sequence[Path], processes: int | None = None
-) -> Iterator[tuple[Path, Outcome]]:
-    """Segment files in worker processes.
+    recipe: Recipe, tasks: Sequence[Task], processes: int | None = None
+) -> Iterator[tuple[Task, Outcome]]:
+    """Segment files, or clips of them, in worker processes.
 
     Parameters
     ----------
     recipe
         How to segment them.
-    paths
-        The files.
+    tasks
+        The files and clips.
     processes
         At most so many workers; by default as many as this process may use cores.
 
     Yields
     ------
-    path
-        A file, in the order of `paths`.
+    task
+        In the order of `tasks`.
     outcome
         Its segments, or why there are none.
     """
-    count = min(-(-len(paths) // FILES_PER_WORKER), processes or cores())
+    count = min(-(-len(tasks) // FILES_PER_WORKER), processes or cores())
     work = SegmentFile(recipe)
-    with WorkerPool[Path, Outcome](work, count, discard_messages, timeout=TIMEOUT, on_failure=_failed) as pool:
-        yield from zip(paths, pool.in_order(paths), strict=True)
+    with WorkerPool[Task, Outcome](work, count, discard_messages, timeout=TIMEOUT, on_failure=_failed) as pool:
+        yield from zip(tasks, pool.in_order(tasks), strict=True)
 
 
 def cores() -> int:
@@ -52,7 +51,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _failed(path: Path, error: WorkerCrashed | TaskTimeout) -> Outcome:  # noqa: ARG001
+def _failed(task: Task, error: WorkerCrashed | TaskTimeout) -> Outcome:  # noqa: ARG001
     if isinstance(error, TaskTimeout):
         return Outcome(reason=f"takes more than {error.seconds:.0f} seconds.")
     return Outcome(reason=f"the process that reads it {error.how}.")

@@ -43,6 +43,7 @@ from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, 
 from bagwise.project.state import MakeTrainer, ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.backup import back_up
+from bagwise.project.storage.bag_files import BagSource
 from bagwise.project.storage.creation import DATABASE, database_of, fill, upgrade_if_older
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.queries import Contents, Lease
@@ -422,8 +423,21 @@ class Project:
         -------
         Kept or None
         """
-        first, last = self.contents.offsets[bag : bag + 2].tolist()
-        return kept.kept_of(self.folder, bag, first, last)
+        return kept.kept_of(self.folder, self.contents, bag)
+
+    def source_of(self, bag: int) -> BagSource | None:
+        """Return the raw file that a bag is or is a clip of, with where and when it was recorded; None if not known.
+
+        Parameters
+        ----------
+        bag : int
+            Position of the bag.
+
+        Returns
+        -------
+        BagSource or None
+        """
+        return self.contents.bag_files.of(bag)
 
     def shows_instances(self, bag: int) -> bool:
         """Whether a person sees several instances of the bag, by their places or in a table, and can point at one.
@@ -1086,7 +1100,7 @@ class Project:
         Parameters
         ----------
         bag : str
-            Id of the bag.
+            Id of the bag, or the name of a recording that is cut into clips.
         file : str or Path
             The file; its medium must be that of the file before, and its content what the bag was segmented from.
 
@@ -1097,10 +1111,15 @@ class Project:
         """
         with self._state.lock, exclusive(self.folder):
             self.catch_up()
-            ids = self.contents.ids.tolist()
-            if bag not in ids:
+            ids, files = self.contents.ids.tolist(), self.contents.bag_files
+            if bag in files.names:
+                position = int(np.argmax(files.file_of == files.names.index(bag)))
+            elif bag in ids:
+                position = int(files.holders[ids.index(bag)])
+            else:
                 raise BagwiseError(f"There is no bag {bag} in the project.")
-            kept.replace_file(self.folder, ids.index(bag), bag, Path(file))
+            source = files.of(position)
+            kept.replace_file(self.folder, position, bag if source is None else source.file.name, Path(file))
 
     def partition(
         self, count: int, to: str | Path | None = None, each: Each = in_processes, progress: Progress = quiet

@@ -70,7 +70,7 @@ class ProjectState:
         first, last = self.contents.offsets[bag : bag + 2].tolist()
         if last - first < 2:
             return False
-        medium = media.kept_of(self.folder, bag, first, last)
+        medium = media.kept_of(self.folder, self.contents, bag)
         return medium is None or any(place is not None for place in medium.places)
 
     def validate_pair(self, pair: Pair) -> None:

@@ -56,6 +56,11 @@ class Sound:
             count -= len(block)
         return np.concatenate(parts)
 
+    def part(self, start: float, end: float) -> Array:
+        """Return the samples from `start` to `end`, in seconds; what lies outside the recording is left out."""
+        self.seek(max(start, 0.0))
+        return self.read(round(end * self.rate) - round(max(start, 0.0) * self.rate))
+
 
 @contextmanager
 def open_sound(path: Path) -> Iterator[Sound]:
@@ -77,5 +82,4 @@ def sound_info(path: Path) -> SoundInfo:
 def read_part(path: Path, start: float, end: float) -> tuple[Array, int]:
     """Return the samples from `start` to `end`, in seconds, and their rate; what lies outside the file is left out."""
     with open_sound(path) as sound:
-        sound.seek(max(start, 0.0))
-        return sound.read(round(end * sound.rate) - round(max(start, 0.0) * sound.rate)), sound.rate
+        return sound.part(start, end), sound.rate

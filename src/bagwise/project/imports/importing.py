@@ -1,22 +1,23 @@
 """Import bags, labels and classes into a project: all of them or none, one import at a time."""
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 from filelock import FileLock
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, Source
+from bagwise.ingest import SegmentedFolder
 from bagwise.kernels import Array
 from bagwise.learning.questions import Pair
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import Event
 from bagwise.project.imports import media as kept
 from bagwise.project.imports import regions
+from bagwise.project.imports.bag_names import labels_of_clips, named_as_bags
 from bagwise.project.imports.regions import Placement
 from bagwise.project.instances import storage
 from bagwise.project.settings import Settings
@@ -106,7 +107,7 @@ def _import(
         before = queries.contents(connection)
         source = source.with_features(before.features) if source is not None else None
         events = queries.events_after(connection, 0)
-    new = _Names(before, settings, source, labels, classes)
+    new = _Names(before, settings, source, labels, classes, media.cut if media is not None else None)
     new.labels_to_add(events)
     sizes: Array = np.empty(0, np.int64)
     checksum = 0
@@ -116,10 +117,11 @@ def _import(
     offsets = np.concatenate([before.offsets, rows + np.cumsum(sizes)])
     new.place_labels(offsets, lambda _: None)
     if media is not None:
-        kept.keep(folder, media, [*before.ids.tolist(), *new.bags], offsets, progress)
+        kept.keep(folder, media, [*before.ids.tolist(), *new.bags], offsets, new.files.holders, progress)
         if source is None and labels is None and not classes:
             return Placement()
-    of_instances, placement = new.place_labels(offsets, _locate(folder, offsets, source, len(before.ids)))
+    located = kept.located(folder, offsets, new.files.holders)
+    of_instances, placement = new.place_labels(offsets, _locate(located, source, len(before.ids)))
     if source is not None:
         keep = keep or partial(storage.append, folder, settings.data, progress=progress)
         sizes, checksum = keep(before, source)
@@ -127,13 +129,12 @@ def _import(
         # Answers were saved meanwhile: labels that contradict them are refused.
         given = new.labels_to_add(queries.events_after(connection, 0))
         file = source.path.name if source is not None else "labels"
-        queries.add_import(connection, file, new.bags, sizes, new.classes, given, checksum, of_instances)
+        queries.add_import(connection, file, new.bags, sizes, new.classes, given, checksum, of_instances, new.files)
     return placement
 
 
-def _locate(folder: Path, offsets: Array, source: Source | None, first_new: int) -> regions.Locate:
+def _locate(stored: regions.Locate, source: Source | None, first_new: int) -> regions.Locate:
     """Places of instances as the project has them; of new bags without any, the spans that came with them."""
-    stored = kept.located(folder, offsets)
 
     def of_bag(bag: int) -> regions.Located | None:
         found = stored(bag)
@@ -155,14 +156,17 @@ class _Names:
         source: Source | None,
         labels: LabelTable | None,
         classes: Sequence[str],
+        segmented: SegmentedFolder | None,
     ) -> None:
         self.before, self.settings = before, settings
         self.bags: Sequence[str] = [] if source is None else source.ids
+        new_files = (segmented.source_files, segmented.entries) if segmented is not None else ((), ())
+        self.files = before.bag_files.extended(len(self.bags), *new_files)
         self.tables = [table for table in (source.labels if source is not None else None, labels) if table is not None]
         self._ids = {name: position for position, name in enumerate(before.ids.tolist())}
         if source is not None:
             self._add_bags(source)
-        self.tables = [named_as_bags(table, self._ids) for table in self.tables]
+        self.tables = [labels_of_clips(named_as_bags(table, self._ids), self._ids, self.files) for table in self.tables]
         self._classes = {name: position for position, name in enumerate(self._all_classes(classes))}
         self.classes = list(self._classes)[len(before.classes) :]
         for table in self.tables:
@@ -232,35 +236,3 @@ class _Names:
                 if already is None:
                     found[pair] = present
         return [(*pair, present) for pair, present in found.items()]
-
-
-def same_as_bags(names: Sequence[str], bags: Collection[str]) -> dict[str, str]:
-    """Return for every name the bag of the same name, or the only one whose file has the same stem, or itself."""
-    by_stem: dict[str, list[str]] = {}
-    for bag in bags:
-        by_stem.setdefault(PurePosixPath(bag).stem, []).append(bag)
-    return {
-        name: found[0] if name not in bags and len(found := by_stem.get(_stem(name), [])) == 1 else name
-        for name in names
-    }
-
-
-def _stem(name: str) -> str:
-    """Of a path of any system."""
-    return PurePosixPath(name.replace("\\", "/")).stem
-
-
-def named_as_bags(table: LabelTable, bags: Collection[str]) -> LabelTable:
-    """Return labels of files by the bags of those files: `marsh-3.wav` is the bag `marsh-3` or `north/marsh-3.wav`.
-
-    A name that no bag has is that of the only bag whose file has the same name without folder and suffix. Others are
-    left as they are, and so are tables that name bags (`table.of_files` is false).
-    """
-    if not table.of_files or all(name in bags for name in table.ids):
-        return table
-    names = same_as_bags(table.ids, bags)
-    if len(set(names.values())) < len(names):
-        return table
-    placed = [replace(one, bag=names[one.bag]) for one in table.placed]
-    lines = table.lines and {names[name]: line for name, line in table.lines.items()}
-    return replace(table, ids=[names[name] for name in table.ids], lines=lines, placed=placed)

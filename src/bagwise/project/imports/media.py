@@ -1,8 +1,8 @@
 """The media of a project's bags: the file that a person sees or hears of a bag, in the folder `media`.
 
-A file is named by the number of its bag, never by a name from outside. Files on the same disk are linked, which costs
-neither time nor space, others are copied; either way the folder is complete. The model does not learn from media, so
-none of it is in the database.
+A file is named by the number of its bag, never by a name from outside; the clips of a recording share the file of the
+first. Files on the same disk are linked, which costs neither time nor space, others are copied; either way the folder
+is complete. The model does not learn from media, so none of it is in the database.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ from bagwise.ingest.media import Files, Places, Spans
 from bagwise.kernels import Array
 from bagwise.project.imports import segmentation
 from bagwise.project.instances.instance_file import reserve
+from bagwise.project.storage.queries import Contents
 
 FOLDER = "media"
 PLACES = "places.npy"
@@ -84,6 +85,8 @@ class Kept:
         For each instance its place by the columns of the medium; None where it is unknown.
     outlines : Path, optional
         A file with the outline of every instance, where boxes are not enough.
+    clip : tuple of float, optional
+        The seconds of the file that the bag is; None for the whole file. Places are in seconds of the file.
 
     Examples
     --------
@@ -96,13 +99,26 @@ class Kept:
     path: Path
     places: list[dict[str, float] | None]
     outlines: Path | None = None
+    clip: tuple[float, float] | None = None
 
 
-def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progress: Callable[[int], None]) -> None:
-    """Store files and places in the project; they are validated before anything is written."""
+def keep(
+    folder: Path,
+    brought: Media,
+    ids: Sequence[str],
+    offsets: Array,
+    holders: Array,
+    progress: Callable[[int], None],
+) -> None:
+    """Store files and places in the project; they are validated before anything is written.
+
+    Clips of one file share it: `holders` has for each bag the one whose file it is.
+    """
     found = brought.files.of(ids) if brought.files is not None else {}
     suffixes = _kept(folder) | {bag: path.suffix.lower() for bag, path in found.items()}
-    mediums = {bag: media.medium_of(suffix) for bag, suffix in suffixes.items()}
+    mediums = {
+        bag: media.medium_of(suffixes[holder]) for bag, holder in enumerate(holders.tolist()) if holder in suffixes
+    }
     if brought.places is not None:
         if not mediums:
             raise BagwiseError("Places need files, and no bag has one: give --media FOLDER as well.")
@@ -158,38 +174,41 @@ def discard(folder: Path, bags: int, rows: int) -> None:
     segmentation.discard_scores(folder, bags)
 
 
-def kept_of(folder: Path, bag: int, first: int, last: int) -> Kept | None:
-    """Return the media of a bag whose instances are the rows `first` to `last`; never a file outside the project."""
+def kept_of(folder: Path, contents: Contents, bag: int) -> Kept | None:
+    """Return the media of a bag; never a file outside the project."""
     if not (folder / FOLDER).is_dir():
         return None
+    first, last = contents.offsets[bag : bag + 2].tolist()
+    holder, source = contents.bag_files.holders[bag], contents.bag_files.of(bag)
     for suffix in media.suffixes():
-        path = folder / FOLDER / f"{bag}{suffix}"
+        path = folder / FOLDER / f"{holder}{suffix}"
         if path.is_file() and path.resolve() == folder.resolve() / FOLDER / path.name:
             medium = media.medium_of(suffix)
             outlines = path.with_suffix(OUTLINES)
             drawn = outlines if outlines.is_file() and not outlines.is_symlink() else None
-            return Kept(medium, path, _places_of(folder, media.columns_of(medium), first, last), drawn)
+            places = _places_of(folder, media.columns_of(medium), first, last)
+            return Kept(medium, path, places, drawn, None if source is None else source.clip)
     return None
 
 
-def located(folder: Path, offsets: Array) -> Callable[[int], tuple[str, Array] | None]:
+def located(folder: Path, offsets: Array, holders: Array) -> Callable[[int], tuple[str, Array] | None]:
     """Return a function that gives the medium of a bag and the places of its instances, (n, 4); None without any."""
     suffixes, places = _kept(folder), _places(folder)
 
     def of_bag(bag: int) -> tuple[str, Array] | None:
-        if places is None or bag not in suffixes:
+        if places is None or holders[bag] not in suffixes:
             return None
         found = np.array(places[offsets[bag] : offsets[bag + 1]])
         complete = np.full((int(offsets[bag + 1] - offsets[bag]), media.WIDTH), np.nan)
         complete[: len(found)] = found
-        return None if np.isnan(complete).all() else (media.medium_of(suffixes[bag]), complete)
+        return None if np.isnan(complete).all() else (media.medium_of(suffixes[holders[bag]]), complete)
 
     return of_bag
 
 
-def bags_with_a_file(folder: Path) -> set[int]:
+def bags_with_a_file(folder: Path, holders: Array) -> set[int]:
     """Return the positions of the bags that have a file."""
-    return set(_kept(folder))
+    return set(np.flatnonzero(np.isin(holders, list(_kept(folder)))).tolist())
 
 
 def wrong(folder: Path) -> str:

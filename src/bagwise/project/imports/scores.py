@@ -19,7 +19,8 @@ from bagwise.data.scores import Scores
 from bagwise.formats import Matching, ScoreTable, Source
 from bagwise.kernels import Array
 from bagwise.project.imports import media as kept
-from bagwise.project.imports.importing import exclusive, same_as_bags
+from bagwise.project.imports.bag_names import same_as_bags
+from bagwise.project.imports.importing import exclusive
 from bagwise.project.storage import queries
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.queries import Contents
@@ -78,7 +79,7 @@ def import_scores(folder: Path, database: Database, table: ScoreTable, source: S
 def _spans(
     folder: Path, contents: Contents, source: Source | None, places: dict[str, int]
 ) -> Callable[[int], Array | None]:
-    located = kept.located(folder, contents.offsets)
+    located = kept.located(folder, contents.offsets, contents.bag_files.holders)
     of_source = {} if source is None else {places[name]: code for code, name in enumerate(source.ids) if name in places}
 
     def of_bag(bag: int) -> Array | None:

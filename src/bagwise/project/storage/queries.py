@@ -17,7 +17,8 @@ from bagwise.formats import LabelTable
 from bagwise.kernels import Array
 from bagwise.learning.questions import Instances, Pair, Question
 from bagwise.project.answers.events import Event
-from bagwise.project.storage import schema
+from bagwise.project.storage import bag_files, schema
+from bagwise.project.storage.bag_files import BagFiles
 
 KEEP_LATE_LEASES = 24 * 3600.0
 UNKNOWN = -1
@@ -58,6 +59,8 @@ class Contents:
         Imported labels of single instances, of bags that are not removed.
     scores : str
         Name of the file with the scores of a classifier; empty without any.
+    bag_files : BagFiles
+        The raw files of the bags, and which seconds of them they are.
     """
 
     project: str
@@ -75,6 +78,7 @@ class Contents:
     removed: frozenset[int] = frozenset()
     instance_labels: InstanceLabels = field(default_factory=lambda: InstanceLabels(0))
     scores: str = ""
+    bag_files: BagFiles = field(default_factory=BagFiles)
 
     @property
     def kept_bags(self) -> Array:
@@ -190,6 +194,7 @@ def contents(connection: Connection) -> Contents:
         gone,
         _instance_labels(connection, len(names), gone),
         _scores(connection),
+        bag_files.read(connection),
     )
 
 
@@ -240,8 +245,12 @@ def add_import(
     labels: Sequence[tuple[int, int, bool]],
     checksum: int,
     of_instances: Sequence[tuple[int, int, int, bool]] = (),
+    files: BagFiles | None = None,
 ) -> None:
-    """Add new bags, classes and labels, which are (bag, class, present) or (bag, instance, class, present)."""
+    """Add new bags, classes and labels, which are (bag, class, present) or (bag, instance, class, present).
+
+    `files` are those of all bags, old and new; those that are not in the database yet are added.
+    """
     number = connection.execute(select(func.count()).select_from(schema.imports)).scalar_one() + 1
     row = {
         "number": number,
@@ -260,9 +269,14 @@ def add_import(
         schema.bags,
         (
             {"position": first + i, "id": name, "instances": int(size), "import": number}
+            | (bag_files.bag_row(files, first + i) if files is not None else {})
             for i, (name, size) in enumerate(zip(ids, sizes, strict=True))
         ),
     )
+    if files is not None:
+        stored = connection.execute(select(func.count()).select_from(schema.files)).scalar_one()
+        new_files = enumerate(files.files[stored:], start=stored)
+        _insert(connection, schema.files, (bag_files.file_row(position, file) for position, file in new_files))
     _insert(connection, schema.classes, ({"position": known + i, "name": name} for i, name in enumerate(classes)))
     _insert(
         connection,

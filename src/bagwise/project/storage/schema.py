@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0008"
+VERSION = "0009"
 
 metadata = MetaData()
 
@@ -73,6 +73,24 @@ bags = Table(
     Column("id", Text, nullable=False, unique=True),
     Column("instances", Integer, nullable=False),
     Column("import", Integer, ForeignKey("imports.number"), nullable=False),
+    # The position of a row of `files`. Without a constraint: SQLite cannot add one to the table of an older project.
+    Column("file", Integer),
+    Column("clip_start", Float),
+    Column("clip_end", Float),
+)
+
+files = Table(
+    "files",
+    metadata,
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False, unique=True),
+    Column("seconds", Float),
+    Column("rate", Integer),
+    Column("site", Text, nullable=False),
+    Column("recorded_at", String(40), nullable=False),
+    Column("latitude", Float),
+    Column("longitude", Float),
+    Column("device", Text, nullable=False),
 )
 
 given_labels = Table(
