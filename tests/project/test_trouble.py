@@ -60,17 +60,11 @@ def make_older(project):
     old.upgrade("0001")
     with sqlite3.connect(project.folder / "old.db") as connection:
         connection.execute(f"ATTACH '{file}' AS new")
-        for table in [name for name in metadata.tables if name not in ("annotators", "events", "leases")]:
-            connection.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
-        connection.execute("INSERT INTO annotators SELECT name, since FROM new.annotators")
-        of_later = {
-            "events": ("shown", "instances_where", "instances_elsewhere", "marked", "instance"),
-            "leases": ("others", "instance"),
-        }
-        for table, later in of_later.items():
-            kept = [column.name for column in metadata.tables[table].columns if column.name not in later]
-            names = ", ".join(f'"{name}"' for name in kept)
-            connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM new.{table}")
+        for (table,) in connection.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+            if table in metadata.tables:
+                columns = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
+                names = ", ".join(f'"{name}"' for name in columns)
+                connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM new.{table}")
     connection.close()
     old.close()
     for suffix in ("", "-wal", "-shm"):

@@ -1,8 +1,8 @@
 """Clips: a long recording becomes several bags, each of them some seconds of it.
 
 With clips of S seconds that overlap by O, clip k begins at k (S - O). The last one ends where the recording does: a
-rest shorter than half a clip belongs to the clip before it, so clips are between S/2 and 3S/2 long, and a recording that
-is not longer than that is a bag as it is.
+rest shorter than half a clip belongs to the clip before it, so clips are between S/2 and 3S/2 long, and a recording
+that is not longer than that is a bag as it is.
 """
 
 import re
