@@ -184,3 +184,22 @@ def test_a_model_cuts_new_recordings_as_those_it_learned_from(season):
     bags = pl.read_csv("predictions.csv")["bag"].unique().to_list()
     assert "north/20260524_040000.wav#14-30" in bags
     assert "south/20260524_040000.wav" in bags
+
+
+def test_scores_of_windows_go_to_the_clips_that_have_them(season):
+    init()
+    (season / "birdnet.csv").write_text(
+        "Start (s),End (s),Scientific name,Common name,Confidence,File\n"
+        "30.0,33.0,Troglodytes troglodytes,wren,0.9,/media/card/north/20260524_040000.wav\n"
+        "48.0,51.0,Troglodytes troglodytes,wren,0.7,north/20260524_050000.wav\n"
+        "0.0,3.0,Erithacus rubecula,robin,0.5,south/20260524_040000.wav\n"
+    )
+    said = bagwise("import", "project", "--scores", "birdnet.csv")
+    assert "2 of 2 classes" in said
+    with Project.open("project") as project:
+        opinions = [project.opinion((bag, 0)) for bag in range(13)]
+        assert opinions[3].probability == pytest.approx(0.9)
+        # Of the window from 48 to 51 s, two seconds are in the clip that ends at 50.
+        assert opinions[10].probability == pytest.approx(0.7)
+        assert opinions[11].probability < 0.5
+        assert project.opinion((12, 1)).probability == pytest.approx(0.5)

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from bagwise.formats import LabelTable, PlacedLabel
+from bagwise.formats import LabelTable, PlacedLabel, ScoreTable
 from bagwise.kernels import Array
 from bagwise.project.storage.bag_files import BagFiles
 
@@ -14,19 +14,39 @@ INSIDE = 0.5
 
 
 def same_as_bags(names: Sequence[str], bags: Collection[str]) -> dict[str, str]:
-    """Return for every name the bag of the same name, or the only one whose file has the same stem, or itself."""
+    r"""Return for every name the bag of the same name, or the one whose file it must be, or itself.
+
+    Of bags whose files have the same stem, that is the only one, or the one that most folders before it agree with:
+    `D:\card\north\dawn.wav` is `north/dawn.wav`, not `south/dawn.wav`.
+    """
+    known = set(bags)
     by_stem: dict[str, list[str]] = {}
     for bag in bags:
-        by_stem.setdefault(PurePosixPath(bag).stem, []).append(bag)
-    return {
-        name: found[0] if name not in bags and len(found := by_stem.get(_stem(name), [])) == 1 else name
-        for name in names
-    }
+        by_stem.setdefault(_parts(bag)[0], []).append(bag)
+    return {name: name if name in known else _same_file(name, by_stem) for name in names}
 
 
-def _stem(name: str) -> str:
-    """Of a path of any system."""
-    return PurePosixPath(name.replace("\\", "/")).stem
+def _same_file(name: str, by_stem: Mapping[str, Sequence[str]]) -> str:
+    parts = _parts(name)
+    found = by_stem.get(parts[0], ())
+    if len(found) < 2:
+        return found[0] if found else name
+    agreeing = {bag: _agreeing(parts, _parts(bag)) for bag in found}
+    most = max(agreeing.values())
+    best = [bag for bag, count in agreeing.items() if count == most]
+    return best[0] if len(best) == 1 and most > 1 else name
+
+
+def _agreeing(one: Sequence[str], other: Sequence[str]) -> int:
+    return next(
+        (number for number, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def _parts(name: str) -> list[str]:
+    """The stem of a path of any system, then its folders from the last to the first."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    return [path.stem, *reversed(path.parts[:-1])]
 
 
 def named_as_bags(table: LabelTable, bags: Collection[str]) -> LabelTable:
@@ -71,8 +91,7 @@ def labels_of_clips(table: LabelTable, bags: Mapping[str, int], files: BagFiles)
     it is present, the table does not say, so that is an error.
     """
     clips = clips_by_file(files)
-    meant = same_as_bags([name for name in table.ids if name not in bags], files.names) if clips else {}
-    meant = {name: file for name, file in meant.items() if file in clips}
+    meant = _cut_files(table.ids, bags, files, clips)
     if not meant:
         return table
     id_of = {bag: name for name, bag in bags.items()}
@@ -115,3 +134,47 @@ def _of_clips(
         raise table.fault(f"{label.bag} is cut into clips: give the times of the label.", label.bag, label.line)
     found = clips_at(files, clips[meant[label.bag]], label.place["start"], label.place["end"])
     return [replace(label, bag=id_of[bag]) for bag in found]
+
+
+def scores_of_clips(table: ScoreTable, bags: Mapping[str, int], files: BagFiles) -> ScoreTable:
+    """Return scores of recordings as scores of their clips: a window's is that of the clips with at least half of it.
+
+    A score of a whole recording says nothing about its clips and is left out.
+    """
+    clips = clips_by_file(files)
+    meant = _cut_files(table.bags, bags, files, clips)
+    if not meant:
+        return table
+    id_of = {bag: name for name, bag in bags.items()}
+    names = {name: number for number, name in enumerate(table.bags)}
+    for file in meant.values():
+        for bag in clips[file].tolist():
+            names.setdefault(id_of[bag], len(names))
+    rows, bag_of_row = list[int](), list[int]()
+    for row, (bag, (start, end)) in enumerate(zip(table.bag.tolist(), table.span.tolist(), strict=True)):
+        file = meant.get(table.bags[bag])
+        if file is None:
+            rows.append(row)
+            bag_of_row.append(bag)
+        elif not np.isnan(start):
+            found = clips_at(files, clips[file], start, end)
+            rows += [row] * len(found)
+            bag_of_row += [names[id_of[one]] for one in found]
+    kept = np.array(rows, np.int64)
+    return replace(
+        table,
+        bags=list(names),
+        bag=np.array(bag_of_row, np.int64),
+        label_class=table.label_class[kept],
+        instance=table.instance[kept],
+        span=table.span[kept],
+        probability=table.probability[kept],
+    )
+
+
+def _cut_files(
+    names: Sequence[str], bags: Collection[str], files: BagFiles, clips: Mapping[str, Array]
+) -> dict[str, str]:
+    """The recording that is cut into clips, by each name that means one."""
+    meant = same_as_bags([name for name in names if name not in bags], files.names) if clips else {}
+    return {name: file for name, file in meant.items() if file in clips}

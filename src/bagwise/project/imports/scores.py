@@ -19,7 +19,7 @@ from bagwise.data.scores import Scores
 from bagwise.formats import Matching, ScoreTable, Source
 from bagwise.kernels import Array
 from bagwise.project.imports import media as kept
-from bagwise.project.imports.bag_names import same_as_bags
+from bagwise.project.imports.bag_names import same_as_bags, scores_of_clips
 from bagwise.project.imports.importing import exclusive
 from bagwise.project.storage import queries
 from bagwise.project.storage.database import Database
@@ -54,6 +54,7 @@ def import_scores(folder: Path, database: Database, table: ScoreTable, source: S
         with database.reading() as connection:
             contents = queries.contents(connection)
         places = {name: place for place, name in enumerate(contents.ids.tolist())}
+        table = scores_of_clips(table, places, contents.bag_files)
         names = same_as_bags(table.bags, places)
         found, matching = table.scores(
             {name: places[bag] for name, bag in names.items() if bag in places},
