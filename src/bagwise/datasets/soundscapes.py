@@ -11,9 +11,10 @@ birds), so the same call is heard in several bags, at another pitch, distance an
 questions are asked, not how well a model knows birds that it never heard.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,9 @@ LEVEL = 12.0
 SPEEDS = (97, 98, 99, 100, 101, 102, 103)
 LEAST_SHARE, LEAST_SECONDS = 0.5, 0.5
 LOUDNESS = 0.03
+SHARE_OF_SITES, CALLS_PER_MINUTE = 0.6, 3.0
+MORNING_ENDS, QUIET_HOURS = 8, 0.2
+"""Until this hour species call as often as they do; later by this share of it."""
 
 
 def composition(bags: int = BAGS) -> Composition:
@@ -70,6 +74,70 @@ def write_recordings(folder: Path, count: int) -> Array:
         Which of the species, in the order of `SPECIES`, are in each recording.
     """
     return np.array([one.present for one in _compose(folder, count)])
+
+
+def write_season(
+    folder: Path, sites: Sequence[str], hours: Sequence[int] = (4, 6, 12), minutes: int = 60
+) -> list[dict[str, Any]]:
+    """Write long recordings of several sites, as recorders that are left there for a season do.
+
+    A site has a folder of its own, with recordings named by date and hour, 24,000 samples per second. A species calls
+    at some sites and not at others, most at dawn.
+
+    Parameters
+    ----------
+    folder : Path
+        An existing folder.
+    sites : sequence of str
+        The names of the sites.
+    hours : sequence of int
+        The hours of the day at which a recording begins.
+    minutes : int
+        Length of a recording.
+
+    Returns
+    -------
+    list of dict
+        `file`, `start` and `end` in seconds, and `species`, as BirdNET calls it, of every call.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     calls = write_season(Path(folder), ["pond"], hours=[4], minutes=1)
+    ...     print([path.name for path in Path(folder).glob("*/*")], sorted(calls[0]))
+    ['20260524_040000.wav'] ['end', 'file', 'species', 'start']
+    """
+    import soundfile
+
+    from bagwise.datasets import _calls, _noises
+
+    recorded, heard = _calls.recorded(RATE), list[dict[str, Any]]()
+    for site_number, site in enumerate(sites):
+        (folder / site).mkdir()
+        lives_here = np.random.default_rng([site_number, 24]).random(len(SPECIES)) < SHARE_OF_SITES
+        for hour in hours:
+            rng = np.random.default_rng([site_number, hour, 24])
+            name = f"{site}/20260524_{hour:02}0000.wav"
+            kind = _noises.KINDS[rng.integers(len(_noises.KINDS))]
+            with soundfile.SoundFile(folder / name, "w", RATE // 2, 1, "PCM_16") as file:
+                for minute in range(minutes):
+                    samples = kind(60 * RATE, RATE, rng)
+                    samples /= samples.std()
+                    for species, (_, share) in enumerate(SPECIES.values()):
+                        often = CALLS_PER_MINUTE * share * (1 if hour < MORNING_ENDS else QUIET_HOURS)
+                        for _ in range(rng.poisson(often) if lives_here[species] else 0):
+                            call = _from_afar(_drawn(recorded[list(SPECIES)[species]], rng), rng)
+                            first = int(rng.integers(0, len(samples) - len(call)))
+                            samples[first : first + len(call)] += call
+                            times = {
+                                "start": 60 * minute + first / RATE,
+                                "end": 60 * minute + (first + len(call)) / RATE,
+                            }
+                            heard.append({"file": name, **times, "species": list(SPECIES.values())[species][0]})
+                    # Every other sample: all calls lie below 12 kHz.
+                    file.write((samples[::2] * LOUDNESS / samples.std()).clip(-1, 1))
+    return heard
 
 
 def is_built() -> bool:
