@@ -96,10 +96,10 @@ def test_files_that_cannot_be_segmented_are_refused_with_a_reason(segmenter, tmp
     flac = write(tmp_path / "whole.flac", noise(2)).read_bytes()
     (tmp_path / "torn.flac").write_bytes(flac[:60] + bytes(len(flac) - 60))
     for name, words in {
-        "empty.wav": "damaged",
+        "empty.wav": "is empty",
         "text.wav": "damaged",
         "torn.flac": "damaged",
-        "missing.wav": "damaged",
+        "missing.wav": "No such file",
         "nothing.wav": "holds no sound",
         "blink.wav": "shorter than",
         "slow.wav": "1000 samples per second",

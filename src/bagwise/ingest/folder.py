@@ -402,6 +402,7 @@ class _Work:
         self.recipe, self.skipped = recipe, skipped
         self.entries: list[Entry] = []
         self.remarks: dict[str, str] = {}
+        self._ended: set[str] = set()
         self._listing, self._cache, self._width = listing, cache, width
         self._fingerprints: dict[str, Fingerprint] = {}
 
@@ -457,15 +458,18 @@ class _Work:
         return True
 
     def _add(self, name: str, task: Task, outcome: Outcome) -> None:
-        if name in self.skipped or name in self.remarks:
+        if name in self.skipped or name in self._ended:
             return  # Nothing is used behind what cannot be read.
         reason = outcome.reason or next(filter(None, map(self._other_width, outcome.segments)), "")
         if reason and task.is_first:
             self.skipped[name] = reason
             return
         if reason:
+            self._ended.add(name)
             self.remarks[name] = f"used up to {task.clips[0].start / 60:.1f} min; behind that it {reason}"
             return
+        if outcome.remark:
+            self.remarks[name] = outcome.remark
         if outcome.fingerprint is not None:
             self._fingerprints[name] = outcome.fingerprint
         suffix, fingerprint = task.path.suffix.lower(), self._fingerprints[name]

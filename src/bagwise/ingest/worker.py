@@ -15,7 +15,7 @@ from bagwise.ingest import media
 from bagwise.ingest.clips import Clip
 from bagwise.ingest.fingerprints import Fingerprint
 from bagwise.ingest.recipe import Recipe
-from bagwise.ingest.sound.decoding import open_sound
+from bagwise.ingest.sound.decoding import open_sound, sound_remark
 from bagwise.ingest.sound.writing import write_sound
 from bagwise.ingest.types import SegmentFunction, Segments
 
@@ -35,11 +35,15 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The segments of a file, or of each clip, and the fingerprint of the file; or the reason why there are none."""
+    """The segments of a file, or of each clip, and the fingerprint of the file; or the reason why there are none.
+
+    `remark` is what a person should know of a file that is used.
+    """
 
     segments: tuple[Segments, ...] = ()
     fingerprint: Fingerprint | None = None
     reason: str = ""
+    remark: str = ""
 
 
 class SegmentFile:
@@ -79,7 +83,10 @@ def segment_one(task: Task, medium: str, segment_function: Callable[[], SegmentF
             if segments[0].shown is None:
                 media.validate_media_file(path)
         reason = next((why for one in segments if (why := _invalid(one, medium))), "")
-        return Outcome(reason=reason) if reason else Outcome(segments, fingerprint)
+        if reason:
+            return Outcome(reason=reason)
+        remark = sound_remark(path) if task.is_first and media.renderer_of(medium) == "sound" else ""
+        return Outcome(segments, fingerprint, remark=remark)
     except BagwiseError as error:
         return Outcome(reason=str(error).removeprefix(f"{path}: "))
     except MemoryError:

@@ -3,16 +3,26 @@
 from bagwise.ingest.media._types import Type
 from bagwise.kernels import Array
 
-DESCRIPTION = "sound (WAV, FLAC, Ogg, MP3, M4A)"
+DESCRIPTION = "sound (WAV, AIFF, FLAC, Ogg, Opus, MP3, M4A, AAC, WMA)"
 OGG = rb"OggS"
+WAV = rb"(RIFF|RF64|BW64).{4}WAVE|riff\x2e\x91\xcf\x11"
+AIFF = rb"FORM.{4}AIF[FC]"
 TYPES = {
-    ".wav": Type("audio/wav", rb"RIFF.{4}WAVE"),
+    ".wav": Type("audio/wav", WAV),
+    ".wave": Type("audio/wav", WAV),
+    ".w64": Type("audio/wav", WAV),
+    ".rf64": Type("audio/wav", WAV),
+    ".aif": Type("audio/aiff", AIFF),
+    ".aiff": Type("audio/aiff", AIFF),
+    ".aifc": Type("audio/aiff", AIFF),
     ".flac": Type("audio/flac", rb"fLaC|ID3"),
     ".ogg": Type("audio/ogg", OGG),
     ".oga": Type("audio/ogg", OGG),
     ".opus": Type("audio/ogg", OGG),
     ".mp3": Type("audio/mpeg", rb"ID3|\xff[\xe0-\xff]"),
     ".m4a": Type("audio/mp4", rb".{4}ftyp"),
+    ".aac": Type("audio/aac", rb"\xff[\xf0\xf1\xf8\xf9]"),
+    ".wma": Type("audio/x-ms-wma", rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11"),
 }
 PLACE = ("start", "end")
 OPTIONAL = ("low", "high")
