@@ -203,3 +203,25 @@ def test_scores_of_windows_go_to_the_clips_that_have_them(season):
         assert opinions[10].probability == pytest.approx(0.7)
         assert opinions[11].probability < 0.5
         assert project.opinion((12, 1)).probability == pytest.approx(0.5)
+
+
+def test_recordings_that_were_cut_off_are_used_as_far_as_they_go(season):
+    wav = season / "season" / "north" / "20260524_050000.wav"
+    wav.write_bytes(wav.read_bytes()[: 4 * RATE * 34])
+    flac = season / "season" / "south" / "20260524_060000.flac"
+    soundfile.write(flac, tone(64, (5,)), RATE)
+    whole = flac.read_bytes()
+    flac.write_bytes(whole[: len(whole) // 2])
+    (season / "season" / "south" / "empty.wav").write_bytes(b"")
+    (season / "season" / "south" / "song.wav").write_text("not a sound at all, only words")
+    said = init()
+    assert "2 files were skipped" in said
+    assert "north/20260524_050000.wav: ends after" in said.replace("\n", " ")
+    assert "south/20260524_060000.flac: " in said
+    with Project.open("project") as project:
+        files = {file.name: file.seconds for file in project.contents.bag_files.files}
+        assert files["north/20260524_050000.wav"] == pytest.approx(34, abs=0.1)
+        assert 20 < files["south/20260524_060000.flac"] < 50
+        ids = project.contents.ids.tolist()
+        assert sum(name.startswith("north/20260524_050000.wav#") for name in ids) == 3
+        assert sum(name.startswith("north/20260524_040000.wav#") for name in ids) == 6

@@ -152,12 +152,12 @@ def scores_of_clips(table: ScoreTable, bags: Mapping[str, int], files: BagFiles)
             names.setdefault(id_of[bag], len(names))
     rows, bag_of_row = list[int](), list[int]()
     for row, (bag, (start, end)) in enumerate(zip(table.bag.tolist(), table.span.tolist(), strict=True)):
-        file = meant.get(table.bags[bag])
-        if file is None:
+        recording = meant.get(table.bags[bag])
+        if recording is None:
             rows.append(row)
             bag_of_row.append(bag)
         elif not np.isnan(start):
-            found = clips_at(files, clips[file], start, end)
+            found = clips_at(files, clips[recording], start, end)
             rows += [row] * len(found)
             bag_of_row += [names[id_of[one]] for one in found]
     kept = np.array(rows, np.int64)
