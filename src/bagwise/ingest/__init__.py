@@ -3,9 +3,10 @@
 from bagwise.ingest import embedders, media, segmenters
 from bagwise.ingest.cache import Cache
 from bagwise.ingest.fingerprints import Fingerprint
-from bagwise.ingest.folder import ExistingBags, SegmentedFolder, SegmentPlaces, resumable_cache, segment_folder
+from bagwise.ingest.folder import ExistingBags, resumable_cache, segment_folder
 from bagwise.ingest.listing import Listing, list_files
 from bagwise.ingest.recipe import Recipe
+from bagwise.ingest.segmented_folder import SegmentedFolder, SegmentPlaces
 from bagwise.ingest.types import SegmentFunction, Segments, State
 
 __all__ = [
