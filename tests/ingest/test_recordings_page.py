@@ -13,7 +13,6 @@ PAGE = Path(__file__).parents[2] / "docs/recordings.md"
 @pytest.mark.usefixtures("one_process")
 def test_the_recordings_page_runs(monkeypatch, tmp_path):
     """Every python and console block, from top to bottom, with fewer recordings and questions."""
-    pytest.importorskip("bagwise.ingest.folder", reason="folders of raw files are not made into projects yet")
     monkeypatch.chdir(tmp_path)
     text, found = PAGE.read_text(), {}
     for large, small in {
