@@ -74,6 +74,12 @@ def test_names_of_files_and_folders(name):
     assert (found.latitude, found.longitude) == (None, None)
 
 
+def test_a_prefix_that_ends_the_serial_number_is_not_the_site():
+    assert of_name("pond/0166_20240531_223911.wav").site == "0166"
+    assert of_name("pond/0166_20240531_223911.wav", "S2 22060166").site == "pond"
+    assert of_name("HILL_20240531_223911.wav", "S2 22060166").site == "HILL"
+
+
 def test_a_position_in_a_name_counts_where_it_has_signs():
     found = of_name("20210427T102809+1000_REC [-27.3889+152.8808].flac")
     assert (found.latitude, found.longitude) == (-27.3889, 152.8808)

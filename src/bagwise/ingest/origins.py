@@ -127,27 +127,30 @@ def origin_of(path: Path, name: str) -> Origin:
     'pond'
     """
     metadata = metadata_of(path)
-    known = [
-        of_guano(metadata.get("guan", b"").decode("utf-8", "replace")),
-        of_wamd(metadata.get("wamd", b"")),
-        of_comment(*(metadata.get(key, b"").decode("utf-8", "replace") for key in ("ICMT", "IART"))),
-        of_name(name),
-    ]
-    return _first_known(known)
+    inside = _first_known(
+        [
+            of_guano(metadata.get("guan", b"").decode("utf-8", "replace")),
+            of_wamd(metadata.get("wamd", b"")),
+            of_comment(*(metadata.get(key, b"").decode("utf-8", "replace") for key in ("ICMT", "IART"))),
+        ]
+    )
+    return _first_known([inside, of_name(name, inside.device)])
 
 
-def of_name(name: str) -> Origin:
+def of_name(name: str, device: str = "") -> Origin:
     """Return what the name of a file and its folders say.
 
     Parameters
     ----------
     name : str
         The path of the file in the folder, with `/` between.
+    device : str
+        The recorder, if it is known otherwise.
 
     Returns
     -------
     Origin
-        A prefix that is the serial number of a recorder is the device, not the site.
+        A prefix that is the serial number of a recorder, or its end, is not the site.
 
     Examples
     --------
@@ -159,9 +162,10 @@ def of_name(name: str) -> Origin:
     stem = PurePosixPath(file).stem
     prefix, moment = _prefix_and_moment(stem)
     prefix = CHANNEL.sub("", prefix).strip("_-. ")
+    is_device = bool(device) and device.endswith(prefix)
     device = _device(prefix)
     places = [FOLDER_POSITION.sub("", FOLDER_DATE.sub("", folder)) for folder in folders]
-    sites = [one for one in ("" if device else prefix, *places) if not NO_SITE.fullmatch(one)]
+    sites = [one for one in ("" if device or is_device else prefix, *places) if not NO_SITE.fullmatch(one)]
     found = POSITION.search(stem)
     latitude, longitude = _position(*found.groups()) if found else (None, None)
     return Origin(next(iter(sites), ""), moment.isoformat() if moment else "", latitude, longitude, device)
