@@ -4,6 +4,7 @@ import struct
 import sys
 from fractions import Fraction
 
+import av
 import numpy as np
 import pytest
 import soundfile
@@ -12,12 +13,13 @@ from hypothesis import strategies as st
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.ingest import media
+from bagwise.ingest.segmenters import sound_windows
 from bagwise.ingest.sound import containers
 from bagwise.ingest.sound.chunks import announced_frames, chunks_of
 from bagwise.ingest.sound.decoding import open_sound, read_part, sound_info, sound_remark
 from bagwise.ingest.sound.recordings import stretches
+from bagwise.ingest.worker import segment_one
 
-av = pytest.importorskip("av")  # in requirements/test.txt
 SECONDS = 4.0
 
 
@@ -334,6 +336,41 @@ def test_files_that_hold_no_sound_say_why(tmp_path):
         with pytest.raises(FileError, match=words):
             sound_info(tmp_path / name)
         assert sound_remark(tmp_path / name) == ""
+
+
+def test_in_a_folder_each_bad_file_has_its_reason_and_nothing_else_is_lost(tmp_path):
+    """As `bagwise init` reads them: by the worker that segments one file."""
+    samples = sweep(16000, 1.0)
+    sound(tmp_path / "good.wav", samples, 16000)
+    sound(tmp_path / "silent.wav", 0 * samples, 16000)
+    sound(tmp_path / "nan.wav", np.nan * samples, 16000, subtype="FLOAT")
+    sound(tmp_path / "no samples.wav", samples[:0], 16000)
+    sound(tmp_path / "blink.wav", samples[:100], 16000)
+    (tmp_path / "empty.wav").write_bytes(b"")
+    (tmp_path / "named wrongly.flac").write_bytes((tmp_path / "good.wav").read_bytes())
+    (tmp_path / "text.aif").write_text("not a recording")
+    cut = encode(tmp_path / "cut.m4a", "aac", sweep(44100), 44100)
+    cut.write_bytes(cut.read_bytes()[:5000])
+    encode(tmp_path / "good.wma", "wmav2", sweep(44100), 44100, "asf")
+    sound(tmp_path / "夜鶯.aiff", samples, 16000)
+    reasons = {
+        path.name: segment_one(path, "sound", lambda: sound_windows.segment).reason
+        for path in sorted(tmp_path.iterdir())
+    }
+    unreadable = "cannot be read as sound: it is damaged or in an unknown format. Convert it to FLAC, or leave it out."
+    assert reasons == {
+        "good.wav": "",
+        "silent.wav": "",
+        "nan.wav": "",
+        "good.wma": "",
+        "夜鶯.aiff": "",
+        "no samples.wav": "holds no sound.",
+        "blink.wav": "is shorter than 0.05 seconds: leave it out.",
+        "empty.wav": "is empty.",
+        "named wrongly.flac": "is not what its name says (audio/flac): convert it, or leave it out.",
+        "text.aif": "is not what its name says (audio/aiff): convert it, or leave it out.",
+        "cut.m4a": unreadable,
+    }
 
 
 def test_a_file_that_may_not_be_read_says_so(monkeypatch, tmp_path):

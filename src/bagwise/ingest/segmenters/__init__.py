@@ -17,6 +17,7 @@ Another package adds a segmenter with an entry point of the group `bagwise.segme
 Python, a module or a function `path -> Segments` works wherever a name does.
 """
 
+from bagwise.ingest.segmenters._recommendation import Recommendation, recommend
 from bagwise.ingest.segmenters._registry import available, for_medium, member_of, name_of
 
-__all__ = ["available", "for_medium", "member_of", "name_of"]
+__all__ = ["Recommendation", "available", "for_medium", "member_of", "name_of", "recommend"]

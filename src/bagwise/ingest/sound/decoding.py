@@ -1,8 +1,8 @@
 """Opening recordings: rate and length, and any part of one without reading what comes before it.
 
-libsndfile reads WAV (also over 4 GB), AIFF, FLAC, Ogg, Opus and MP3; PyAV reads M4A, AAC and WMA. What is read of a
-part is what is read of the whole there. A recording that was cut off is used as far as it goes: `SoundInfo.seconds` is
-what can be read, whatever the header announces, and `sound_remark` says so.
+libsndfile reads WAV (also over 4 GB), AIFF, FLAC, Ogg, Opus and MP3; PyAV reads M4A, AAC and WMA. A part is read as it
+is in the whole. A recording that was cut off is used as far as it goes: `SoundInfo.seconds` is what
+can be read, whatever the header announces, and `sound_remark` says so.
 """
 
 from collections.abc import Iterator

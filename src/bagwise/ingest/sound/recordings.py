@@ -16,7 +16,8 @@ RATE = 32_000
 """Samples per second after resampling, unless another rate is asked for: frequencies above 16 kHz are dropped."""
 
 STRETCH, AHEAD = 30, 10
-"""Seconds in a stretch, and how many more must follow: a shorter rest belongs to the last stretch."""
+"""Seconds in a stretch, and how many more must follow, unless others are asked for: a shorter rest belongs to the last
+stretch."""
 
 AROUND = 1
 """Seconds on both sides that are resampled with a stretch, so that its edges have no artefacts."""
@@ -45,25 +46,27 @@ class Stretch:
         return self.start + self.seconds
 
 
-def stretches(path: Path, to_rate: int = RATE) -> Iterator[Stretch]:
+def stretches(
+    path: Path, to_rate: int = RATE, seconds: int = STRETCH, ahead: int = AHEAD, lowest_rate: int = LOWEST_RATE
+) -> Iterator[Stretch]:
     """Yield the stretches of a recording, resampled; memory does not grow with its length."""
     with open_sound(path) as sound:
-        yield from _stretches(path, sound, to_rate)
+        if sound.rate < lowest_rate:
+            raise FileError(path, f"has {sound.rate} samples per second: at least {lowest_rate} are needed.")
+        yield from _stretches(path, sound, to_rate, seconds, ahead)
 
 
-def _stretches(path: Path, sound: Sound, to_rate: int) -> Iterator[Stretch]:
+def _stretches(path: Path, sound: Sound, to_rate: int, seconds: int, ahead: int) -> Iterator[Stretch]:
     rate = sound.rate
-    if rate < LOWEST_RATE:
-        raise FileError(path, f"has {rate} samples per second: at least {LOWEST_RATE} are needed.")
     held, before, start = np.zeros(0, np.float32), 0, 0
     while True:
-        wanted = (before + STRETCH + AHEAD) * rate
+        wanted = (before + seconds + ahead) * rate
         held = np.concatenate([held, sound.read(wanted - len(held))])
         if len(held) < wanted:
             break
-        yield _resampled(held[: (before + STRETCH + AROUND) * rate], rate, to_rate, before, start, STRETCH)
-        held = held[(before + STRETCH - AROUND) * rate :]
-        before, start = AROUND, start + STRETCH
+        yield _resampled(held[: (before + seconds + AROUND) * rate], rate, to_rate, before, start, seconds)
+        held = held[(before + seconds - AROUND) * rate :]
+        before, start = AROUND, start + seconds
     if len(held) < SHORTEST * rate:
         what = f"is shorter than {SHORTEST} seconds: leave it out." if len(held) else "holds no sound."
         raise FileError(path, what)
