@@ -225,3 +225,19 @@ def test_recordings_that_were_cut_off_are_used_as_far_as_they_go(season):
         ids = project.contents.ids.tolist()
         assert sum(name.startswith("north/20260524_050000.wav#") for name in ids) == 3
         assert sum(name.startswith("north/20260524_040000.wav#") for name in ids) == 6
+
+
+def test_bats_are_segmented_up_to_half_their_sample_rate_and_that_is_said(season):
+    rate, when = 256_000, np.arange(256_000) / 256_000
+    noise = np.random.default_rng(1).normal(scale=0.003, size=rate)
+    call = (when > 0.4) & (when < 0.45)
+    noise[call] += 0.3 * np.sin(2 * np.pi * 45_000 * when[call])
+    (season / "bats").mkdir()
+    soundfile.write(season / "bats" / "night.wav", noise, rate)
+    said = bagwise("init", "project", "--from", "bats", "--classes", "species.txt")
+    assert "sample rate for bats, such as 256 kHz" in said
+    with Project.open("project") as project:
+        places = project.medium(0).places
+        assert any(
+            abs(place["start"] - 0.4) < 0.01 and place["low"] < 45_000 < place["high"] < 60_000 for place in places
+        )

@@ -48,6 +48,15 @@ class RawFolder:
         """List the files; `medium` is used where the option is not given."""
         return ingest.list_files(self.folder, medium if self.medium is None else self.medium)
 
+    def segmenter_for(self, listing: Listing) -> str | None:
+        """Return the segmenter that is given, or, where none is and no embedder, the one that suits the files."""
+        if self.segmenter is not None or self.embed:
+            return self.segmenter
+        found = ingest.segmenters.recommend(listing.medium, list(listing.files.values()))
+        if found.reason:
+            say(found.reason)
+        return found.segmenter
+
     def clipping(self, listing: Listing) -> Clipping | None:
         """Return how recordings are cut into clips: as the options say, or by default if one is long."""
         if self.clip is not None:
@@ -100,7 +109,7 @@ def create_from_folder(
         return
     _validate_before_work(folder, labels, classes)
     listing = raw.listing()
-    recipe = Recipe.of(listing.medium, raw.segmenter, raw.embed, raw.clipping(listing))
+    recipe = Recipe.of(listing.medium, raw.segmenter_for(listing), raw.embed, raw.clipping(listing))
     _say_licence(raw.embed)
     beside = folder.resolve().with_name(f".{folder.resolve().name}.cutting")
     with ingest.resumable_cache(beside, recipe, raw.folder) as (cache, resumed):
