@@ -51,6 +51,13 @@ def hoplite(tmp_path, vectors):
 
 
 @pytest.fixture
+def birdnet_table(tmp_path, vectors):
+    path = tmp_path / "embeddings.csv"
+    path.write_text(table_of_birdnet(vectors))
+    return path
+
+
+@pytest.fixture
 def birdnet(tmp_path, vectors):
     folder = tmp_path / "embeddings"
     (folder / "sub").mkdir(parents=True)
@@ -66,6 +73,100 @@ def test_a_recording_of_hoplite_is_a_bag(hoplite, vectors):
     np.testing.assert_allclose(bags.instances, vectors[[1, 2, 4, 0, 3]], rtol=1e-6)
     assert bags.sizes.tolist() == [3, 1, 1]
     np.testing.assert_array_equal(formats.read(hoplite).spans[:3, 0], [0, 5, 10])
+
+
+HEADER = "file_path,start,end,embedding\n"
+
+
+def as_cell(vector):
+    return f'"{",".join(map(str, vector.tolist()))}"'
+
+
+def table_of_birdnet(vectors, folder="/data/2026"):
+    """As BirdNET-Analyzer 2.4 writes it; an extraction was continued, so that a recording is in two places."""
+    rows = [("north/marsh.wav", 0.0), ("south/wood.wav", 0.0), ("north/marsh.wav", 3.0), ("north/marsh.wav", 6.0)]
+    lines = [f"{folder}/{name},{start},{start + 3},{as_cell(vectors[row])}\n" for row, (name, start) in enumerate(rows)]
+    return HEADER + "".join(lines)
+
+
+def test_a_recording_in_a_table_of_birdnet_is_a_bag(tmp_path, vectors):
+    path = tmp_path / "embeddings.csv"
+    path.write_text(table_of_birdnet(vectors))
+    source = formats.read(path)
+    bags = source.to_bags()
+    assert list(bags.ids) == ["north/marsh.wav", "south/wood.wav"]
+    np.testing.assert_array_equal(bags.instances, vectors[[0, 2, 3, 1]])
+    np.testing.assert_array_equal(source.spans, [[0, 3], [3, 6], [6, 9], [0, 3]])
+    assert source.labels is None
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("C:\\site, north\\marsh.wav", "marsh.wav"),
+        ('"/data/a ""b""/marsh.wav"', "marsh.wav"),
+        ("marsh.wav", "marsh.wav"),
+        ("/marsh, at night.wav", "marsh, at night.wav"),
+    ],
+)
+def test_paths_of_any_system_in_a_table_of_birdnet(tmp_path, given, name):
+    """BirdNET does not quote them, other programs do."""
+    (tmp_path / "e.csv").write_text(f'{HEADER}{given},0.0,3.0,"1,2"\n')
+    assert formats.read(tmp_path / "e.csv").ids == [name]
+
+
+def test_a_table_of_the_package_birdnet(tmp_path):
+    rows = '"/d/a.wav","00:00:00.00","00:00:03.00","1.0,2.0"\n"/d/a.wav","01:02:03.50","01:02:06.50","3.0,4.0"\n'
+    (tmp_path / "e.csv").write_text("input,start_time,end_time,embedding\n" + rows)
+    source = formats.read(tmp_path / "e.csv")
+    assert source.ids == ["a.wav"]
+    np.testing.assert_array_equal(source.spans, [[0, 3], [3723.5, 3726.5]])
+    np.testing.assert_array_equal(source.to_bags().instances, [[1, 2], [3, 4]])
+
+
+def test_a_text_of_birdnet_for_each_window(tmp_path, vectors):
+    """As BirdNET-Analyzer 2.0 writes them."""
+    folder = tmp_path / "embeddings"
+    (folder / "site").mkdir(parents=True)
+    for row, name in enumerate(["site/marsh_2_9.0_12.0", "site/marsh_2_0.0_3.0", "wood_0.0_3.0"]):
+        (folder / f"{name}.birdnet.embeddings.txt").write_text(",".join(map(str, vectors[row].tolist())))
+    source = formats.read(folder)
+    assert source.ids == ["site/marsh_2", "wood"]
+    np.testing.assert_array_equal(source.spans, [[0, 3], [9, 12], [0, 3]])
+    np.testing.assert_array_equal(source.to_bags().instances, vectors[[1, 0, 2]])
+    (folder / "another.birdnet.embeddings.txt").write_text("1,2,3,4,5,6,7,8")
+    with pytest.raises(FileError, match=r"another.* has no times: it must be called NAME_START_END"):
+        formats.read(folder)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("", "line 2: contains no windows"),
+        ("a.wav,0,3,1\n", "line 2: is not a recording, start, end and the embedding in quotation marks"),
+        ('"1,2"\n', "line 2: is not a recording"),
+        ('a.wav,0,3,"1,2"\n\na.wav,x,3,"1,2"\n', "line 4, column start: 'x' is not a time"),
+        ('a.wav,0,00:61:00,"1,2"\n', "line 2, column end: '00:61:00' is not a time"),
+        ('a.wav,0,inf,"1,2"\n', "line 2, column end: 'inf' is not a time"),
+        ('a.wav,3,0,"1,2"\n', "line 2: end is before start"),
+        (',0,3,"1,2"\n', "line 2: the recording is missing"),
+        ('a.wav,0,3,"1,2"\nb.wav,0,3,"1"\n', "line 3: the embedding has 1 numbers where the first has 2"),
+        ('b.wav,0,3,"1,2"\na.wav,0,3,"1,x"\n', "line 3: the embedding holds something that is not a number"),
+        ('a.wav,0,3,"1,2"\nb.wav,0,3,"3,4"\na.wav,3,6,"1,nan"\n', "line 4, column 2: a feature is missing"),
+        ('a\udcff.wav,0,3,"1,2"\n', "line 2: is not UTF-8 text"),
+    ],
+)
+def test_damage_in_a_table_of_birdnet_is_reported(tmp_path, rows, words):
+    path = tmp_path / "e.csv"
+    path.write_bytes((HEADER + rows).encode(errors="surrogateescape"))
+    with pytest.raises(FileError, match=words):
+        formats.read(path).to_bags()
+
+
+def test_a_table_of_birdnet_is_read_some_windows_at_a_time(tmp_path, vectors, monkeypatch):
+    monkeypatch.setattr(formats.available()["birdnet"], "ROWS_AT_ONCE", 3)
+    (tmp_path / "e.csv").write_text(table_of_birdnet(vectors))
+    assert [len(block) for block in formats.read(tmp_path / "e.csv").blocks()] == [3, 1]
 
 
 def test_a_file_of_birdnet_is_a_bag(birdnet, vectors):
@@ -117,12 +218,13 @@ def test_annotations_of_hoplite_that_are_damaged(hoplite):
         formats.read(hoplite)
 
 
-@pytest.mark.parametrize("name", ["hoplite", "birdnet"])
+@pytest.mark.parametrize("name", ["hoplite", "birdnet", "birdnet_table"])
 def test_their_windows_are_shown_in_the_recordings(tmp_path, monkeypatch, request, name):
     folder = request.getfixturevalue(name)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "recordings").mkdir()
-    example_media.write_wav(tmp_path / "recordings" / "marsh.wav", example_media.tone(1000, 0, 1, 2))
+    recordings = tmp_path / "recordings" / ("north" if name == "birdnet_table" else "")
+    recordings.mkdir(parents=True)
+    example_media.write_wav(recordings / "marsh.wav", example_media.tone(1000, 0, 1, 2))
     (tmp_path / "classes.txt").write_text("wren\n")
     words = ["init", "p", "--from", str(folder), "--classes", "classes.txt", "--media", "recordings"]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
@@ -140,7 +242,7 @@ def test_damage_is_reported(hoplite, birdnet):
     for text, why in [
         ("0.0 3.0\n", "tabs between"),
         ("0\t3\t1,2\n", "2 numbers"),
-        ("a\tb\t1\n", "damaged"),
+        ("a\tb\t1\n", "line 1, column start: 'a' is not a time"),
         ("", "empty"),
     ]:
         (birdnet / "z.birdnet.embeddings.txt").write_text(text)

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from itertools import takewhile
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -153,3 +154,21 @@ def validate_names(path: Path, kind: str, names: Sequence[str]) -> None:
 def numbered(count: int) -> list[str]:
     """Return names for a file without any: 1, 2, ..."""
     return [str(number) for number in range(1, count + 1)]
+
+
+def path_of_any_system(text: str) -> PurePath:
+    """Return the path that a file names, which may have been written under Windows."""
+    return PureWindowsPath(text) if "\\" in text else PurePosixPath(text)
+
+
+def below_common_folder(paths: Sequence[PurePath]) -> list[str]:
+    """Return paths below the folder that all of them are in, with slashes.
+
+    Examples
+    --------
+    >>> below_common_folder([PurePosixPath("/data/north/a.wav"), PurePosixPath("/data/south/b.wav")])
+    ['north/a.wav', 'south/b.wav']
+    """
+    folders = zip(*(path.parts[:-1] for path in paths), strict=False)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, folders))
+    return ["/".join(path.parts[shared:]) for path in paths]
