@@ -10,6 +10,7 @@ from usearch.index import Index
 from bagwise import formats
 from bagwise.cli import app
 from bagwise.core.errors import FileError
+from bagwise.formats import LabelTable, PlacedLabel
 from bagwise.project import Project
 from bagwise.project.imports.regions import Placement
 from tests.support import example_media
@@ -210,6 +211,116 @@ def test_annotations_of_hoplite_are_labels_of_windows(hoplite, tmp_path):
             (2, 0, 1, True),
         ]
         assert project.placement == Placement(3, 3)
+
+
+def annotations(folder):
+    with sqlite3.connect(folder / "hoplite.sqlite") as database:
+        rows = database.execute(
+            "SELECT recording_id, offsets, label, label_type, provenance FROM annotations"
+        ).fetchall()
+    database.close()
+    return [(row[0], np.frombuffer(row[1], "<f8").tolist(), *row[2:]) for row in rows]
+
+
+def test_labels_are_added_to_a_database_of_hoplite(hoplite, tmp_path):
+    """What Bagwise wrote before is replaced; what others wrote stays, and is not written twice."""
+    annotate(hoplite, (1, 5.0, 10.0, "wren", 1), (2, 0.0, 5.0, "owl", 2))
+    path = hoplite / "hoplite.sqlite"
+    ids, classes = ["marsh.wav", "north/wood.wav", "south/wood.wav"], ["wren", "owl"]
+    placed = [
+        PlacedLabel("marsh.wav", "wren", True, 1, {"start": 5.0, "end": 10.0}),
+        PlacedLabel("marsh.wav", "wren", False, 0, {"start": 0.0, "end": 5.0}),
+    ]
+    values = np.array([[1, 0], [np.nan, 1], [np.nan, np.nan]])
+    unsure = np.array([[False, False], [False, False], [True, False]])
+    table = LabelTable(ids, classes, values, unsure, placed=placed)
+    for _ in range(2):
+        formats.writer(path, "labels").write_labels(table, path)
+        assert annotations(hoplite) == [
+            (1, [5.0, 10.0], "wren", 1, "ann"),
+            (2, [0.0, 5.0], "owl", 2, "ann"),
+            # Absent from the recording is absent from all of its windows; nobody knows in which an owl is present.
+            (1, [0.0, 15.0], "owl", 0, "bagwise:recording"),
+            (2, [0.0, 0.0], "owl", 1, "bagwise:recording"),
+            (3, [0.0, 0.0], "wren", 2, "bagwise:recording"),
+            (1, [0.0, 5.0], "wren", 0, "bagwise"),
+        ]
+    back = formats.read_labels(path)
+    assert (back.ids, back.of_files) == (ids[:2], True)
+    assert set(back.triples()) == set(table.triples()) - {("south/wood.wav", "wren", "unsure")}
+    with Project.create(tmp_path / "p", formats.read(hoplite)) as project:
+        found = {(bag, one.instance, one.label_class, one.present) for bag, one in project.contents.instance_labels}
+        assert found == {(0, 1, project.classes.index("wren"), True), (0, 0, project.classes.index("wren"), False)}
+    unknown = LabelTable(["fen.wav"], ["wren"], np.ones((1, 1)))
+    with pytest.raises(FileError, match=r"has no recording fen\.wav: write to another file"):
+        formats.writer(path, "labels").write_labels(unknown, path)
+    assert len(annotations(hoplite)) == 6
+
+
+# As perch-hoplite 0.1 makes it, which is what BirdNET-Analyzer 2 has.
+SCHEMA_BEFORE_1 = """
+CREATE TABLE hoplite_sources (id INTEGER PRIMARY KEY AUTOINCREMENT, dataset STRING NOT NULL, source STRING NOT NULL);
+CREATE TABLE hoplite_embeddings (id INTEGER PRIMARY KEY AUTOINCREMENT, source_idx INTEGER NOT NULL,
+    offsets BLOB NOT NULL, FOREIGN KEY (source_idx) REFERENCES hoplite_sources(id));
+CREATE TABLE hoplite_metadata (key STRING PRIMARY KEY, data STRING NOT NULL);
+CREATE TABLE hoplite_labels (id INTEGER PRIMARY KEY AUTOINCREMENT, embedding_id INTEGER NOT NULL, label STRING NOT NULL,
+    type INT NOT NULL, provenance STRING NOT NULL, FOREIGN KEY (embedding_id) REFERENCES hoplite_embeddings(id));
+INSERT INTO hoplite_sources VALUES (1, 'd', '/data/x/marsh.wav'), (2, 'd', '/data/y/wood.wav');
+INSERT INTO hoplite_labels VALUES (1, 2, 'wren', 1, 'ann'), (2, 1, 'wren', 0, 'ann');
+"""
+
+
+@pytest.fixture
+def before_1(tmp_path, vectors):
+    folder = tmp_path / "db"
+    folder.mkdir()
+    with sqlite3.connect(folder / "hoplite.sqlite") as database:
+        database.executescript(SCHEMA_BEFORE_1)
+        rows = [
+            (k, bag, np.array([3 * i, 3 * i + 3], "<f4").tobytes()) for k, bag, i in [(1, 1, 0), (2, 1, 1), (3, 2, 0)]
+        ]
+        database.executemany("INSERT INTO hoplite_embeddings VALUES (?, ?, ?)", rows)
+    database.close()
+    index = Index(ndim=8, metric="ip", dtype="f32")
+    index.add(np.arange(1, 4, dtype=np.uint64), vectors[:3])
+    index.save(folder / "usearch.index")
+    return folder
+
+
+def test_a_database_of_birdnet(before_1, vectors):
+    source = formats.read(before_1)
+    assert source.ids == ["x/marsh.wav", "y/wood.wav"]
+    np.testing.assert_array_equal(source.spans, [[0, 3], [3, 6], [0, 3]])
+    np.testing.assert_allclose(source.to_bags().instances, vectors[:3], rtol=1e-6)
+    assert [(one.bag, one.present, one.place["start"]) for one in source.labels.placed] == [
+        ("x/marsh.wav", True, 3.0),
+        ("x/marsh.wav", False, 0.0),
+    ]
+    table = LabelTable(["x/marsh.wav"], ["wren"], np.ones((1, 1)))
+    with pytest.raises(FileError, match=r"perch-hoplite 0\.1: annotations are added to those of 1\.x only"):
+        formats.available()["hoplite"].write_labels(table, before_1 / "hoplite.sqlite")
+
+
+def test_windows_of_perch_that_have_no_end(before_1):
+    """They are as long as the settings of the model say."""
+    with sqlite3.connect(before_1 / "hoplite.sqlite") as database:
+        database.execute("UPDATE hoplite_embeddings SET offsets = ?", [np.array([5.0], "<f2").tobytes()])
+    database.close()
+    with pytest.raises(FileError, match="a window has no start and end"):
+        formats.read(before_1)
+    settings = '{"model_key": "perch_8", "embedding_dim": 8, "model_config": {"window_size_s": 5.0}}'
+    with sqlite3.connect(before_1 / "hoplite.sqlite") as database:
+        database.execute("INSERT INTO hoplite_metadata VALUES ('model_config', ?)", [settings])
+    database.close()
+    np.testing.assert_array_equal(formats.read(before_1).spans, [[5, 10]] * 3)
+
+
+def test_a_database_of_something_else(tmp_path):
+    with sqlite3.connect(tmp_path / "other.sqlite") as database:
+        database.execute("CREATE TABLE birds (name)")
+    database.close()
+    with pytest.raises(FileError, match="not a database of perch-hoplite: there is no table windows"):
+        formats.read_labels(tmp_path / "other.sqlite")
 
 
 def test_annotations_of_hoplite_that_are_damaged(hoplite):

@@ -190,12 +190,13 @@ def _windows(path: Path) -> Iterator[tuple[int, tuple[float, ...], bytes]]:
 
 def _of_windows(folder: Path, files: Sequence[Path], names: Sequence[str]) -> Source:
     """A text for each window, which is called by its recording and times."""
-    found = []
+    found: list[tuple[str, float, float, Path]] = []
     for path, name in zip(files, names, strict=True):
         parts = ONE_WINDOW.fullmatch(name)
         if parts is None:
             raise FileError(path, "has no times: it must be called NAME_START_END, or have lines with tabs.")
-        found.append((parts[1], *_span(path, 1, parts[2].encode(), parts[3].encode()), path))
+        start, end = _span(path, 1, parts[2].encode(), parts[3].encode())
+        found.append((parts[1], start, end, path))
     found.sort()
     ids, codes = np.unique([one[0] for one in found], return_inverse=True)
     width = found[0][3].read_bytes().count(b",") + 1
