@@ -122,6 +122,41 @@ def test_every_reader_gives_the_same(name, suffix, tmp_path):
     assert np.array_equal(source.labels.values, LABELS)
 
 
+def test_the_text_data_of_lamda_call_their_labels_target(tmp_path):
+    path = tmp_path / "miml-text-data.mat"
+    savemat(path, {"bags": cell(BAGS), "target": np.where(LABELS.T == 1, 1, -1)})
+    source = formats.read(path)
+    assert np.array_equal(source.labels.values, LABELS)
+    assert source.sentence == "read: bags, target"
+
+
+def test_a_reader_says_what_it_read_and_what_not(tmp_path):
+    targets = np.where(LABELS.T == 1, 1, -1)
+    files = {
+        "a.mat": {"bags": cell(BAGS), "labels": targets, "class_name": cell(CLASSES)},
+        "b.mat": {"bags": cell(BAGS), "targets": targets, "target": targets, "class_name": cell(CLASSES), "n": 3},
+        "c.mat": {"X": cell([bag.T for bag in BAGS]), "Y": LABELS, "classes": cell(CLASSES), "fold": np.ones(3)},
+    }
+    for name, content in files.items():
+        savemat(tmp_path / name, content)
+    arrays = {"X": np.concatenate(BAGS), "bag": np.repeat(np.arange(3), [2, 1, 3]), "Y": LABELS}
+    np.savez(tmp_path / "d.npz", **arrays, site=np.arange(3))
+    np.savez(tmp_path / "e.npz", X=arrays["X"], bag=arrays["bag"], y=LABELS, classes=np.array(CLASSES))
+    (tmp_path / "f.jsonl").write_text('{"bag": "a", "instances": [[1]], "site": "marsh"}\n')
+    write_arff(tmp_path / "g.arff")
+    write_csv(tmp_path / "h.csv")
+    assert {path.name: formats.read(path).sentence for path in sorted(tmp_path.iterdir())} == {
+        "a.mat": "read: bags; ignored: labels, class_name",
+        "b.mat": "read: bags, targets, class_name; ignored: target, n",
+        "c.mat": "read: X, Y, classes; ignored: fold",
+        "d.npz": "read: X, bag, Y; ignored: site",
+        "e.npz": "read: X, bag; ignored: y, classes",
+        "f.jsonl": "read: bag, instances; ignored: site",
+        "g.arff": "read: id, bag, wren, robin",
+        "h.csv": "",
+    }
+
+
 def test_the_birds_file_reads_as_documented():
     source = formats.read(file_of_package("miml", "datasets/miml_birds.arff", "mimllearning==1.0.11"))
     assert (len(source.ids), len(source.codes), source.n_features) == (257, 2062, 38)

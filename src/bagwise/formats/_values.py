@@ -19,6 +19,7 @@ MAX_PAIRS = 200_000_000
 MAX_BYTES_PER_BYTE = 100
 """The largest compression ratio above ALWAYS_ALLOWED_BYTES; features stay far below."""
 ALWAYS_ALLOWED_BYTES = 1 << 28
+MOST_LISTED = 12
 NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 PRESENT = {"1", "1.0", "true", "yes", "present", "positive"}
@@ -149,6 +150,18 @@ def validate_names(path: Path, kind: str, names: Sequence[str]) -> None:
             raise FileError(path, f"a {kind} has no name.")
         if NOT_IN_NAMES.search(name):
             raise FileError(path, f"the name of the {kind} {name!r} holds a control character or a line break.")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names of variables in one line, `nothing` where there are none; those of damaged files are made visible.
+
+    Examples
+    --------
+    >>> listed(["bags", "targets"])
+    'bags, targets'
+    """
+    shown = [NOT_IN_NAMES.sub("?", name) for name in names[:MOST_LISTED]]
+    return ", ".join([*shown, *(["..."] if len(names) > MOST_LISTED else [])]) or "nothing"
 
 
 def numbered(count: int) -> list[str]:
