@@ -235,19 +235,27 @@ class _Names:
 
 
 def same_as_bags(names: Sequence[str], bags: Collection[str]) -> dict[str, str]:
-    """Return for every name the bag of the same name, or the only one whose file has the same stem, or itself."""
+    """Return for every name the bag of the same name, or the only one whose file has the same stem, or itself.
+
+    Where files of several folders have the same stem, it is the bag that the name ends with, as `/data/north/a.wav`
+    does with `north/a.wav`.
+    """
     by_stem: dict[str, list[str]] = {}
     for bag in bags:
         by_stem.setdefault(PurePosixPath(bag).stem, []).append(bag)
-    return {
-        name: found[0] if name not in bags and len(found := by_stem.get(_stem(name), [])) == 1 else name
-        for name in names
-    }
+    found = {}
+    for name in names:
+        same = [] if name in bags else by_stem.get(_parts(name)[-1], [])
+        if len(same) > 1:
+            same = [bag for bag in same if _parts(name)[-len(_parts(bag)) :] == _parts(bag)]
+        found[name] = same[0] if len(same) == 1 else name
+    return found
 
 
-def _stem(name: str) -> str:
-    """Of a path of any system."""
-    return PurePosixPath(name.replace("\\", "/")).stem
+def _parts(name: str) -> tuple[str, ...]:
+    """The folders and the stem of a path of any system."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    return (*path.parts[:-1], path.stem)
 
 
 def named_as_bags(table: LabelTable, bags: Collection[str]) -> LabelTable:
