@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bagwise import formats
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.formats import parquet
+from bagwise.formats import _parquet_blocks
 from tests.formats.test_reading import WRITERS
 
 
@@ -194,7 +194,7 @@ def test_bombs_of_lists_are_not_unpacked(tmp_path, rows):
 
 
 def test_long_lists_are_read_some_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "VALUES_AT_ONCE", 50)
+    monkeypatch.setattr(_parquet_blocks, "VALUES_AT_ONCE", 50)
     rows = np.random.default_rng(0).normal(size=(30, 20)).astype(np.float32)
     pl.DataFrame({"bag": [f"b{i // 3}" for i in range(30)], "x": pl.Series(rows)}).write_parquet(tmp_path / "a.parquet")
     source = formats.read(tmp_path / "a.parquet")

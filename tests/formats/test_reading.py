@@ -82,8 +82,26 @@ def write_birdnet(path):
     path.write_text("file_path,start,end,embedding\n" + "".join(rows))
 
 
+def write_huggingface(path):
+    """Windows of one length in the columns of BirdSet."""
+    rows = [
+        (name, i, row.tolist(), labels)
+        for name, bag, labels in zip(IDS, BAGS, LABELS, strict=True)
+        for i, row in enumerate(bag)
+    ]
+    content = {
+        "filepath": [row[0] for row in rows],
+        "start_time": [5.0 * row[1] for row in rows],
+        "end_time": [5.0 * row[1] + 5 for row in rows],
+        "ebird_code_multilabel": [[name for name, value in zip(CLASSES, row[3], strict=True) if value] for row in rows],
+        "embedding": [row[2] for row in rows],
+    }
+    pl.DataFrame(content).write_parquet(path)
+
+
 WITHOUT_LABELS = ("birdnet",)
 WRITERS = {
+    "huggingface": (write_huggingface, "data.parquet"),
     "birdnet": (write_birdnet, "data.csv"),
     "csv": (write_csv, "data.csv"),
     "parquet": (write_parquet, "data.parquet"),

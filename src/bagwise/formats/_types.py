@@ -156,7 +156,7 @@ class Source:
     features : sequence of str, optional
         The names of the features.
     spans : ndarray of shape (n_instances, 2), optional
-        Start and end of each instance in its recording, in seconds; rows of one bag must be contiguous then.
+        Start and end of each instance in its recording, in seconds.
     used, ignored : sequence of str
         The variables of the file that were read, and those that have no meaning to the format; both empty for formats
         whose files have no variables.

@@ -185,3 +185,15 @@ def below_common_folder(paths: Sequence[PurePath]) -> list[str]:
     folders = zip(*(path.parts[:-1] for path in paths), strict=False)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, folders))
     return ["/".join(path.parts[shared:]) for path in paths]
+
+
+def names_of_files(files: Sequence[str]) -> list[str]:
+    """Return the names of bags for files that a program lists; whole paths are cut to what is below a common folder.
+
+    Examples
+    --------
+    >>> names_of_files(["north/a.wav", "b.wav"]), names_of_files(["/data/north/a.wav"])
+    (['north/a.wav', 'b.wav'], ['a.wav'])
+    """
+    paths = [path_of_any_system(file) for file in files]
+    return below_common_folder(paths) if paths and all(path.is_absolute() for path in paths) else list(files)

@@ -24,7 +24,7 @@ import numpy as np
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._types import Source
-from bagwise.formats._values import below_common_folder, path_of_any_system, validated_place
+from bagwise.formats._values import names_of_files, validated_place
 from bagwise.formats.perch import windows_of
 from bagwise.kernels import Array
 
@@ -285,10 +285,7 @@ def _window_length(path: Path) -> float | None:
 
 
 def _names(recordings: Sequence[tuple[int, Any, Any]]) -> list[str]:
-    files = [str(file) for _, file, _ in recordings]
-    paths = [path_of_any_system(file) for file in files]
-    if paths and all(path.is_absolute() for path in paths):
-        files = below_common_folder(paths)
+    files = names_of_files([str(file) for _, file, _ in recordings])
     count = Counter(files)
     return [file if count[file] == 1 else f"{row[2]}/{file}" for file, row in zip(files, recordings, strict=True)]
 
