@@ -301,6 +301,23 @@ def test_a_recording_is_found_by_the_name_of_its_file(tmp_path):
         assert project.contents.given.tolist() == [[-1, -1, -1], [1, -1, -1], [1, 1, -1]]
 
 
+@pytest.mark.parametrize(
+    ("column", "name", "bags"),
+    [
+        ("Begin File", "x.wav", ["site/x.wav", "site/y.wav"]),
+        ("Begin File", "x.flac", ["site/x", "y"]),
+        ("Begin Path", "D:\\rec\\site\\x.wav", ["site/x.wav", "other/x.wav"]),
+        ("Begin Path", "/rec/site/x.wav", ["site/x", "x", "te/x"]),
+    ],
+)
+def test_a_recording_is_found_in_its_folder(tmp_path, column, name, bags):
+    table = f"Selection\tBegin Time (s)\tEnd Time (s)\t{column}\tSpecies\n1\t0\t0\t{name}\twren\n"
+    (tmp_path / "table.txt").write_text(table)
+    source = Source.of_bags(tmp_path / "made.npz", [np.eye(2)] * len(bags), bags)
+    with Project.create(tmp_path / "p", source, formats.read_labels(tmp_path / "table.txt")) as project:
+        assert project.contents.given[:, 0].tolist() == [1] + [-1] * (len(bags) - 1)
+
+
 def test_the_command_line_says_how_many_regions_were_matched(tmp_path):
     folder, _ = example_media.make(tmp_path, "sound", bags=3)
     place = places_of(folder)[0][0]

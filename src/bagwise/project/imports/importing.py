@@ -237,8 +237,8 @@ class _Names:
 def same_as_bags(names: Sequence[str], bags: Collection[str]) -> dict[str, str]:
     """Return for every name the bag of the same name, or the only one whose file has the same stem, or itself.
 
-    Where files of several folders have the same stem, it is the bag that the name ends with, as `/data/north/a.wav`
-    does with `north/a.wav`.
+    Where files of several folders have the same stem, it is the bag with most folders that the name ends with, as
+    `/data/north/a.wav` does with `north/a.wav`.
     """
     by_stem: dict[str, list[str]] = {}
     for bag in bags:
@@ -247,7 +247,9 @@ def same_as_bags(names: Sequence[str], bags: Collection[str]) -> dict[str, str]:
     for name in names:
         same = [] if name in bags else by_stem.get(_parts(name)[-1], [])
         if len(same) > 1:
-            same = [bag for bag in same if _parts(name)[-len(_parts(bag)) :] == _parts(bag)]
+            ends = {bag: _parts(bag) for bag in same if _parts(name)[-len(_parts(bag)) :] == _parts(bag)}
+            most = max(map(len, ends.values()), default=0)
+            same = [bag for bag, parts in ends.items() if len(parts) == most]
         found[name] = same[0] if len(same) == 1 else name
     return found
 
