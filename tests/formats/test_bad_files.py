@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bagwise import formats
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.formats import parquet
+from bagwise.formats import _parquet_blocks
 from tests.formats.test_reading import WRITERS
 
 
@@ -140,7 +140,7 @@ def test_bad_npz(tmp_path):
     np.savez(path, X=np.zeros((3, 2)), bag=np.array(["a", "b", "b"]), labels=np.ones((2, 1)))
     refused(path, "need an array ids")
     np.savez(path, other=np.zeros(3))
-    refused(path, "no array instances or X")
+    refused(path, "no array instances or X, only other")
 
 
 def test_zip_bombs(tmp_path):
@@ -194,7 +194,7 @@ def test_bombs_of_lists_are_not_unpacked(tmp_path, rows):
 
 
 def test_long_lists_are_read_some_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "VALUES_AT_ONCE", 50)
+    monkeypatch.setattr(_parquet_blocks, "VALUES_AT_ONCE", 50)
     rows = np.random.default_rng(0).normal(size=(30, 20)).astype(np.float32)
     pl.DataFrame({"bag": [f"b{i // 3}" for i in range(30)], "x": pl.Series(rows)}).write_parquet(tmp_path / "a.parquet")
     source = formats.read(tmp_path / "a.parquet")
@@ -216,6 +216,8 @@ def test_bad_matlab(tmp_path):
     refused(path, "only 1 .present. and -1 .absent.")
     savemat(path, {"X": cells, "Y": np.array([[1], [0]])})
     refused(path, "bag 2 is 3 x 1 where the first is 3 x 2")
+    savemat(path, {"data": cells, "labels": np.array([[1], [0]])})
+    refused(path, r"has no variable bags .LAMDA. or X .Oregon State., only data, labels")
 
 
 @pytest.mark.parametrize(
@@ -256,7 +258,7 @@ def test_bad_label_studio(tmp_path, tasks):
     [
         (("{0,1}", "{0,1,2}"), "has the values"),
         (("@data", "@date"), "no @data"),
-        (("relational", "numeric"), "no attribute is relational"),
+        (("relational", "numeric"), "no attribute is relational, only id, bag, x, y, wren, robin"),
         (("@end bag", "@stop"), "line 7: the feature wren is of type"),
         (("3.0,3.5", "3.0"), "line 11: an instance has 1 numbers for 2 features"),
         (("3.0,3.5", "3.0,x"), "line 11: 'x' is not a number"),

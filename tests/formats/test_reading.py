@@ -73,7 +73,36 @@ def write_jsonl(path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def write_birdnet(path):
+    """A bag is a recording; there are no labels."""
+    cells = [
+        (name, i, ",".join(map(str, row))) for name, bag in zip(IDS, BAGS, strict=True) for i, row in enumerate(bag)
+    ]
+    rows = [f'/data/{name},{3 * i},{3 * i + 3},"{cell}"\n' for name, i, cell in cells]
+    path.write_text("file_path,start,end,embedding\n" + "".join(rows))
+
+
+def write_huggingface(path):
+    """Windows of one length in the columns of BirdSet."""
+    rows = [
+        (name, i, row.tolist(), labels)
+        for name, bag, labels in zip(IDS, BAGS, LABELS, strict=True)
+        for i, row in enumerate(bag)
+    ]
+    content = {
+        "filepath": [row[0] for row in rows],
+        "start_time": [5.0 * row[1] for row in rows],
+        "end_time": [5.0 * row[1] + 5 for row in rows],
+        "ebird_code_multilabel": [[name for name, value in zip(CLASSES, row[3], strict=True) if value] for row in rows],
+        "embedding": [row[2] for row in rows],
+    }
+    pl.DataFrame(content).write_parquet(path)
+
+
+WITHOUT_LABELS = ("birdnet",)
 WRITERS = {
+    "huggingface": (write_huggingface, "data.parquet"),
+    "birdnet": (write_birdnet, "data.csv"),
     "csv": (write_csv, "data.csv"),
     "parquet": (write_parquet, "data.parquet"),
     "npz": (write_npz, "data.npz"),
@@ -102,10 +131,48 @@ def test_every_reader_gives_the_same(name, suffix, tmp_path):
     bags = source.to_bags()
     assert bags.ids.tolist() == IDS
     for b, expected in enumerate(BAGS):
-        assert np.array_equal(bags[b], expected)
+        assert np.array_equal(bags[b], expected.astype(source.dtype))
+    if name in WITHOUT_LABELS:
+        assert source.labels is None
+        return
     assert list(source.labels.ids) == IDS
     assert list(source.labels.classes) == CLASSES
     assert np.array_equal(source.labels.values, LABELS)
+
+
+def test_the_text_data_of_lamda_call_their_labels_target(tmp_path):
+    path = tmp_path / "miml-text-data.mat"
+    savemat(path, {"bags": cell(BAGS), "target": np.where(LABELS.T == 1, 1, -1)})
+    source = formats.read(path)
+    assert np.array_equal(source.labels.values, LABELS)
+    assert source.sentence == "read: bags, target"
+
+
+def test_a_reader_says_what_it_read_and_what_not(tmp_path):
+    targets = np.where(LABELS.T == 1, 1, -1)
+    files = {
+        "a.mat": {"bags": cell(BAGS), "labels": targets, "class_name": cell(CLASSES)},
+        "b.mat": {"bags": cell(BAGS), "targets": targets, "target": targets, "class_name": cell(CLASSES), "n": 3},
+        "c.mat": {"X": cell([bag.T for bag in BAGS]), "Y": LABELS, "classes": cell(CLASSES), "fold": np.ones(3)},
+    }
+    for name, content in files.items():
+        savemat(tmp_path / name, content)
+    arrays = {"X": np.concatenate(BAGS), "bag": np.repeat(np.arange(3), [2, 1, 3]), "Y": LABELS}
+    np.savez(tmp_path / "d.npz", **arrays, site=np.arange(3))
+    np.savez(tmp_path / "e.npz", X=arrays["X"], bag=arrays["bag"], y=LABELS, classes=np.array(CLASSES))
+    (tmp_path / "f.jsonl").write_text('{"bag": "a", "instances": [[1]], "site": "marsh"}\n')
+    write_arff(tmp_path / "g.arff")
+    write_csv(tmp_path / "h.csv")
+    assert {path.name: formats.read(path).sentence for path in sorted(tmp_path.iterdir())} == {
+        "a.mat": "read: bags; ignored: labels, class_name",
+        "b.mat": "read: bags, targets, class_name; ignored: target, n",
+        "c.mat": "read: X, Y, classes; ignored: fold",
+        "d.npz": "read: X, bag, Y; ignored: site",
+        "e.npz": "read: X, bag; ignored: y, classes",
+        "f.jsonl": "read: bag, instances; ignored: site",
+        "g.arff": "read: id, bag, wren, robin",
+        "h.csv": "",
+    }
 
 
 def test_the_birds_file_reads_as_documented():

@@ -66,6 +66,20 @@ def started(files):
     return files
 
 
+def test_init_and_import_say_what_they_read(tmp_path):
+    arrays = {"X": np.eye(2), "bag": np.array([0, 1]), "y": np.ones((2, 1))}
+    np.savez(tmp_path / "first.npz", **arrays, ids=np.array(["a", "b"]))
+    np.savez(tmp_path / "second.npz", **arrays, ids=np.array(["c", "d"]), Y=np.ones((2, 1)), classes=np.array(["wren"]))
+    (tmp_path / "classes.txt").write_text("wren\n")
+    words = ("--from", tmp_path / "first.npz", "--classes", tmp_path / "classes.txt")
+    code, out, err = bagwise("init", tmp_path / "p", *words)
+    assert code == 0, err
+    assert "first.npz: read: X, bag, ids; ignored: y." in out
+    code, out, err = bagwise("import", tmp_path / "p", "--from", tmp_path / "second.npz")
+    assert code == 0, err
+    assert "second.npz: read: X, bag, ids, Y, classes; ignored: y." in out
+
+
 def test_from_files_to_a_model_and_back(started):
     folder = started / "p"
     code, out, _ = bagwise("answer", folder, keys="ynusyzynq")
@@ -83,7 +97,8 @@ def test_from_files_to_a_model_and_back(started):
     code, out, _ = bagwise("check", folder)
     assert code == 0
     assert "All is well: 8 answers replayed" in out
-    for name in ("labels.parquet", "labels.csv", "labels.jsonl", "labels.json", "labels.perch.csv", "labels.txt"):
+    names = ("labels.parquet", "labels.csv", "labels.jsonl", "labels.json", "labels.perch.csv", "labels.txt")
+    for name in (*names, "labels.hoplite.sqlite"):
         code, _, err = bagwise("export", folder, "--to", started / name)
         assert code == 0, err
         table = formats.read_labels(started / name)

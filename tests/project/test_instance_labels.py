@@ -156,7 +156,7 @@ def test_what_was_pointed_at_is_exported_and_imported_again(pointed):
             back = known(other)
             assert back[0] == bags, name
             # The windows of perch-hoplite have no frequencies, so that what is not in a band cannot be said.
-            expected = {one for one in instances if one[-1]} if name == "perch" else instances
+            expected = {one for one in instances if one[-1]} if name in ("perch", "hoplite") else instances
             assert back[1] == expected, name
             assert all(not one.wrong for one in check(other))
         for place in sorted((folder / "again").rglob("*"), reverse=True):
@@ -299,6 +299,23 @@ def test_a_recording_is_found_by_the_name_of_its_file(tmp_path):
     assert "say where: 1. Labels of instances by them: 0. For the bag alone: 1 (at no instance)." in out
     with Project.open(folder) as project:
         assert project.contents.given.tolist() == [[-1, -1, -1], [1, -1, -1], [1, 1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("column", "name", "bags"),
+    [
+        ("Begin File", "x.wav", ["site/x.wav", "site/y.wav"]),
+        ("Begin File", "x.flac", ["site/x", "y"]),
+        ("Begin Path", "D:\\rec\\site\\x.wav", ["site/x.wav", "other/x.wav"]),
+        ("Begin Path", "/rec/site/x.wav", ["site/x", "x", "te/x"]),
+    ],
+)
+def test_a_recording_is_found_in_its_folder(tmp_path, column, name, bags):
+    table = f"Selection\tBegin Time (s)\tEnd Time (s)\t{column}\tSpecies\n1\t0\t0\t{name}\twren\n"
+    (tmp_path / "table.txt").write_text(table)
+    source = Source.of_bags(tmp_path / "made.npz", [np.eye(2)] * len(bags), bags)
+    with Project.create(tmp_path / "p", source, formats.read_labels(tmp_path / "table.txt")) as project:
+        assert project.contents.given[:, 0].tolist() == [1] + [-1] * (len(bags) - 1)
 
 
 def test_the_command_line_says_how_many_regions_were_matched(tmp_path):

@@ -75,8 +75,12 @@ def me_or(name: str | None) -> str:
 
 
 def read_instances(file: Path, bag_column: str | None) -> Source:
+    """Read a file of instances, and say which of its variables were read and which not."""
     with console.status(f"Reading {escape(file.name)}"):
-        return formats.read(file, bag_column)
+        source = formats.read(file, bag_column)
+    if source.sentence:
+        say(f"{escape(file.name)}: {escape(source.sentence)}.")
+    return source
 
 
 def read_labels(file: Path | None, bag_column: str | None) -> LabelTable | None:

@@ -78,7 +78,8 @@ def _member(member: Any) -> Any:
 def _from_file(path: Path) -> Dataset:
     source = formats.read(path)
     if source.labels is None:
-        raise FileError(path, "contains no labels: an experiment takes its answers from them.")
+        found = f" ({source.sentence})" if source.sentence else ""
+        raise FileError(path, f"contains no labels{found}: an experiment takes its answers from them.")
     labels = formats.as_labels(source.labels)
     complete = np.flatnonzero(labels.known.all(axis=1))
     if len(complete) < MIN_BAGS:

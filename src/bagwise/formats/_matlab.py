@@ -4,6 +4,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,12 +95,17 @@ def _name(one: Any) -> str:
     return f"{value:g}" if isinstance(value, float | np.floating) else str(value).rstrip()
 
 
+def class_variable(content: Mapping[str, Array]) -> str | None:
+    """Return the variable with the names of the classes; None where there is none."""
+    return next((name for name in ("class_names", "class_name", "classes") if name in content), None)
+
+
 def class_names(path: Path, content: dict[str, Array], count: int) -> list[str]:
     """Return the names in the file, or numbers."""
-    for name in ("class_names", "class_name", "classes"):
-        if name in content:
-            names = [_name(one) for one in np.ravel(content[name])]
-            if len(names) != count:
-                raise FileError(path, f"{name} has {len(names)} names for {count} classes.")
-            return names
-    return numbered(count)
+    variable = class_variable(content)
+    if variable is None:
+        return numbered(count)
+    names = [_name(one) for one in np.ravel(content[variable])]
+    if len(names) != count:
+        raise FileError(path, f"{variable} has {len(names)} names for {count} classes.")
+    return names

@@ -1,6 +1,6 @@
 """The types that formats read into and write from."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bagwise.core.errors import FileError
 from bagwise.data.bags import Bags
 from bagwise.formats._label_table import LabelTable
-from bagwise.formats._values import MAX_COLUMNS, shape_of, validate_names, validate_numbers
+from bagwise.formats._values import MAX_COLUMNS, listed, shape_of, validate_names, validate_numbers
 from bagwise.kernels import Array
 
 if TYPE_CHECKING:
@@ -156,7 +156,10 @@ class Source:
     features : sequence of str, optional
         The names of the features.
     spans : ndarray of shape (n_instances, 2), optional
-        Start and end of each instance in its recording, in seconds; rows of one bag must be contiguous then.
+        Start and end of each instance in its recording, in seconds.
+    used, ignored : sequence of str
+        The variables of the file that were read, and those that have no meaning to the format; both empty for formats
+        whose files have no variables.
 
     Examples
     --------
@@ -175,6 +178,8 @@ class Source:
     locator: "RowLocator | None" = None
     features: Sequence[str] | None = None
     spans: Array | None = None
+    used: Sequence[str] = ()
+    ignored: Sequence[str] = ()
 
     @classmethod
     def of_bags(
@@ -217,6 +222,41 @@ class Source:
         if self.n_features > MAX_COLUMNS:
             raise FileError(self.path, f"has {self.n_features} features; at most {MAX_COLUMNS} are allowed.")
         validate_names(self.path, "bag", self.ids)
+
+    def with_variables(self, found: Iterable[str], *used: str | None) -> "Source":
+        """Return the source with what was read of its file's variables.
+
+        Parameters
+        ----------
+        found : iterable of str
+            All variables of the file.
+        *used : str or None
+            Those that were read; None and what was not found are left out.
+
+        Returns
+        -------
+        Source
+
+        Examples
+        --------
+        >>> source = Source.of_bags(Path("made.mat"), [np.ones((2, 3))], ["a"])
+        >>> source.with_variables(["bags", "notes"], "bags", "targets").sentence
+        'read: bags; ignored: notes'
+        """
+        names = list(found)
+        return replace(
+            self,
+            used=[name for name in used if name in names and name is not None],
+            ignored=[name for name in names if name not in used],
+        )
+
+    @property
+    def sentence(self) -> str:
+        """Say which variables of the file were read and which not; empty where the format has none."""
+        if not self.used:
+            return ""
+        rest = f"; ignored: {listed(self.ignored)}" if self.ignored else ""
+        return f"read: {listed(self.used)}{rest}"
 
     def with_features(self, names: Sequence[str]) -> "Source":
         """Return the source with its features in the order of `names`; a source without names is returned as it is.

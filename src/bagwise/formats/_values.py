@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from itertools import takewhile
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ MAX_PAIRS = 200_000_000
 MAX_BYTES_PER_BYTE = 100
 """The largest compression ratio above ALWAYS_ALLOWED_BYTES; features stay far below."""
 ALWAYS_ALLOWED_BYTES = 1 << 28
+MOST_LISTED = 12
 NOT_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 PRESENT = {"1", "1.0", "true", "yes", "present", "positive"}
@@ -150,6 +152,48 @@ def validate_names(path: Path, kind: str, names: Sequence[str]) -> None:
             raise FileError(path, f"the name of the {kind} {name!r} holds a control character or a line break.")
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return names of variables in one line, `nothing` where there are none; those of damaged files are made visible.
+
+    Examples
+    --------
+    >>> listed(["bags", "targets"])
+    'bags, targets'
+    """
+    shown = [NOT_IN_NAMES.sub("?", name) for name in names[:MOST_LISTED]]
+    return ", ".join([*shown, *(["..."] if len(names) > MOST_LISTED else [])]) or "nothing"
+
+
 def numbered(count: int) -> list[str]:
     """Return names for a file without any: 1, 2, ..."""
     return [str(number) for number in range(1, count + 1)]
+
+
+def path_of_any_system(text: str) -> PurePath:
+    """Return the path that a file names, which may have been written under Windows."""
+    return PureWindowsPath(text) if "\\" in text else PurePosixPath(text)
+
+
+def below_common_folder(paths: Sequence[PurePath]) -> list[str]:
+    """Return paths below the folder that all of them are in, with slashes.
+
+    Examples
+    --------
+    >>> below_common_folder([PurePosixPath("/data/north/a.wav"), PurePosixPath("/data/south/b.wav")])
+    ['north/a.wav', 'south/b.wav']
+    """
+    folders = zip(*(path.parts[:-1] for path in paths), strict=False)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, folders))
+    return ["/".join(path.parts[shared:]) for path in paths]
+
+
+def names_of_files(files: Sequence[str]) -> list[str]:
+    """Return the names of bags for files that a program lists; whole paths are cut to what is below a common folder.
+
+    Examples
+    --------
+    >>> names_of_files(["north/a.wav", "b.wav"]), names_of_files(["/data/north/a.wav"])
+    (['north/a.wav', 'b.wav'], ['a.wav'])
+    """
+    paths = [path_of_any_system(file) for file in files]
+    return below_common_folder(paths) if paths and all(path.is_absolute() for path in paths) else list(files)

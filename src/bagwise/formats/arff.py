@@ -13,7 +13,7 @@ from bagwise.core.errors import FileError
 from bagwise.formats._label_table import LabelTable
 from bagwise.formats._text import looks_like_text
 from bagwise.formats._types import Source
-from bagwise.formats._values import MAX_COLUMNS, label_value, validate_unique
+from bagwise.formats._values import MAX_COLUMNS, label_value, listed, validate_unique
 from bagwise.kernels import Array
 
 DESCRIPTION = "relational MIML ARFF (.arff)"
@@ -39,7 +39,7 @@ def recognises(path: Path) -> bool:
 def read(path: Path, bag_column: str | None = None) -> Source:
     """Read everything into memory: such files are small."""
     lines = _lines(path)
-    width, classes = _header(path, lines)
+    width, names, classes = _header(path, lines)
     ids: list[str] = []
     previous: set[str] = set()
     bags: list[Array] = []
@@ -59,7 +59,8 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         labels.append([label_value(text, path, number, name) for text, name in zip(values, classes, strict=True)])
     if not bags:
         raise FileError(path, "contains no rows below @data.")
-    return Source.of_bags(path, bags, ids, LabelTable(ids, classes, np.array(labels), path=path))
+    source = Source.of_bags(path, bags, ids, LabelTable(ids, classes, np.array(labels), path=path))
+    return source.with_variables([*names, *classes], *names, *classes)
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
@@ -80,9 +81,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, line
 
 
-def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str]]:
-    """Return the number of features and the classes; `lines` are then at the data."""
-    before, inside, after = 0, 0, []
+def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str], list[str]]:
+    """Return the number of features, the attributes of id and bag, and the classes; `lines` are then at the data."""
+    before: list[str] = []
+    inside, after = 0, []
     relational = ""
     state = "before"
     for number, line in lines:
@@ -99,7 +101,7 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str
             if kind.startswith("relational") and state == "before":
                 state, relational = "inside", name
             elif state == "before":
-                before += 1
+                before.append(name)
             elif state == "inside":
                 _validate_numeric(path, number, name, kind)
                 inside += 1
@@ -108,16 +110,18 @@ def _header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[int, list[str
     else:
         raise FileError(path, "has no @data.")
     if not relational:
-        raise FileError(path, "no attribute is relational: this is not a file of bags.")
+        raise FileError(path, f"no attribute is relational, only {listed(before)}: this is not a file of bags.")
     if state == "inside":
         raise FileError(path, f"has no @end {relational}.")
-    if before != 1 or not inside or not after:
-        what = f"has {before} attributes before the bag, {inside} features and {len(after)} classes: an id, features "
-        raise FileError(path, what + "and at least one class are needed.")
+    if len(before) != 1 or not inside or not after:
+        found = (
+            f"{len(before)} attributes before the bag ({listed(before)}), {inside} features and {len(after)} classes"
+        )
+        raise FileError(path, f"has {found}: an id, features and at least one class are needed.")
     if inside > MAX_COLUMNS:
         raise FileError(path, f"has {inside} features; at most {MAX_COLUMNS} are allowed.")
     validate_unique(path, "class", after)
-    return inside, after
+    return inside, [*before, relational], after
 
 
 def _unquoted(single: str | None, double: str | None, bare: str | None) -> str:

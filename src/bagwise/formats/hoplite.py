@@ -1,14 +1,21 @@
-"""A database of perch-hoplite (1.x): a folder with hoplite.sqlite and usearch.index.
+"""A database of perch-hoplite (1.x, or 0.1, as BirdNET-Analyzer 2 makes it): hoplite.sqlite beside usearch.index.
 
-The windows of one recording are one bag, called by the recording's file; where two deployments have files of the same
-name, by deployment and file. Embeddings are in the index, which the library usearch reads. Annotations are labels of
-spans of time: positive, negative or uncertain (which says nothing).
+The folder with both is instances: the windows of one recording are one bag, called by the recording's file; where two
+deployments have files of the same name, by deployment and file; where all files are named by a whole path, by what is
+below the folder that all of them are in. Embeddings are in the index, which the library usearch reads.
+
+hoplite.sqlite alone is labels: annotations of spans of time, positive, negative or uncertain (which says nothing). In
+perch-hoplite an annotation is about every window that it meets. So what is present in a recording, nobody knows where,
+is written as an annotation from 0 to 0, which meets none, and what is absent from a recording as one of its whole
+length. Both have the provenance RECORDING, by which they are known when they are read.
 """
 
 import contextlib
+import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,84 +24,270 @@ import numpy as np
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._types import Source
-from bagwise.formats._values import validated_place
+from bagwise.formats._values import names_of_files, validated_place
+from bagwise.formats.perch import windows_of
 from bagwise.kernels import Array
 
 DESCRIPTION = "a database of perch-hoplite, a folder with hoplite.sqlite and usearch.index"
-SUFFIXES = ("hoplite.sqlite",)
-INDEX = "usearch.index"
+SUFFIXES = (".hoplite.sqlite", "hoplite.sqlite")
+DATABASE, INDEX = "hoplite.sqlite", "usearch.index"
 BATCH_SIZE = 1 << 14
-WINDOWS = """
-    SELECT windows.id, windows.offsets, recordings.id, recordings.filename, deployments.name
-    FROM windows JOIN recordings ON recordings.id = windows.recording_id
-    LEFT JOIN deployments ON deployments.id = recordings.deployment_id
-    ORDER BY recordings.filename, recordings.id, windows.id
-"""
-ANNOTATIONS = "SELECT recording_id, offsets, label, label_type FROM annotations ORDER BY id"
 NEGATIVE, POSITIVE, UNCERTAIN = 0, 1, 2
+TYPES = {"absent": NEGATIVE, "present": POSITIVE, "unsure": UNCERTAIN}
+WINDOW, RECORDING = "bagwise", "bagwise:recording"
+"""The provenance of annotations that Bagwise writes, of windows and of whole recordings."""
+SQLITE = b"SQLite format 3\0"
+
+SCHEMA = """
+    CREATE TABLE hoplite_metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+    CREATE TABLE deployments (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, project TEXT NOT NULL, latitude REAL, longitude REAL,
+        UNIQUE (name, project));
+    CREATE TABLE recordings (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, filename TEXT NOT NULL, datetime TEXT,
+        deployment_id INTEGER REFERENCES deployments(id) ON DELETE CASCADE,
+        UNIQUE (id, deployment_id), UNIQUE (filename, deployment_id));
+    CREATE TABLE windows (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, recording_id INTEGER NOT NULL REFERENCES recordings(id) ON DELETE CASCADE,
+        offsets FLOAT_LIST NOT NULL, UNIQUE (id, recording_id, offsets));
+    CREATE TABLE annotations (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, recording_id INTEGER NOT NULL REFERENCES recordings(id) ON DELETE CASCADE,
+        offsets FLOAT_LIST NOT NULL, label TEXT NOT NULL, label_type INTEGER NOT NULL, provenance TEXT NOT NULL,
+        UNIQUE (id, recording_id, offsets));
+    CREATE INDEX idx_annotations ON annotations(recording_id, offsets, label, label_type, provenance);
+    CREATE INDEX idx_labels ON annotations(label, label_type, provenance);
+    CREATE INDEX idx_recordings_deployment_id ON recordings(deployment_id);
+    CREATE INDEX idx_windows_recording_id ON windows(recording_id);
+"""
+INSERT = "INSERT INTO annotations (recording_id, offsets, label, label_type, provenance) VALUES (?, ?, ?, ?, ?)"
+
+
+@dataclass(frozen=True)
+class _Version:
+    """What to ask a database for: recordings (id, file, deployment), windows and annotations by recording."""
+
+    windows_table: str
+    annotations_table: str
+    recordings: str
+    windows: str
+    annotations: str
+    span: Callable[[Path, bytes, float | None], tuple[float, float]]
+
+
+def _span(path: Path, raw: bytes, length: float | None = None) -> tuple[float, float]:
+    offsets = np.frombuffer(raw, "<f8") if len(raw) % 8 == 0 else np.empty(0)
+    if len(offsets) != 2:
+        raise FileError(path, "a window has no start and end.")
+    return float(offsets[0]), float(offsets[1])
+
+
+def _span_before_1(path: Path, raw: bytes, length: float | None) -> tuple[float, float]:
+    """BirdNET has start and end; Perch has starts alone, with the length in the settings of its model."""
+    offsets = np.frombuffer(raw, "<f2" if len(raw) == 2 else "<f4") if len(raw) in (2, 4, 8) else np.empty(0)
+    if len(offsets) == 1 and length is not None:
+        offsets = np.array([offsets[0], offsets[0] + length])
+    if len(offsets) != 2:
+        raise FileError(path, "a window has no start and end.")
+    return float(offsets[0]), float(offsets[1])
+
+
+CURRENT = _Version(
+    "windows",
+    "annotations",
+    "SELECT recordings.id, filename, name FROM recordings LEFT JOIN deployments ON deployments.id = deployment_id",
+    "SELECT id, offsets, recording_id FROM windows ORDER BY id",
+    "SELECT recording_id, offsets, label, label_type, provenance FROM annotations ORDER BY id",
+    _span,
+)
+BEFORE_1 = _Version(
+    "hoplite_embeddings",
+    "hoplite_labels",
+    "SELECT id, source, dataset FROM hoplite_sources",
+    "SELECT id, offsets, source_idx FROM hoplite_embeddings ORDER BY id",
+    "SELECT source_idx, offsets, label, type, provenance FROM hoplite_labels JOIN hoplite_embeddings "
+    "ON hoplite_embeddings.id = embedding_id ORDER BY hoplite_labels.id",
+    _span_before_1,
+)
+SETTINGS_BEFORE_1 = "SELECT data FROM hoplite_metadata WHERE key = 'model_config'"
 
 
 def recognises_folder(folder: Path) -> bool:
     """Return whether both files are in it."""
-    return (folder / SUFFIXES[0]).is_file() and (folder / INDEX).is_file()
+    return (folder / DATABASE).is_file() and (folder / INDEX).is_file()
+
+
+def recognises(path: Path) -> bool:
+    """Return whether it is a SQLite database."""
+    with path.open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
 
 
 def read_folder(folder: Path) -> Source:
     """Read the windows and annotations now, the embeddings when they are needed."""
-    rows = _rows(folder / SUFFIXES[0], WINDOWS)
+    path = folder / DATABASE
+    database = _Database.open(path)
+    rows = database.rows(database.version.windows)
     if not rows:
-        raise FileError(folder / SUFFIXES[0], "contains no windows.")
+        raise FileError(path, "contains no windows.")
     keys = np.array([row[0] for row in rows], np.uint64)
-    spans = np.array([_span(folder, row[1]) for row in rows])
-    _, codes = np.unique([row[2] for row in rows], return_inverse=True)
-    first = {recording: row for row in reversed(rows) for recording in [row[2]]}
-    # Codes follow the number of the recording, and so must the ids.
-    recordings = [first[recording] for recording in sorted(first)]
-    names = Counter(str(row[3]) for row in recordings)
-    ids = [str(row[3]) if names[str(row[3])] == 1 else f"{row[4]}/{row[3]}" for row in recordings]
+    spans = np.array([database.span(row[1]) for row in rows])
+    recordings, codes = np.unique([row[2] for row in rows], return_inverse=True)
+    missing = [number for number in recordings.tolist() if number not in database.bags]
+    if missing:
+        raise FileError(path, f"a window belongs to recording {missing[0]}, which does not exist.")
+    bags = {number: database.bags[number] for number in recordings.tolist()}
     order = np.argsort(codes, kind="stable")
-    width = _index(folder).ndim
     blocks = lambda: _embeddings(folder, keys[order])  # noqa: E731
-    labels = _labels(folder, dict(zip(sorted(first), ids, strict=True)))
-    return Source(folder, ids, codes[order], width, np.dtype(np.float32), blocks, labels, spans=spans[order])
+    labels = database.labels(bags)
+    return Source(
+        folder,
+        list(bags.values()),
+        codes[order],
+        _index(folder).ndim,
+        np.dtype(np.float32),
+        blocks,
+        labels,
+        spans=spans[order],
+    )
 
 
-def _labels(folder: Path, bags: dict[int, str]) -> LabelTable | None:
-    """The annotations of recordings that have windows; None where there are none."""
-    path, placed = folder / SUFFIXES[0], []
-    for recording, offsets, name, kind in _rows(path, ANNOTATIONS) if _has_annotations(path) else []:
-        if kind not in (NEGATIVE, POSITIVE, UNCERTAIN):
-            raise FileError(path, f"an annotation has the type {kind!r}, which is not one of perch-hoplite 1.x.")
-        if recording in bags and kind != UNCERTAIN:
-            start, end = _span(folder, offsets)
-            place = validated_place({"start": start, "end": end}, path)
-            placed.append(PlacedLabel(bags[recording], str(name), kind == POSITIVE, None, place))
-    if not placed:
-        return None
-    found = LabelTable.from_triples(path, [], placed=placed)
-    values = np.full((len(bags), len(found.classes)), np.nan)
-    position = {name: number for number, name in enumerate(bags.values())}
-    values[[position[name] for name in found.ids]] = found.values
-    return LabelTable(list(bags.values()), found.classes, values, path=path, placed=found.placed)
+def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
+    """Read the annotations; a recording without any is not among the bags."""
+    database = _Database.open(path)
+    table = database.labels(database.bags)
+    if table is None:
+        raise FileError(path, "contains no positive or negative annotations.")
+    named = {one.bag for one in table.placed} | {bag for bag, _, _ in table.triples()}
+    kept = [row for row, name in enumerate(table.ids) if name in named]
+    return replace(table, ids=[table.ids[row] for row in kept], values=table.values[kept], of_files=True)
 
 
-def _has_annotations(path: Path) -> bool:
-    return bool(_rows(path, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'annotations'"))
+def write_labels(table: LabelTable, path: Path) -> None:
+    """Add annotations to a database of perch-hoplite 1.x, or make one; those of an earlier export are replaced."""
+    bags = {name: number for number, name in enumerate(table.ids, start=1)}
+    ends = {bag: float(place["end"]) for bag, place in table.extents.items() if "end" in place}
+    exists = path.exists()
+    if exists:
+        before = _Database.open(path)
+        if before.version is not CURRENT:
+            raise FileError(path, "is a database of perch-hoplite 0.1: annotations are added to those of 1.x only.")
+        bags = {name: number for number, name in before.bags.items()}
+        for _, offsets, recording in before.rows(CURRENT.windows):
+            bag = before.bags.get(recording, "")
+            ends[bag] = max(ends.get(bag, 0.0), before.span(offsets)[1])
+    rows = list(_annotations(table, ends))
+    unknown = [bag for bag, *_ in rows if bag not in bags]
+    if unknown:
+        raise FileError(path, f"has no recording {unknown[0]}: write to another file, which is then made.")
+    with _faults(path), contextlib.closing(sqlite3.connect(path)) as database, database:
+        if not exists:
+            database.executescript(SCHEMA)
+            recordings = [(number, name) for name, number in bags.items()]
+            database.executemany("INSERT INTO recordings (id, filename) VALUES (?, ?)", recordings)
+        database.execute("DELETE FROM annotations WHERE provenance IN (?, ?)", (WINDOW, RECORDING))
+        already = set(database.execute("SELECT recording_id, offsets, label, label_type FROM annotations"))
+        numbered = [(bags[bag], np.array(span, "<f8").tobytes(), *rest) for bag, span, *rest in rows]
+        database.executemany(INSERT, [row for row in dict.fromkeys(numbered) if row[:4] not in already])
+
+
+def _annotations(
+    table: LabelTable, ends: Mapping[str, float]
+) -> Iterator[tuple[str, tuple[float, float], str, int, str]]:
+    """Yield recording, span, label, type and provenance; `ends` are those of recordings, where they are known."""
+    placed = windows_of(table)
+    for bag, name, answer in table.triples_but(placed):
+        end = ends.get(bag, 0.0) if answer == "absent" else 0.0
+        yield bag, (0.0, end), name, TYPES[answer], RECORDING
+    for one in placed:
+        span = (float(one.place["start"]), float(one.place["end"]))
+        yield one.bag, span, one.label_class, POSITIVE if one.present else NEGATIVE, WINDOW
+
+
+@contextlib.contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise FileError(path, f"cannot be read or written as a database of perch-hoplite ({error}).") from error
+    except sqlite3.Error as error:
+        raise FileError(path, f"is not a database of perch-hoplite ({error}).") from error
+
+
+@dataclass(frozen=True)
+class _Database:
+    """A database whose recordings have been read: their bags by number."""
+
+    path: Path
+    version: _Version
+    bags: dict[int, str]
+    window_length: float | None
+
+    @classmethod
+    def open(cls, path: Path) -> "_Database":
+        tables = {name for (name,) in _rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")}
+        version = next((one for one in (CURRENT, BEFORE_1) if one.windows_table in tables), None)
+        if version is None:
+            raise FileError(path, f"is not a database of perch-hoplite: there is no table {CURRENT.windows_table}.")
+        found = sorted(_rows(path, version.recordings))
+        length = _window_length(path) if version is BEFORE_1 else None
+        return cls(path, version, dict(zip([row[0] for row in found], _names(found), strict=True)), length)
+
+    def rows(self, query: str) -> list[Any]:
+        return _rows(self.path, query)
+
+    def span(self, raw: Any) -> tuple[float, float]:
+        if not isinstance(raw, bytes):
+            raise FileError(self.path, "a window has no start and end.")
+        start, end = self.version.span(self.path, raw, self.window_length)
+        place = validated_place({"start": start, "end": end}, self.path)
+        return place["start"], place["end"]
+
+    def labels(self, bags: dict[int, str]) -> LabelTable | None:
+        """The annotations of these recordings, with all of them as bags; None where there are none."""
+        triples: list[tuple[str, str, float]] = []
+        placed = []
+        exists = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{}'"
+        annotated = self.rows(exists.format(self.version.annotations_table))
+        for recording, offsets, label, kind, provenance in self.rows(self.version.annotations) if annotated else []:
+            if kind not in TYPES.values():
+                raise FileError(self.path, f"an annotation has the type {kind!r}, which perch-hoplite does not have.")
+            if recording not in bags or kind == UNCERTAIN:
+                continue
+            start, end = self.span(offsets)
+            if provenance == RECORDING:
+                triples.append((bags[recording], str(label), float(kind == POSITIVE)))
+            else:
+                place = {"start": start, "end": end}
+                placed.append(PlacedLabel(bags[recording], str(label), kind == POSITIVE, None, place))
+        if not triples and not placed:
+            return None
+        found = LabelTable.from_triples(self.path, triples, placed=placed)
+        values = np.full((len(bags), len(found.classes)), np.nan)
+        position = {name: number for number, name in enumerate(bags.values())}
+        values[[position[name] for name in found.ids]] = found.values
+        return LabelTable(list(bags.values()), found.classes, values, path=self.path, placed=found.placed)
 
 
 def _rows(path: Path, query: str) -> list[Any]:
-    try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-            return database.execute(query).fetchall()
-    except sqlite3.Error as error:
-        raise FileError(path, f"is not a database of perch-hoplite 1.x ({error}).") from error
+    with (
+        _faults(path),
+        contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database,
+    ):
+        return database.execute(query).fetchall()
 
 
-def _span(folder: Path, raw: bytes) -> tuple[float, float]:
-    offsets = np.frombuffer(raw, "<f8") if len(raw) % 8 == 0 else np.empty(0)
-    if len(offsets) != 2:
-        raise FileError(folder / SUFFIXES[0], "a window has no start and end.")
-    return float(offsets[0]), float(offsets[1])
+def _window_length(path: Path) -> float | None:
+    """Seconds of a window of Perch, in a database of perch-hoplite 0.1."""
+    for (text,) in _rows(path, SETTINGS_BEFORE_1):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            return float(json.loads(text)["model_config"]["window_size_s"])
+    return None
+
+
+def _names(recordings: Sequence[tuple[int, Any, Any]]) -> list[str]:
+    files = names_of_files([str(file) for _, file, _ in recordings])
+    count = Counter(files)
+    return [file if count[file] == 1 else f"{row[2]}/{file}" for file, row in zip(files, recordings, strict=True)]
 
 
 def _index(folder: Path) -> Any:

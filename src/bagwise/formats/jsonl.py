@@ -36,14 +36,17 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     """Read the instances and labels of every line."""
     ids: dict[str, None] = {}
     bags, label_objects = [], []
+    keys: dict[str, None] = {}
     for number, one in _objects(path, bag_column or "bag"):
+        keys |= dict.fromkeys(one)
         _add(path, number, str(one[bag_column or "bag"]), ids)
         bags.append(_instances(path, number, one.get("instances")))
         if bags[-1].shape[1] != bags[0].shape[1]:
             what = f"instances have {bags[-1].shape[1]} numbers where those before have {bags[0].shape[1]}."
             raise FileError(path, what, number)
         label_objects.append((number, one))
-    return Source.of_bags(path, bags, list(ids), _labels(path, list(ids), label_objects))
+    source = Source.of_bags(path, bags, list(ids), _labels(path, list(ids), label_objects))
+    return source.with_variables(keys, bag_column or "bag", "instances", "labels", "instance_labels")
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:

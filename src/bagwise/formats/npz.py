@@ -4,6 +4,7 @@ bag, instance, class, and 1 or 0. Pickled objects are never loaded.
 """
 
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from bagwise.formats._types import Source
 from bagwise.formats._values import (
     ALWAYS_ALLOWED_BYTES,
     MAX_BYTES_PER_BYTE,
+    listed,
     numbered,
     validate_numbers,
     validate_unique,
@@ -26,6 +28,7 @@ DESCRIPTION = "NumPy arrays (.npz)"
 SUFFIXES = (".npz",)
 GENERIC = True
 OF_INSTANCES = "labels_of_instances"
+INSTANCES, LABELS, CLASSES = ("instances", "X"), ("labels", "Y"), ("classes", "class_names")
 
 
 def recognises(path: Path) -> bool:
@@ -41,20 +44,23 @@ def recognises(path: Path) -> bool:
 def read(path: Path, bag_column: str | None = None) -> Source:
     """Read the arrays; `bag_column` may name the one with the bag of every row."""
     arrays = _arrays(path)
-    instances = _one_of(path, arrays, "instances", "X")
+    instances = _one_of(path, arrays, *INSTANCES)
     if instances.ndim != 2:
         raise FileError(path, f"instances have shape {instances.shape}: they must be (instances x features).")
     validate_numbers(path, instances.dtype)
     ids, codes = _bags(path, arrays, len(instances), bag_column)
     dtype = np.dtype(np.float32 if instances.dtype == np.float32 else np.float64)
     labels = _labels(path, arrays, ids)
-    return Source(path, ids, codes, instances.shape[1], dtype, lambda: iter([instances]), labels)
+    source = Source(path, ids, codes, instances.shape[1], dtype, lambda: iter([instances]), labels)
+    of_bags = "offsets" if bag_column is None and "offsets" in arrays else bag_column or "bag"
+    of_labels = (_name_of(arrays, LABELS), _name_of(arrays, CLASSES), OF_INSTANCES) if labels is not None else ()
+    return source.with_variables(arrays, _name_of(arrays, INSTANCES), of_bags, "ids", *of_labels)
 
 
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Read `labels` with their `ids` and `classes`."""
     arrays = _arrays(path)
-    values = _one_of(path, arrays, "labels", "Y")
+    values = _one_of(path, arrays, *LABELS)
     table = _labels(path, arrays, _ids(path, arrays, len(np.atleast_1d(values))))
     assert table is not None
     return table
@@ -105,12 +111,15 @@ def _arrays(path: Path) -> dict[str, Array]:
         raise FileError(path, f"is damaged: it cannot be read as .npz ({type(error).__name__}).") from error
 
 
+def _name_of(arrays: dict[str, Array], names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in arrays), None)
+
+
 def _one_of(path: Path, arrays: dict[str, Array], *names: str) -> Array:
-    for name in names:
-        if name in arrays:
-            return arrays[name]
-    found = ", ".join(arrays) or "nothing"
-    raise FileError(path, f"has no array {' or '.join(names)}, only {found}.")
+    name = _name_of(arrays, names)
+    if name is None:
+        raise FileError(path, f"has no array {' or '.join(names)}, only {listed(list(arrays))}.")
+    return arrays[name]
 
 
 def _bags(path: Path, arrays: dict[str, Array], rows: int, bag_column: str | None) -> tuple[list[str], Array]:
@@ -177,13 +186,18 @@ def _ids(path: Path, arrays: dict[str, Array], count: int, first: int = 1) -> li
 
 
 def _labels(path: Path, arrays: dict[str, Array], ids: list[str]) -> LabelTable | None:
-    values = arrays.get("labels", arrays.get("Y"))
-    if values is None:
+    name = _name_of(arrays, LABELS)
+    if name is None:
         return None
+    values = arrays[name]
     if values.ndim != 2:
         raise FileError(path, f"labels have shape {values.shape}: they must be (bags x classes).")
-    names = arrays.get("classes", arrays.get("class_names"))
-    classes = numbered(values.shape[1]) if names is None else [_text(path, name) for name in names.ravel().tolist()]
+    of_classes = _name_of(arrays, CLASSES)
+    classes = (
+        numbered(values.shape[1])
+        if of_classes is None
+        else [_text(path, name) for name in arrays[of_classes].ravel().tolist()]
+    )
     table = label_matrix(path, ids, classes, values)
     return replace(table, placed=_placed(path, arrays[OF_INSTANCES], table)) if OF_INSTANCES in arrays else table
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bagwise.core.errors import FileError
 from bagwise.formats._label_table import label_matrix
-from bagwise.formats._matlab import cell, class_names, is_matlab, load, variables
+from bagwise.formats._matlab import cell, class_names, class_variable, is_matlab, load, variables
 from bagwise.formats._types import Source
 from bagwise.formats._values import numbered
 
@@ -25,8 +25,9 @@ def read(path: Path, bag_column: str | None = None) -> Source:
     bags = cell(path, content, "X", transpose=True)
     ids = numbered(len(bags))
     if "Y" not in content:
-        return Source.of_bags(path, bags, ids)
+        return Source.of_bags(path, bags, ids).with_variables(content, "X")
     values = np.asarray(content["Y"])
     if values.ndim != 2 or len(values) != len(bags):
         raise FileError(path, f"Y has shape {values.shape}: it must be {len(bags)} bags x classes.")
-    return Source.of_bags(path, bags, ids, label_matrix(path, ids, class_names(path, content, values.shape[1]), values))
+    labels = label_matrix(path, ids, class_names(path, content, values.shape[1]), values)
+    return Source.of_bags(path, bags, ids, labels).with_variables(content, "X", "Y", class_variable(content))

@@ -56,8 +56,7 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
 
 def write_labels(table: LabelTable, path: Path) -> None:
     """Write one row for every label of a window, and one for every other label, about the whole recording."""
-    # A window has all frequencies: that a sound in a band of it is not of the class would say too much.
-    placed = [one for one in table.placed_by("start") if one.present or "low" not in one.place]
+    placed = windows_of(table)
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
@@ -68,3 +67,11 @@ def write_labels(table: LabelTable, path: Path) -> None:
             offsets = [repr(float(one.place[column])) for column in ("start", "end")]
             kind = NAMES["present" if one.present else "absent"]
             rows.writerow([marked(one.bag), *offsets, marked(one.label_class), kind])
+
+
+def windows_of(table: LabelTable) -> list[PlacedLabel]:
+    """Return the labels of places in time that are labels of windows, which have all frequencies.
+
+    That a sound in one band is not of the class would say too much of its window.
+    """
+    return [one for one in table.placed_by("start") if one.present or "low" not in one.place]

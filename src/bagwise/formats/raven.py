@@ -1,14 +1,17 @@
 """Raven selection tables: tab-separated, one selection per row; `Begin File` names the recording, which is the bag.
 
-A selection is a place: its times, and its frequencies where there are any. With `File Offset (s)` times count from
-there, since Raven counts `Begin Time (s)` through all files that it opened together. Raven has selections of present
-sounds only; our column `Label Type` (positive, negative, uncertain) distinguishes the others, and without it every
-selection is present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from
-0 to 0 is.
+Without it, or where files of several folders have the same name, `Begin Path` does; without both, the table's own name.
+A selection is a place: its times, and its frequencies where there are any. Raven may have a row for each view and
+channel of a selection: they count as one. With `File Offset (s)` times count from there, since Raven counts
+`Begin Time (s)` through all files that it opened together; where `End Time (s)` is missing, `Delta Time (s)` gives it.
+A selection without a class, which nobody has annotated yet, says nothing. Raven has selections of present sounds only;
+our column `Label Type` (positive, negative, uncertain) distinguishes the others, and without it every selection is
+present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from 0 to 0 is.
 """
 
 import csv
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,9 +27,11 @@ DESCRIPTION = "Raven selection table (.txt)"
 SUFFIXES = (".txt",)
 PLACES = {"start": "Begin Time (s)", "end": "End Time (s)", "low": "Low Freq (Hz)", "high": "High Freq (Hz)"}
 COLUMNS = ("Selection", "View", "Channel", *PLACES.values())
-FILE, CLASS, TYPE, SCOPE, OFFSET = "Begin File", "Species", "Label Type", "Scope", "File Offset (s)"
+FILE, PATH, CLASS, TYPE, SCOPE = "Begin File", "Begin Path", "Species", "Label Type", "Scope"
+OFFSET, DELTA = "File Offset (s)", "Delta Time (s)"
 WHOLE, PART = "recording", "selection"
 CLASS_NAMES = ("Species", "Class", "Common Name", "Annotation", "Label")
+NAME_OF_TABLE = re.compile(r"(\.table\.\d+)?(\.birdnet)?(\.selections?)?(\.table)?\.(txt|tsv|csv)$", re.IGNORECASE)
 
 
 def recognises(path: Path) -> bool:
@@ -37,16 +42,20 @@ def recognises(path: Path) -> bool:
 def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Read the labels of recordings and selections; without `Begin File` the recording has the name of the table."""
     table = TextTable.open(path)
-    named = [name for name in CLASS_NAMES if name in table.columns]
+    spelled = {column.lower(): column for column in table.columns}
+    named = [spelled[name.lower()] for name in CLASS_NAMES if name.lower() in spelled]
     if not named:
         raise FileError(path, f"no column names the class: one of {', '.join(CLASS_NAMES)} is needed.", 1)
-    recording_of_table = path.name.split(".")[0]
-    triples, lines, placed = [], [], []
-    for line, cells in table.rows():
-        row = dict(zip(table.columns, cells, strict=True))
-        recording, name = row.get(FILE, recording_of_table), row[named[0]]
-        if not recording.strip() or not name.strip():
-            raise FileError(path, "the recording or the class is missing.", line)
+    rows = [(line, dict(zip(table.columns, cells, strict=True))) for line, cells in table.rows()]
+    recordings = _recordings(path, [row for _, row in rows])
+    triples, lines = [], []
+    placed: dict[tuple[object, ...], PlacedLabel] = {}
+    for (line, row), recording in zip(rows, recordings, strict=True):
+        name = row[named[0]]
+        if not name.strip():
+            continue
+        if not recording.strip():
+            raise FileError(path, "the recording is missing.", line)
         kind = row.get(TYPE, "positive").strip().lower()
         if kind not in TYPES:
             raise FileError(path, f"{kind!r} is not one of {', '.join(TYPES)}.", line, TYPE)
@@ -54,18 +63,38 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
         if np.isnan(TYPES[kind]):
             continue
         if place:
-            placed.append(PlacedLabel(recording, name, bool(TYPES[kind]), None, place, line))
+            key = (recording, name, bool(TYPES[kind]), *place.items())
+            placed.setdefault(key, PlacedLabel(recording, name, bool(TYPES[kind]), None, place, line))
         else:
             triples.append((recording, name, TYPES[kind]))
             lines.append(line)
     if not triples and not placed:
-        raise FileError(path, "contains no selections.")
-    return replace(LabelTable.from_triples(path, triples, lines, placed), of_files=True)
+        what = "contains no selections" if not rows else f"no selection has a class in the column {named[0]}"
+        raise FileError(path, f"{what}.")
+    return replace(LabelTable.from_triples(path, triples, lines, list(placed.values())), of_files=True)
+
+
+def _recordings(path: Path, rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """The recording of every row."""
+    files, paths = ([row.get(column, "") for row in rows] for column in (FILE, PATH))
+    places: dict[str, set[str]] = {}
+    for file, place in zip(files, paths, strict=True):
+        places.setdefault(file, set()).add(place)
+    if rows and FILE not in rows[0] and PATH not in rows[0]:
+        return [NAME_OF_TABLE.sub("", path.name)] * len(rows)
+    return [
+        place if place.strip() and (not file.strip() or len(places[file]) > 1) else file
+        for file, place in zip(files, paths, strict=True)
+    ]
 
 
 def _place(path: Path, row: Mapping[str, str], line: int) -> dict[str, float]:
     """The times and frequencies of a selection; empty where it is about the whole recording."""
     cells = {column: row.get(name, "") for column, name in PLACES.items()}
+    if not cells["end"].strip() and row.get(DELTA, "").strip():
+        times = place_from({"start": "0", "end": row[DELTA]}, path, line, names={"end": DELTA})
+        begins = place_from({"start": cells["start"], "end": cells["start"]}, path, line, names=PLACES)
+        cells["end"] = repr(begins.get("start", 0.0) + times["end"])
     if not cells["end"].strip() or row.get(SCOPE, PART).strip().lower() == WHOLE:
         return {}
     place = place_from(cells, path, line, names=PLACES)

@@ -130,7 +130,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Spans:
-    """Start and end in seconds of windows of sound, read with their instances; those of a bag are contiguous.
+    """Start and end in seconds of windows of sound, read with their instances.
 
     Parameters
     ----------
@@ -173,7 +173,9 @@ class Spans:
         """
         position = {name: number for number, name in enumerate(ids)}
         bags = np.array([position[name] for name in self.names])
-        within = np.arange(len(self.codes)) - np.searchsorted(self.codes, self.codes)
+        order = np.argsort(self.codes, kind="stable")
+        within = np.empty(len(order), np.int64)
+        within[order] = np.arange(len(order)) - np.searchsorted(self.codes[order], self.codes[order])
         rows = offsets[bags[self.codes]] + within
         places = np.full((len(rows), WIDTH), np.nan)
         places[:, :2] = self.values
