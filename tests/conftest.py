@@ -1,5 +1,6 @@
 import contextlib
 import os
+from multiprocessing import forkserver
 from pathlib import Path
 
 import hypothesis
@@ -14,7 +15,7 @@ from bagwise.project import Project
 from bagwise.project.instances import worker_pool as partition_workers
 from bagwise.project.queue import ranking
 from bagwise.research.experiments import runner
-from tests.support import postgresql
+from tests.support import new_tables, postgresql
 from tools import programs
 
 # Where there is no card, Triton's kernels are interpreted; this has to be said before anything imports them.
@@ -32,6 +33,8 @@ hypothesis.settings.load_profile("any machine")
 
 
 HOST_NAME = "labels.test"
+IN_WORKERS = ("polars", "bagwise.ingest.worker", "bagwise.project", "bagwise.research.experiments.runner")
+"""What workers of pools import: seconds of each, where the process that they are forks of has not imported it."""
 
 
 @pytest.fixture
@@ -52,6 +55,21 @@ def small():
 def patient(monkeypatch):
     """A machine that stalls for a moment must not change what a test is asked."""
     monkeypatch.setattr(ranking, "TIMEOUT", 60.0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ready_workers():
+    """Workers of all pools are forks of one process, which imports what the first pool needs: here what any needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        preload = forkserver.set_forkserver_preload
+        patch.setattr(forkserver, "set_forkserver_preload", lambda modules: preload([*modules, *IN_WORKERS]))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def repeated_tables():
+    with new_tables.repeated():
+        yield
 
 
 @contextlib.contextmanager

@@ -105,6 +105,7 @@ def test_answers_about_a_removed_bag_are_kept_and_can_be_undone(project, say):
     all_is_well(project)
 
 
+@pytest.mark.usefixtures("one_process")
 def test_bags_of_a_project_in_parts_can_be_removed(tmp_path, synthetic, say, monkeypatch):
     """Also so many that a portion of the predictions has none left."""
     monkeypatch.setattr(store, "VALUES_PER_PORTION", 500)

@@ -161,6 +161,7 @@ def test_scores_of_nothing_in_the_project_are_refused(files, text, message):
         assert project.opinion((0, 0)) is None
 
 
+@pytest.mark.usefixtures("one_process")
 def test_a_partitioned_project_keeps_its_scores_and_a_cluster_refuses_them(files):
     made(files, "--scores", files / "scores.csv")
     live = answered(files / "p", 8)

@@ -135,6 +135,7 @@ def test_an_import_without_room_leaves_no_bytes_behind(in_a_file, tmp_path, mixe
         all_is_well(project)
 
 
+@pytest.mark.usefixtures("one_process")
 def test_an_import_that_the_database_refuses_leaves_nothing_behind(in_a_file, synthetic, tmp_path, monkeypatch):
     """It fails at its very end, when instances and pictures are written."""
     monkeypatch.setattr(databases, "WAIT_FOR_LOCK", 0.2)

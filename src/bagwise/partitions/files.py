@@ -1,4 +1,7 @@
-"""One partition on disk: a Parquet file with a row per instance, or a memory-mapped array with a table of its bags."""
+"""One partition on disk: a Parquet file with a row per instance, or a memory-mapped array with a table of its bags.
+
+Polars is imported where it is used: most processes with a project read no table.
+"""
 
 import os
 import re
@@ -11,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.bags import Bags
@@ -103,6 +105,8 @@ def write_partition(folder: Path, number: int, bags: Bags, kind: str = "parquet"
     ids, sizes = [str(name) for name in bags.ids], bags.sizes
     paths = [folder / name for name in entry.files]
     if entry.is_mapped:
+        import polars as pl
+
         write_whole(paths[0], lambda file: np.save(file, bags.instances, allow_pickle=False))
         table = pl.DataFrame({"id": ids, "size": sizes}, {"id": pl.String, "size": pl.Int64})
         write_whole(paths[1], lambda file: table.write_parquet(file))
@@ -112,6 +116,8 @@ def write_partition(folder: Path, number: int, bags: Bags, kind: str = "parquet"
 
 
 def _write_rows(file: Any, ids: list[str], sizes: Array, instances: Array) -> None:
+    import polars as pl
+
     named = pl.DataFrame({"bag": ids, "size": sizes}, {"bag": pl.String, "size": pl.Int64})
     bag = named.select(pl.col("bag").repeat_by("size").explode()).to_series()
     kind = pl.Array(getattr(pl, TYPES[instances.dtype.name]), instances.shape[1])
@@ -153,6 +159,8 @@ def validate_unchanged(folder: Path, entry: Partition) -> None:
 
 def read_partition(folder: Path, entry: Partition, features: int, dtype: np.dtype) -> Bags:
     """Return all of its bags: an array is memory-mapped, Parquet is read and its checksum verified."""
+    import polars as pl
+
     if entry.is_mapped:
         path = folder / entry.files[1]
         with readable(path):
@@ -176,6 +184,8 @@ def read_partition(folder: Path, entry: Partition, features: int, dtype: np.dtyp
 
 def read_rows(folder: Path, entry: Partition, first: int, last: int, features: int, dtype: np.dtype) -> Array:
     """Return some rows of a Parquet partition without reading the rest."""
+    import polars as pl
+
     path = folder / entry.file
     with readable(path):
         found = pl.scan_parquet(path, glob=False).select("instance").slice(first, last - first).collect()
@@ -199,6 +209,8 @@ def _fitting(path: Path, rows: Array, expected: int, features: int, dtype: np.dt
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turn what is wrong with a file of a partition into a `FileError`."""
+    import polars as pl
+
     try:
         yield
     except BagwiseError:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from bagwise import formats
 from bagwise.core.errors import FileError
@@ -83,6 +82,8 @@ class Places:
         rows : ndarray of shape (n_places,), int64
         places : ndarray of shape (n_places, 4), float64
         """
+        import polars as pl
+
         position = {name: number for number, name in enumerate(ids)}
         bags = np.array([position.get(name, -1) for name in self.table.frame["bag"]], np.int64)
         self._raise_first(bags < 0, "bag", "the project has no such bag.")
@@ -115,6 +116,8 @@ class Places:
         return values
 
     def _numbers(self, column: str) -> Array:
+        import polars as pl
+
         text = self.table.frame[column].str.strip_chars()
         numbers = text.cast(pl.Float64, strict=False)
         wrong = (numbers.is_null() | numbers.is_infinite()) & (text != "")

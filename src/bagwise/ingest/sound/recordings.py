@@ -6,7 +6,6 @@ from math import gcd
 from pathlib import Path
 
 import numpy as np
-from scipy.signal import resample_poly
 
 from bagwise.core.errors import FileError
 from bagwise.ingest.sound.decoding import Sound, open_sound
@@ -74,6 +73,9 @@ def _stretches(path: Path, sound: Sound, to_rate: int, seconds: int, ahead: int)
 
 
 def _resampled(samples: Array, rate: int, to_rate: int, before: int, start: int, seconds: int | None) -> Stretch:
+    # Every process with a project imports this module, and few read a recording.
+    from scipy.signal import resample_poly
+
     centred = samples - samples.mean(dtype=np.float64).astype(np.float32)
     common = gcd(to_rate, rate)
     resampled = centred if rate == to_rate else resample_poly(centred, to_rate // common, rate // common)

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from bagwise.core.errors import BagwiseError, FileError
@@ -34,6 +32,10 @@ FindSpans = Callable[[str], Sequence[tuple[int, int]]]
 
 def fit(paths: Sequence[Path], spans: FindSpans) -> State:
     """Return the words, their weights and the directions in which passages differ most."""
+    # Every process with a project imports this module, and few fit it.
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import CountVectorizer
+
     passages = list(_sample(paths, spans))
     if not passages:
         raise BagwiseError(f"None of the documents can be read as text; the first is {paths[0]}.")
@@ -64,6 +66,8 @@ def names(state: State) -> list[str]:
 
 def segmenter(state: State, spans: FindSpans) -> SegmentFunction:
     """Return the function that segments a document into passages, with what `fit` returned."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
     words = state["words"].tobytes().decode().split("\n")
     counter = CountVectorizer(token_pattern=WORD, vocabulary={word: number for number, word in enumerate(words)})
 

@@ -19,7 +19,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from bagwise import formats
 from bagwise.formats import ScoreTable, marked
@@ -86,6 +85,8 @@ def _score_tables(place: Path) -> Iterator[tuple[int, Path]]:
 
 def write_scores(place: Path, segmented: SegmentedFolder, first_bag: int = 0) -> Path | None:
     """Write what the embedder thinks of the bags into a folder; return the table, None where it scores no classes."""
+    import polars as pl
+
     classes = segmented.recipe.scored_classes()
     if not classes:
         return None

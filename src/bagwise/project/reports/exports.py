@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from bagwise import formats
 from bagwise.core.errors import BagwiseError
 from bagwise.project.project import Project
@@ -94,6 +92,8 @@ def _rows(project: Project) -> list[dict[str, Any]]:
 
 
 def _write_parquet(rows: list[dict[str, Any]], to: Path) -> None:
+    import polars as pl
+
     types = dict.fromkeys(POINTED, pl.List(pl.Int64)) if rows else None
     pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None).write_parquet(to)
 

@@ -13,7 +13,7 @@ from bagwise.project.imports.media import Media
 from bagwise.project.imports.regions import Placement
 from bagwise.project.settings import Settings
 from bagwise.project.storage import queries
-from bagwise.project.storage.database import Database, DatabaseError
+from bagwise.project.storage.database import Database, DatabaseError, is_newer
 from bagwise.project.storage.schema import VERSION
 
 DATABASE = "bagwise.db"
@@ -58,7 +58,7 @@ def version_of(folder: Path, database: Database) -> str:
     version = database.version()
     if version is None:
         raise DatabaseError(f"The database {database.where} holds no Bagwise project.")
-    if database.is_newer():
+    if is_newer(version):
         raise BagwiseError(f"{folder} was written by a newer Bagwise (schema {version}): upgrade Bagwise to open it.")
     return version
 

@@ -211,13 +211,6 @@ class Database:
                 # What a damaged file provokes inside the libraries.
                 raise DatabaseError(f"The database {self.where} is damaged: restore the newest copy.") from error
 
-    def is_newer(self) -> bool:
-        """Whether a newer Bagwise wrote it."""
-        script = ScriptDirectory(str(MIGRATIONS))
-        known = {revision.revision for revision in script.walk_revisions()}
-        version = self.version()
-        return version is not None and version not in known
-
     def upgrade(self, to: str = schema.VERSION) -> None:
         """Run all migrations up to the schema `to`, or none of them."""
         with self.first_writing() as connection:
@@ -230,7 +223,7 @@ class Database:
             self._lock_tables(connection)
             if inspect(connection).get_table_names():
                 raise BagwiseError(f"The database {self.where} is not empty: a project needs its own.")
-            _migrate(connection, schema.VERSION)
+            _create_tables(connection)
             yield connection
 
     def clear(self, project: str) -> None:
@@ -271,6 +264,15 @@ class Database:
         self.engine.dispose()
 
 
+def is_newer(version: str) -> bool:
+    """Whether a newer Bagwise wrote a database of this schema version."""
+    if version == schema.VERSION:
+        # Nearly always: the migrations need not be read.
+        return False
+    script = ScriptDirectory(str(MIGRATIONS))
+    return version not in {revision.revision for revision in script.walk_revisions()}
+
+
 def _parsed(url: str | URL) -> URL:
     try:
         parsed = make_url(url)
@@ -290,6 +292,10 @@ def _host_and_database(url: URL) -> str:
     """HOST:PORT/DATABASE and nothing else of the address, which may hold a password."""
     host = url.host or url.query.get("host") or "localhost"
     return f"{host}{'' if url.port is None else f':{url.port}'}/{url.database or ''}"
+
+
+def _create_tables(connection: Connection) -> None:
+    _migrate(connection, schema.VERSION)
 
 
 def _migrate(connection: Connection, to: str) -> None:
