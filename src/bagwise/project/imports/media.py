@@ -84,6 +84,8 @@ class Kept:
         For each instance its place by the columns of the medium; None where it is unknown.
     outlines : Path, optional
         A file with the outline of every instance, where boxes are not enough.
+    clip : tuple of float, optional
+        Start and end of the bag in its file, in seconds; None where it is the whole file.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Kept:
     path: Path
     places: list[dict[str, float] | None]
     outlines: Path | None = None
+    clip: tuple[float, float] | None = None
 
 
 def keep(folder: Path, brought: Media, ids: Sequence[str], offsets: Array, progress: Callable[[int], None]) -> None:
