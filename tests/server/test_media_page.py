@@ -81,7 +81,7 @@ def test_pictures_with_their_boxes(page, serve):
     page.keyboard.press("h")
     assert page.evaluate(colour) != marked, "hidden, it looks like every other box"
     page.keyboard.press("h")
-    page.locator("#bag .frame").click(position={"x": 3, "y": 3})
+    page.locator("#bag .frame").dblclick(position={"x": 3, "y": 3})
     assert page.locator("#bag img").bounding_box()["width"] > 1.9 * image["width"]
     answer_until(page, truth, "#examples .picture.small img")
     assert page.locator("#examples .place.evidence").count() >= 1
@@ -154,13 +154,20 @@ def wait_to_play(page, on=True):
     page.wait_for_function("word => document.querySelector('.controls .play b').textContent === word", arg=word)
 
 
+def start_or_stop(page, on):
+    """With Space, which does the one or the other: an autoplay may have begun."""
+    if playing(page) != on:
+        page.keyboard.press(" ")
+    wait_to_play(page, on)
+
+
 def test_sound_is_played_sought_and_looped(page, serve):
     server, _ = serve("sound")
     opened(page, server, "#bag .sound canvas")
     page.keyboard.press("l")
     assert page.locator(".controls [aria-pressed=true]", has_text="Loop").count() == 1
-    page.keyboard.press(" ")
-    wait_to_play(page)
+    start_or_stop(page, False)
+    start_or_stop(page, True)
     page.wait_for_function(f"() => ({POSITION})() >= 0.3")
     plot, head = (page.locator(f"#bag {one}").bounding_box() for one in (".plot", ".head"))
     assert head["x"] > plot["x"]
@@ -241,8 +248,9 @@ def test_space_presses_the_button_that_has_the_focus_but_not_one_that_was_clicke
     page.locator("#buttons .no").click()
     wait_for_events(server, 1)
     page.wait_for_selector("#bag .sound canvas")
+    before = playing(page)
     page.keyboard.press(" ")
-    wait_to_play(page)
+    wait_to_play(page, not before)
     page.locator("#buttons .no").focus()
     page.keyboard.press(" ")
     wait_for_events(server, 2)
@@ -256,33 +264,13 @@ def test_examples_can_be_heard(page, serve):
     example = page.locator("#examples button.sound").first
     page.wait_for_selector("#bag .sound canvas")
     page.keyboard.press("l")
-    page.keyboard.press(" ")
-    wait_to_play(page)
+    start_or_stop(page, True)
     example.evaluate("it => it.addEventListener('click', () => { window.heard = it.classList.contains('playing'); })")
     example.click()
     assert page.evaluate("window.heard")
     assert not playing(page), "one at a time"
     assert "clip" in example.get_attribute("aria-label")
     page.wait_for_selector("#examples button.sound:not(.playing)")
-    assert page.faults == []
-
-
-def test_a_long_recording_is_streamed(page, serve):
-    server, _ = serve("sound", 4)
-    page.route(
-        "**/api/questions/next*",
-        lambda route: route.fulfill(
-            json=[
-                one | {"bag": one["bag"] | {"medium": one["bag"]["medium"] | {"bytes": 10**9}}}
-                for one in route.fetch().json()
-            ]
-        ),
-    )
-    opened(page, server, "#bag audio")
-    assert page.locator("#bag audio").get_attribute("src").partition("#t=")[2]
-    page.wait_for_function("() => document.querySelector('#bag audio').readyState >= 1")
-    page.keyboard.press(" ")
-    page.wait_for_function("() => !document.querySelector('#bag audio').paused")
     assert page.faults == []
 
 
@@ -335,7 +323,7 @@ def test_the_next_question_is_there_before_it_is_asked(page, serve, kind):
     while len({url.split("?")[0] for url in sent}) < 3:
         page.wait_for_timeout(50)
     page.wait_for_timeout(300)
-    page.route("**/media/*", lambda route: route.abort())
+    page.route("**/media/**", lambda route: route.abort())
     for _ in range(2):
         answer(page, truth)
         page.wait_for_selector(f"#bag .{kind} .evidence")

@@ -59,7 +59,7 @@ class PictureView {
 
   press(key) {
     const { clientWidth, clientHeight } = this.window;
-    if (key in ZOOMS) this.zoom(this.scale * ZOOMS[key], ...(this.scale === 1 ? this.middleOfMark() : this.middle()));
+    if (key in ZOOMS) this.zoom(this.scale * ZOOMS[key], ...this.middleOfMark());
     else if (key in PANS) this.pan(PANS[key][0] * STEP * clientWidth, PANS[key][1] * STEP * clientHeight);
     else if (key === "Escape") return this.zoom(1);
     else return false;
@@ -95,16 +95,13 @@ class PictureView {
     return scrollLeft !== this.window.scrollLeft || scrollTop !== this.window.scrollTop;
   }
 
-  // In the window, as all points of pointers are.
-  middle() {
-    const { left, top, width, height } = this.window.getBoundingClientRect();
-    return [left + width / 2, top + height / 2];
-  }
-
+  // What a person looks for, where it is seen; else the middle of what is seen.
   middleOfMark() {
     const { figure } = this;
     const mark = figure.querySelector(".picked") ?? (figure.closest(".highlight") && figure.querySelector(".evidence"));
-    const { left, top, width, height } = (mark || this.frame).getBoundingClientRect();
+    const [inner, outer] = [mark || this.window, this.window].map((one) => one.getBoundingClientRect());
+    const isSeen = inner.right > outer.left && inner.left < outer.right && inner.bottom > outer.top && inner.top < outer.bottom;
+    const { left, top, width, height } = isSeen ? inner : outer;
     return [left + width / 2, top + height / 2];
   }
 

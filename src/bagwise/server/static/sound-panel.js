@@ -17,10 +17,10 @@ export class SoundPanel {
     Object.assign(this, { view, rate, top: rate / 2 });
     const step = rate > ULTRASOUND ? COARSE : FINE;
     const ends = [0, Math.ceil(this.top / step) * step];
-    this.low = slider("Lowest frequency", ends, step, (value) => this.limit("low", value));
-    this.high = slider("Highest frequency", ends, step, (value) => this.limit("high", value));
-    this.gain = slider("Brightness", [-MOST_GAIN, MOST_GAIN], 1, (value) => view.set("gain", value));
-    this.contrast = slider("Contrast", CONTRASTS, 0.1, (value) => view.set("contrast", value));
+    this.low = slider("Lowest", " frequency", ends, step, (value) => this.limit("low", value));
+    this.high = slider("Highest", " frequency", ends, step, (value) => this.limit("high", value));
+    this.gain = slider("Brightness", "", [-MOST_GAIN, MOST_GAIN], 1, (value) => view.set("gain", value));
+    this.contrast = slider("Contrast", "", CONTRASTS, 0.1, (value) => view.set("contrast", value));
     this.speeds = SPEEDS.map((speed) => button("", `${speed}×`, () => view.set("speed", speed)));
     this.mel = button("", "Mel scale", () => view.set("mel", !remembered("mel", false)));
     this.band = button("F", "Hear only these frequencies", () => view.press("f"));
@@ -32,12 +32,12 @@ export class SoundPanel {
     };
     this.home = button("Esc", "Whole", () => view.press("Escape"));
     const time = [move("◂", "Earlier", "Shift+ArrowLeft"), move("−", "Zoom out", "-"), move("+", "Zoom in", "+"), move("▸", "Later", "Shift+ArrowRight"), this.home];
-    const reset = button("", "As it was", () => this.reset());
+    const reset = button("", "Reset", () => this.reset());
     this.element = make("div", "panel controls",
-      group("Time", ...time),
-      group("Speed", ...this.speeds),
-      group("Look", this.low.label, this.high.label, this.gain.label, this.contrast.label, this.mel, reset),
-      group("Hearing", this.band, this.autoplay));
+      group("Time", "", ...time),
+      group("Speed", "", ...this.speeds),
+      group("Look", "sliders", this.low.label, this.high.label, this.gain.label, this.contrast.label),
+      group("More", "", this.mel, this.band, this.autoplay, reset));
     this.element.hidden = !remembered("panel", false);
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
@@ -94,17 +94,18 @@ export class SoundPanel {
   }
 }
 
-function group(name, ...children) {
-  const found = make("div", "group", make("span", "name", name), ...children);
+function group(name, className, ...children) {
+  const found = make("div", `group ${className}`, ...children);
   found.setAttribute("role", "group");
   found.setAttribute("aria-label", name);
   return found;
 }
 
-function slider(name, [min, max], step, action) {
+// `more` of its name is only spoken.
+function slider(name, more, [min, max], step, action) {
   const input = Object.assign(make("input", ""), { type: "range", min, max, step });
   const value = make("output", "");
-  const label = make("label", "", make("span", "", name), input, value);
+  const label = make("label", "", make("span", "", name, make("span", "spoken", more)), input, value);
   input.addEventListener("input", () => action(Number(input.value)));
   const show = (number, text) => {
     input.value = number;

@@ -272,6 +272,7 @@ export class SoundView {
     const { shown, drawn, recording: { sound } } = this;
     const { scale } = look(this.rate, this.range);
     const across = (element, start, end) => {
+      element.hidden = end <= start;
       element.style.left = `${100 * shown.share(start)}%`;
       element.style.width = `${(100 * (end - start)) / shown.width}%`;
     };
