@@ -8,6 +8,7 @@ from bagwise import formats
 from bagwise.project import Project
 from bagwise.project.storage import queries
 from tests.server.conftest import Running
+from tests.server.test_looks import faults
 from tests.server.test_page import wait_for_events
 from tests.support import example_media
 
@@ -367,3 +368,77 @@ def test_a_table_of_features_has_names(page, tmp_path):
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     finally:
         server.stop()
+
+
+def test_a_picture_is_zoomed_and_moved_with_its_boxes(page, serve):
+    server, _ = serve("picture", least=3)
+    opened(page, server, '#bag [data-instance="2"]')
+    window = page.locator("#bag .window").bounding_box()
+    image = page.locator("#bag img").bounding_box()
+    places, evidence = places_of(server, page)
+
+    def aligned():
+        """Every box is where it is in the picture, however large that is; gives how large."""
+        shown = page.locator("#bag img").bounding_box()
+        scale = shown["width"] / 640
+        for number, place in enumerate(places):
+            box = page.locator(f'#bag [data-instance="{number}"]').bounding_box()
+            wanted = [shown["x"] + place["x"] * scale, shown["y"] + place["y"] * scale, place["width"] * scale]
+            assert [box["x"], box["y"], box["width"]] == pytest.approx(wanted, abs=1.5)
+        return shown
+
+    marked = page.locator(f'#bag [data-instance="{evidence}"]').bounding_box()
+    x, y = marked["x"] + marked["width"] / 2, marked["y"] + marked["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -500)
+    page.wait_for_function("() => document.querySelector('#bag .picture.zoomed')")
+    zoomed = aligned()
+    assert zoomed["width"] == pytest.approx(np.e * image["width"], rel=0.02)
+    page.mouse.move(window["x"] + window["width"] / 2, window["y"] + window["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(window["x"] + window["width"] / 2 - 50, window["y"] + window["height"] / 2 - 40, steps=4)
+    page.mouse.up()
+    moved = aligned()
+    assert moved["x"] < zoomed["x"] - 30
+    assert page.locator("#bag [data-instance][aria-pressed=true]").count() == 0, "a drag picks nothing"
+    page.keyboard.press("Shift+ArrowLeft")
+    assert aligned()["x"] > moved["x"] + 30
+    page.keyboard.press("Escape")
+    assert aligned() == pytest.approx(image, abs=1)
+    for key in "++-":
+        page.keyboard.press(key)
+    assert aligned()["width"] == pytest.approx(1.5 * image["width"], rel=0.02)
+    page.locator(f'#bag [data-instance="{evidence}"]').click()
+    assert page.locator("#bag [data-instance][aria-pressed=true]").count() == 1
+    assert page.faults == []
+
+
+def test_words_are_found_in_a_text(page, serve):
+    server, truth = serve("text")
+    opened(page, server, "#bag .text mark")
+    bag, _ = shown(page)
+    whole = (server.folder.parent / "text files" / f"{bag}.txt").read_text(encoding="utf-8")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Find in the text"
+    page.keyboard.type("THE")
+    total = whole.lower().count("the")
+    count = page.locator(".finder .count")
+    assert count.inner_text() == f"1 of {total}"
+    marked = "name => [...CSS.highlights.get(name)].map(String)"
+    assert {one.lower() for one in page.evaluate(marked, "found")} == {"the"}
+    page.keyboard.press("Shift+Enter")
+    assert count.inner_text() == f"{total} of {total}"
+    page.get_by_role("button", name="Next place").click()
+    assert count.inner_text() == f"1 of {total}"
+    page.get_by_label("Find in the text").fill("(the$")
+    assert count.inner_text() == "not found"
+    words = example_media.PASSAGES[truth[bag][0]].split()
+    page.get_by_label("Find in the text").fill(f"{words[0]}   {words[1]}")
+    assert page.evaluate(marked, "found-one") == [f"{words[0]} {words[1]}"]
+    assert page.locator("#bag .text").evaluate("element => element.textContent") == whole, "the text is as it was"
+    assert faults(page) == []
+    page.get_by_label("Find in the text").press("Escape")
+    assert page.locator(".finder .count").is_hidden()
+    page.keyboard.press("n")
+    wait_for_events(server, 1)
+    assert page.faults == []

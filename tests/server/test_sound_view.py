@@ -14,7 +14,7 @@ HOUR, CLIP = 3600, (1800.0, 1803.0)
 RATE = 8000
 AT = """
 (number) => {
-  const [plot, canvas, box] = ["#bag .plot", "#bag canvas", `#bag [data-tag="${number}"]`].map((one) => document.querySelector(one));
+  const canvas = document.querySelector("#bag canvas");
   const area = document.querySelector(`#bag [data-instance="${number}"]`).getBoundingClientRect();
   const drawn = canvas.getBoundingClientRect();
   const light = (x) => {
@@ -33,8 +33,18 @@ AT = """
 IS_DRAWN = f"""
 (number) => {{
   const [before, first, middle, last, after] = ({AT})(number);
-  return before.most < 300 && after.most < 300 && [first, middle, last].every((one) => one.most > 300 && one.at > 0 && one.at < 1);
+  const inside = (one) => one.most > 300 && one.at > 0 && one.at < 1;
+  return before.most < 300 && after.most < 300 && [first, middle, last].every(inside);
 }}
+"""
+
+
+LIGHT = """
+() => {
+  const canvas = document.querySelector("#bag canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.reduce((sum, one) => sum + one, 0);
+}
 """
 
 
@@ -83,7 +93,9 @@ def test_zoomed_and_moved_by_wheel_keys_and_drag(still, serve):
     middle = whole["x"] + whole["width"] / 2
     page.mouse.move(middle, plot["y"] + 10)
     page.mouse.wheel(0, -500)
-    page.wait_for_function("width => document.querySelector('#bag [data-instance=\"1\"]').clientWidth > 2 * width", arg=whole["width"])
+    page.wait_for_function(
+        "width => document.querySelector('#bag [data-instance=\"1\"]').clientWidth > 2 * width", arg=whole["width"]
+    )
     wait_until_drawn(page, 1)
     zoomed = box_of(page, 1)
     assert zoomed["width"] == pytest.approx(np.e * whole["width"], rel=0.02)
@@ -103,8 +115,10 @@ def test_zoomed_and_moved_by_wheel_keys_and_drag(still, serve):
     page.keyboard.press("-")
     page.keyboard.press("Shift+ArrowDown")
     assert box_of(page, 1) == pytest.approx(whole, abs=0.1)
-    for _ in range(9):
+    for _ in range(3):
         page.keyboard.press("+")
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowRight")
     page.locator('#bag [data-instance="0"]').focus()
     wait_until_drawn(page, 0)
     assert plot["x"] < box_of(page, 0)["x"] + box_of(page, 0)["width"], "what gets the focus is moved into sight"
@@ -131,19 +145,18 @@ def test_frequencies_brightness_and_scale_are_set_and_remembered(still, serve):
     ticks = [float(one) for one in page.locator(".frequencies .tick").all_inner_texts()]
     assert ticks == sorted(ticks)
     assert {1.0, 5.0} <= set(ticks)
-    total = "() => new Uint8Array(document.querySelector('#bag canvas').getContext('2d').getImageData(0, 0, 1200, 512).data.buffer).reduce((a, b) => a + b, 0)"
-    dark = page.evaluate(total)
+    dark = page.evaluate(LIGHT)
     page.get_by_label("Brightness").fill("12")
-    assert page.evaluate(total) > 1.1 * dark
+    assert page.evaluate(LIGHT) > 1.1 * dark
     assert page.get_by_label("Brightness").get_attribute("aria-valuetext") == "+12 dB"
     page.get_by_label("Contrast").fill("2")
-    page.get_by_role("button", name="0.25×").click()
+    page.get_by_role("button", name="0.25").click()
     page.reload()
     page.wait_for_selector('#bag [data-instance="2"]')
     wait_for_label(page, "0.5 to 8 kHz")
     assert page.get_by_role("button", name="Mel scale").get_attribute("aria-pressed") == "true"
     assert page.get_by_label("Contrast").input_value() == "2"
-    assert "0.25×" in page.locator(".sound .time").inner_text()
+    assert "0.25" in page.locator(".sound .time").inner_text()
     (name,) = page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('bagwise-view/'))")
     assert name.endswith("/ann")
     page.get_by_role("button", name="Reset").click()
@@ -156,15 +169,18 @@ def test_frequencies_brightness_and_scale_are_set_and_remembered(still, serve):
 
 
 def test_space_stops_and_autoplay_plays_the_marked_part_at_the_speed_that_is_set(page, serve):
-    server, truth = serve("sound")
+    server, _ = serve("sound")
     opened(page, server, "#bag .sound canvas")
     page.keyboard.press("l")
     for _ in range(2):
         page.keyboard.press("<")
-    assert "0.25×" in page.locator(".sound .time").inner_text()
+    assert "0.25" in page.locator(".sound .time").inner_text()
+    start_or_stop(page, False)
     start_or_stop(page, True)
     began = page.evaluate("[performance.now(), parseFloat(document.querySelector('.sound .time').textContent)]")
-    page.wait_for_function("before => parseFloat(document.querySelector('.sound .time').textContent) >= before + 0.2", arg=began[1])
+    page.wait_for_function(
+        "before => parseFloat(document.querySelector('.sound .time').textContent) >= before + 0.2", arg=began[1]
+    )
     assert page.evaluate("performance.now()") - began[0] > 500, "a quarter of the speed"
     start_or_stop(page, False)
     page.keyboard.press("n")
@@ -183,14 +199,18 @@ def test_space_stops_and_autoplay_plays_the_marked_part_at_the_speed_that_is_set
 
 
 def test_samples_are_played_at_their_own_rate_and_ultrasound_is_made_audible(page, serve):
-    """Of bats at 500 kHz: expanded, a call is heard lower; at full speed what cannot be heard is left out, not folded."""
+    """Of bats at 500 kHz: slow, a call is heard lower; at full speed what cannot be heard is left out, not folded."""
     server, _ = serve("text", 4)
     opened(page, server, "#bag .text")
     found = page.evaluate(
         """async () => {
           const { slowed, filters } = await import("/static/player.js");
           const { powerSpectrum } = await import("/static/spectrogram.js");
-          const tones = (rate, count, ...all) => Float32Array.from({ length: count }, (_, i) => all.reduce((sum, f) => sum + 0.4 * Math.sin((2 * Math.PI * f * i) / rate), 0));
+          const wave = (frequency, time) => 0.3 * Math.sin(2 * Math.PI * frequency * time);
+          const tones = (rate, count, ...all) => Float32Array.from(
+            { length: count },
+            (_, i) => all.reduce((sum, frequency) => sum + wave(frequency, i / rate), 0),
+          );
           const rendered = async (samples, rate, speed, band) => {
             const place = new OfflineAudioContext(1, 48000 * 0.2, 48000);
             const { buffer, rate: playbackRate } = slowed(samples, rate, speed);
@@ -199,28 +219,30 @@ def test_samples_are_played_at_their_own_rate_and_ultrasound_is_made_audible(pag
             source.start();
             const heard = (await place.startRendering()).getChannelData(0);
             const power = [...powerSpectrum(4096)(heard, 2048)];
-            const at = (frequency) => Math.max(...power.slice(Math.round((frequency * 4096) / 48000) - 3, Math.round((frequency * 4096) / 48000) + 4));
+            const bin = (frequency) => Math.round((frequency * 4096) / 48000);
+            const at = (frequency) => Math.max(...power.slice(bin(frequency) - 3, bin(frequency) + 4));
             const loudest = power.indexOf(Math.max(...power)) * 48000 / 4096;
             return { at, loudest, all: Math.max(...power) };
           };
           const expanded = await rendered(tones(500000, 100000, 45000), 500000, 0.1);
           const lowRate = await rendered(tones(8000, 1600, 3000), 8000, 0.1);
-          const full = await rendered(tones(500000, 100000, 45000, 5000), 500000, 1);
+          const full = await rendered(tones(500000, 100000, 47000, 8000), 500000, 1);
           const twice = await rendered(tones(44100, 44100, 4000), 44100, 2);
           const band = await rendered(tones(44100, 44100, 1000, 4000, 9000), 44100, 1, { low: 3000, high: 5000 });
           const slowBand = await rendered(tones(44100, 44100, 1000, 4000, 9000), 44100, 0.5, { low: 3000, high: 5000 });
           return {
             expanded: expanded.loudest, lowRate: lowRate.loudest, twice: twice.loudest,
-            full: [full.loudest, full.at(3000) / full.all, full.at(45000 - 41666) / full.all],
-            band: [1000, 9000].map((one) => band.at(one) / band.at(4000)), slowBand: [500, 4500].map((one) => slowBand.at(one) / slowBand.at(2000)),
+            full: [full.loudest, full.at(50000 - 47000) / full.all],
+            band: [1000, 9000].map((one) => band.at(one) / band.at(4000)),
+            slowBand: [500, 4500].map((one) => slowBand.at(one) / slowBand.at(2000)),
           };
         }"""
     )
     assert found["expanded"] == pytest.approx(4500, abs=15)
     assert found["lowRate"] == pytest.approx(300, abs=15)
     assert found["twice"] == pytest.approx(8000, abs=15)
-    assert found["full"][0] == pytest.approx(5000, abs=15)
-    assert max(found["full"][1:]) < 1e-5
+    assert found["full"][0] == pytest.approx(8000, abs=15)
+    assert found["full"][1] < 1e-5
     assert max(found["band"] + found["slowBand"]) < 0.01
 
 
@@ -245,7 +267,10 @@ def hour(serve, monkeypatch, tmp_path):
         def medium(bag):
             kept = plain(bag)
             second = 1800.0
-            places = [{"start": second + i + 0.2, "end": second + i + 0.8, "low": 1200, "high": 1800} for i in range(len(kept.places))]
+            places = [
+                {"start": second + i + 0.2, "end": second + i + 0.8, "low": 1200, "high": 1800}
+                for i in range(len(kept.places))
+            ]
             return dataclasses.replace(kept, places=places, clip=clip)
 
         monkeypatch.setattr(server.project, "medium", medium)
@@ -257,13 +282,10 @@ def hour(serve, monkeypatch, tmp_path):
 def count_bytes(page):
     """The bytes of media that are sent from now on, by address."""
     found = {}
-    page.on("response", lambda one: "/media/" in one.url and found.update({one.url: int(one.headers["content-length"])}))
+    page.on(
+        "response", lambda one: "/media/" in one.url and found.update({one.url: int(one.headers["content-length"])})
+    )
     return found
-
-
-def of_bag(sent, url):
-    number = url.split("/media/")[1].split("/")[0]
-    return {one: size for one, size in sent.items() if f"/media/{number}/" in one}
 
 
 def test_of_an_hour_only_the_clip_is_sent_and_context_when_it_is_asked_for(still, hour):
@@ -274,7 +296,7 @@ def test_of_an_hour_only_the_clip_is_sent_and_context_when_it_is_asked_for(still
     page.wait_for_timeout(300)
     assert sent
     assert all("/sound?" in url and size == 44 + 2 * 3 * RATE for url, size in sent.items()), sent
-    assert page.locator(".times .tick").all_inner_texts()[0] == "30:00.0" or "0:30:00.0" in page.locator(".times").inner_text()
+    assert page.locator(".times .tick").first.inner_text() == "0:30:00.0"
     assert "0:30:00.0 to 0:30:03.0" in label_of(page)
     assert page.locator(".outside:visible").count() == 0
     before = dict(sent)
@@ -291,7 +313,9 @@ def test_of_an_hour_only_the_clip_is_sent_and_context_when_it_is_asked_for(still
     )
     wait_until_drawn(page, 0)
     fetched = sum(sent.values()) - sum(before.values())
-    assert 4 * 2 * RATE < fetched <= 2 * 44 + 11 * 2 * RATE, "what is shown and half as much on either side, less the clip"
+    assert 4 * 2 * RATE < fetched <= 2 * 44 + 11 * 2 * RATE, (
+        "what is shown and half as much on either side, less the clip"
+    )
     start_or_stop(page, True)
     page.wait_for_function("() => document.querySelector('.sound .time').textContent.startsWith('0:29:58.')")
     page.keyboard.press("c")
@@ -319,9 +343,11 @@ def test_an_hour_shows_half_a_minute_around_what_is_asked_about(still, hour):
     page.keyboard.press("Escape")
     wait_for_label(page, start)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    texts = page.locator(".times .tick").all()
-    boxes = [one.bounding_box() for one in texts]
-    assert all(one["x"] + one["width"] <= other["x"] for one, other in zip(boxes, boxes[1:], strict=False)), "no time is written over another"
+    edges = page.locator(".times .tick").evaluate_all(
+        "all => all.flatMap((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right])"
+    )
+    assert len(edges) >= 6
+    assert edges == sorted(edges), "no time is written over another"
     assert sum(sent.values()) < 0.1 * 2 * HOUR * RATE
     assert page.faults == []
 

@@ -103,7 +103,7 @@ def file_of(project: CurrentProject, _: Person, bag: BagNumber) -> FileResponse:
 def sound_of(project: CurrentProject, _: Person, bag: BagNumber, start: Seconds, end: Seconds) -> WavResponse:
     """Some seconds of the recording of the bag at this position, also before and after the bag.
 
-    They come as WAV with one channel of 16 bits at the rate of the file. The loudest sample is full scale, and the header
+    They come as WAV with one channel of 16 bits at the rate of the file. The loudest sample is full scale; the header
     `Bagwise-Peak` says what it is in the file, so that parts can be compared.
     """
     kept = project.medium(bag) if bag < len(project.bags) else None
