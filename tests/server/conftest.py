@@ -123,8 +123,8 @@ def serve(tmp_path):
     """Serves a made project of a kind; gives the server and the truth."""
     servers = []
 
-    def start(kind, bags=20):
-        folder, truth = example_media.make(tmp_path, kind, bags)
+    def start(kind, bags=20, least=1):
+        folder, truth = example_media.make(tmp_path, kind, bags, least=least)
         servers.append(Running(folder))
         return servers[0], truth
 

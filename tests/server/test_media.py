@@ -1,8 +1,12 @@
-"""The route to the files: fixed types, byte ranges, and no way out of the project."""
+"""The routes to the files: fixed types, byte ranges, parts of recordings, and no way out of the project."""
 
+import dataclasses
+import io
 import shutil
 
+import numpy as np
 import pytest
+import soundfile
 from fastapi.testclient import TestClient
 
 from bagwise.project import Project
@@ -132,3 +136,100 @@ def test_text_is_sent_as_text(tmp_path):
 
 def test_other_sites_cannot_have_the_files(client):
     assert client.get("/media/0", headers={"Host": "evil.example"}).status_code == 421
+
+
+def heard(response):
+    """The samples of a part of a recording, as loud as they are in the file, and their rate."""
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "audio/wav"
+    samples, rate = soundfile.read(io.BytesIO(response.content), dtype="int16")
+    assert abs(samples).max(initial=0) in (0, 32767), "full scale"
+    return samples / 32767 * float(response.headers["bagwise-peak"]), rate
+
+
+def replace_recording(folder, samples, rate, suffix="wav", **options):
+    (folder / "media" / "0.wav").unlink()
+    soundfile.write(folder / "media" / f"0.{suffix}", samples, rate, **options)
+
+
+@pytest.mark.parametrize("suffix", ["wav", "flac", "ogg", "mp3"])
+def test_a_part_of_a_recording(client, folder, suffix):
+    """Of any format, at the rate of the file, the mean of its channels."""
+    rate = 24000
+    samples = np.random.default_rng(0).normal(0, 0.05, (8 * rate, 2)).cumsum(axis=0) % 1.0 - 0.5
+    replace_recording(folder, samples, rate, suffix)
+    whole, _ = soundfile.read(folder / "media" / f"0.{suffix}")
+    found, at = heard(client.get("/media/0/sound?start=2.5&end=4"))
+    assert at == rate
+    np.testing.assert_allclose(found, whole.mean(axis=1)[60000:96000], atol=1e-3 if suffix in ("ogg", "mp3") else 4e-5)
+    last, _ = heard(client.get("/media/0/sound?start=7.9&end=20"))
+    assert len(last) == len(whole) - 189600, "what lies after the end is left out"
+
+
+def test_a_part_is_as_loud_as_16_bits_can_be_and_never_clipped(client, folder):
+    faint = 1e-4 * np.sin(np.arange(8000) / 5)
+    replace_recording(folder, np.concatenate([faint, 7.0 * 1e4 * faint, np.zeros(8000)]), 8000, subtype="FLOAT")
+    for start, loudest in ((0, 1e-4), (1, 7.0)):
+        found, _ = heard(client.get(f"/media/0/sound?start={start}&end={start + 1}"))
+        np.testing.assert_allclose(found, loudest * 1e4 * faint, atol=loudest / 30000)
+    silence, _ = heard(client.get("/media/0/sound?start=2&end=3"))
+    assert not silence.any()
+
+
+def test_how_a_part_is_sent(client):
+    part = client.get("/media/0/sound?start=1&end=2&version=1")
+    assert part.headers["cache-control"].startswith("private, max-age")
+    assert part.headers["cross-origin-resource-policy"] == "same-origin"
+    assert len(part.content) == 44 + 2 * example_media.RATE
+    assert client.get("/media/0/sound?start=1&end=2", headers={"Host": "evil.example"}).status_code == 421
+
+
+WRONG_SECONDS = {
+    "start=1": "Field required",
+    "start=a&end=2": "valid number",
+    "start=-1&end=2": "greater than or equal to 0",
+    "start=nan&end=2": "finite number",
+    "start=1&end=inf": "finite number",
+    "start=2&end=2": "`end` must be later",
+    "start=2&end=1": "`end` must be later",
+    "start=3&end=4": "The recording ends at 3.000 s",
+    "start=0&end=120.1": "At most 120 s",
+}
+
+
+def test_wrong_seconds_are_refused(client):
+    for query, sentence in WRONG_SECONDS.items():
+        refused = client.get(f"/media/0/sound?{query}")
+        assert refused.status_code == 422
+        assert sentence in refused.json()["detail"][0]["msg"]
+
+
+def test_a_part_has_a_limit_of_samples_too(client, folder):
+    replace_recording(folder, np.zeros(1000), 500_000)
+    assert "At most 32 s" in client.get("/media/0/sound?start=0&end=33").text
+
+
+def test_where_there_is_no_sound(client, folder, tmp_path):
+    assert client.get("/media/4/sound?start=0&end=1").json()["detail"] == "This bag has no sound."
+    (folder / "media" / "0.wav").unlink()
+    (folder / "media" / "0.wav").write_bytes(b"RIFF    WAVE and then nothing")
+    assert client.get("/media/0/sound?start=0&end=1").json()["detail"].endswith("cannot be decoded.")
+    pictures, _ = example_media.make(tmp_path, "picture", bags=2)
+    with (
+        Project.open(pictures) as project,
+        TestClient(application(project, "ann"), base_url="http://127.0.0.1:8765") as other,
+    ):
+        assert other.get("/media/0/sound?start=0&end=1").status_code == 404
+        assert other.get("/api/questions/next").json()[0]["bag"]["medium"]["sound"] is None
+
+
+def test_a_question_says_where_its_clip_is(folder, monkeypatch):
+    with Project.open(folder) as project:
+        plain = project.medium
+        with TestClient(application(project, "ann"), base_url="http://127.0.0.1:8765") as client:
+            (question,) = client.get("/api/questions/next").json()
+            whole = {"start": 0.0, "end": 3.0, "seconds": 3.0, "rate": example_media.RATE}
+            assert question["bag"]["medium"]["sound"] == whole
+            monkeypatch.setattr(project, "medium", lambda bag: dataclasses.replace(plain(bag), clip=(1.5, 9.0)))
+            (question,) = client.get("/api/questions/next").json()
+            assert question["bag"]["medium"]["sound"] == whole | {"start": 1.5}, "it ends with its file"

@@ -8,6 +8,7 @@ from bagwise import formats
 from bagwise.project import Project
 from bagwise.project.storage import queries
 from tests.server.conftest import Running
+from tests.server.test_looks import faults
 from tests.server.test_page import wait_for_events
 from tests.support import example_media
 
@@ -81,7 +82,7 @@ def test_pictures_with_their_boxes(page, serve):
     page.keyboard.press("h")
     assert page.evaluate(colour) != marked, "hidden, it looks like every other box"
     page.keyboard.press("h")
-    page.locator("#bag .frame").click(position={"x": 3, "y": 3})
+    page.locator("#bag .frame").dblclick(position={"x": 3, "y": 3})
     assert page.locator("#bag img").bounding_box()["width"] > 1.9 * image["width"]
     answer_until(page, truth, "#examples .picture.small img")
     assert page.locator("#examples .place.evidence").count() >= 1
@@ -154,13 +155,20 @@ def wait_to_play(page, on=True):
     page.wait_for_function("word => document.querySelector('.controls .play b').textContent === word", arg=word)
 
 
+def start_or_stop(page, on):
+    """With Space, which does the one or the other: an autoplay may have begun."""
+    if playing(page) != on:
+        page.keyboard.press(" ")
+    wait_to_play(page, on)
+
+
 def test_sound_is_played_sought_and_looped(page, serve):
     server, _ = serve("sound")
     opened(page, server, "#bag .sound canvas")
     page.keyboard.press("l")
     assert page.locator(".controls [aria-pressed=true]", has_text="Loop").count() == 1
-    page.keyboard.press(" ")
-    wait_to_play(page)
+    start_or_stop(page, False)
+    start_or_stop(page, True)
     page.wait_for_function(f"() => ({POSITION})() >= 0.3")
     plot, head = (page.locator(f"#bag {one}").bounding_box() for one in (".plot", ".head"))
     assert head["x"] > plot["x"]
@@ -241,8 +249,9 @@ def test_space_presses_the_button_that_has_the_focus_but_not_one_that_was_clicke
     page.locator("#buttons .no").click()
     wait_for_events(server, 1)
     page.wait_for_selector("#bag .sound canvas")
+    before = playing(page)
     page.keyboard.press(" ")
-    wait_to_play(page)
+    wait_to_play(page, not before)
     page.locator("#buttons .no").focus()
     page.keyboard.press(" ")
     wait_for_events(server, 2)
@@ -256,33 +265,13 @@ def test_examples_can_be_heard(page, serve):
     example = page.locator("#examples button.sound").first
     page.wait_for_selector("#bag .sound canvas")
     page.keyboard.press("l")
-    page.keyboard.press(" ")
-    wait_to_play(page)
+    start_or_stop(page, True)
     example.evaluate("it => it.addEventListener('click', () => { window.heard = it.classList.contains('playing'); })")
     example.click()
     assert page.evaluate("window.heard")
     assert not playing(page), "one at a time"
     assert "clip" in example.get_attribute("aria-label")
     page.wait_for_selector("#examples button.sound:not(.playing)")
-    assert page.faults == []
-
-
-def test_a_long_recording_is_streamed(page, serve):
-    server, _ = serve("sound", 4)
-    page.route(
-        "**/api/questions/next*",
-        lambda route: route.fulfill(
-            json=[
-                one | {"bag": one["bag"] | {"medium": one["bag"]["medium"] | {"bytes": 10**9}}}
-                for one in route.fetch().json()
-            ]
-        ),
-    )
-    opened(page, server, "#bag audio")
-    assert page.locator("#bag audio").get_attribute("src").partition("#t=")[2]
-    page.wait_for_function("() => document.querySelector('#bag audio').readyState >= 1")
-    page.keyboard.press(" ")
-    page.wait_for_function("() => !document.querySelector('#bag audio').paused")
     assert page.faults == []
 
 
@@ -335,7 +324,7 @@ def test_the_next_question_is_there_before_it_is_asked(page, serve, kind):
     while len({url.split("?")[0] for url in sent}) < 3:
         page.wait_for_timeout(50)
     page.wait_for_timeout(300)
-    page.route("**/media/*", lambda route: route.abort())
+    page.route("**/media/**", lambda route: route.abort())
     for _ in range(2):
         answer(page, truth)
         page.wait_for_selector(f"#bag .{kind} .evidence")
@@ -379,3 +368,77 @@ def test_a_table_of_features_has_names(page, tmp_path):
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     finally:
         server.stop()
+
+
+def test_a_picture_is_zoomed_and_moved_with_its_boxes(page, serve):
+    server, _ = serve("picture", least=3)
+    opened(page, server, '#bag [data-instance="2"]')
+    window = page.locator("#bag .window").bounding_box()
+    image = page.locator("#bag img").bounding_box()
+    places, evidence = places_of(server, page)
+
+    def aligned():
+        """Every box is where it is in the picture, however large that is; gives how large."""
+        shown = page.locator("#bag img").bounding_box()
+        scale = shown["width"] / 640
+        for number, place in enumerate(places):
+            box = page.locator(f'#bag [data-instance="{number}"]').bounding_box()
+            wanted = [shown["x"] + place["x"] * scale, shown["y"] + place["y"] * scale, place["width"] * scale]
+            assert [box["x"], box["y"], box["width"]] == pytest.approx(wanted, abs=1.5)
+        return shown
+
+    marked = page.locator(f'#bag [data-instance="{evidence}"]').bounding_box()
+    x, y = marked["x"] + marked["width"] / 2, marked["y"] + marked["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -500)
+    page.wait_for_function("() => document.querySelector('#bag .picture.zoomed')")
+    zoomed = aligned()
+    assert zoomed["width"] == pytest.approx(np.e * image["width"], rel=0.02)
+    page.mouse.move(window["x"] + window["width"] / 2, window["y"] + window["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(window["x"] + window["width"] / 2 - 50, window["y"] + window["height"] / 2 - 40, steps=4)
+    page.mouse.up()
+    moved = aligned()
+    assert moved["x"] < zoomed["x"] - 30
+    assert page.locator("#bag [data-instance][aria-pressed=true]").count() == 0, "a drag picks nothing"
+    page.keyboard.press("Shift+ArrowLeft")
+    assert aligned()["x"] > moved["x"] + 30
+    page.keyboard.press("Escape")
+    assert aligned() == pytest.approx(image, abs=1)
+    for key in "++-":
+        page.keyboard.press(key)
+    assert aligned()["width"] == pytest.approx(1.5 * image["width"], rel=0.02)
+    page.locator(f'#bag [data-instance="{evidence}"]').click()
+    assert page.locator("#bag [data-instance][aria-pressed=true]").count() == 1
+    assert page.faults == []
+
+
+def test_words_are_found_in_a_text(page, serve):
+    server, truth = serve("text")
+    opened(page, server, "#bag .text mark")
+    bag, _ = shown(page)
+    whole = (server.folder.parent / "text files" / f"{bag}.txt").read_text(encoding="utf-8")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Find in the text"
+    page.keyboard.type("THE")
+    total = whole.lower().count("the")
+    count = page.locator(".finder .count")
+    assert count.inner_text() == f"1 of {total}"
+    marked = "name => [...CSS.highlights.get(name)].map(String)"
+    assert {one.lower() for one in page.evaluate(marked, "found")} == {"the"}
+    page.keyboard.press("Shift+Enter")
+    assert count.inner_text() == f"{total} of {total}"
+    page.get_by_role("button", name="Next place").click()
+    assert count.inner_text() == f"1 of {total}"
+    page.get_by_label("Find in the text").fill("(the$")
+    assert count.inner_text() == "not found"
+    words = example_media.PASSAGES[truth[bag][0]].split()
+    page.get_by_label("Find in the text").fill(f"{words[0]}   {words[1]}")
+    assert page.evaluate(marked, "found-one") == [f"{words[0]} {words[1]}"]
+    assert page.locator("#bag .text").evaluate("element => element.textContent") == whole, "the text is as it was"
+    assert faults(page) == []
+    page.get_by_label("Find in the text").press("Escape")
+    assert page.locator(".finder .count").is_hidden()
+    page.keyboard.press("n")
+    wait_for_events(server, 1)
+    assert page.faults == []

@@ -1,5 +1,7 @@
 // The instances of a bag as things to point at: their names, what is known of them, and what makes an element their button.
 
+import { span } from "/static/clock.js";
+
 const UPRIGHT = ["top", "", "bottom"];
 const ACROSS = ["left", "middle", "right"];
 const WORDS = { sound: "sound", picture: "region", text: "passage" };
@@ -15,7 +17,7 @@ export function nameOf(bag, number) {
   if (!bag.medium) return `${wordOf(bag)} ${bag.shape ? number + 1 : number}`;
   const place = bag.medium.places[number];
   const name = `${wordOf(bag)} ${number + 1}`;
-  return place?.start === undefined ? name : `${name}, ${place.start.toFixed(1)} to ${place.end.toFixed(1)} s`;
+  return place?.start === undefined ? name : `${name}, ${span(place.start, place.end, bag.medium.sound?.seconds ?? 0)}`;
 }
 
 // Where in a picture an area lies, in words: "top left". An area is its left, top, width and height in shares of the whole.

@@ -1,5 +1,6 @@
-// Text with its passages, as it is: no mark in it means anything.
+// Text with its passages, as it is: no mark in it means anything; and a field to find words in it.
 
+import { Finder } from "/static/finder.js";
 import { asButton, firstMarked, nameOf } from "/static/instances.js";
 import { fill, make } from "/static/parts.js";
 
@@ -18,7 +19,13 @@ export function draw(bag, evidence, loaded, pointing) {
   page.tabIndex = 0;
   page.setAttribute("role", "region");
   page.setAttribute("aria-label", `The text of ${bag.id}`);
-  return fill(page, loaded, (letters) => {
+  const finder = new Finder(page);
+  const reading = make("div", "reading", finder.element, page);
+  reading.press = (key) => {
+    if (key === "/") finder.focus();
+    return key === "/";
+  };
+  fill(page, loaded, (letters) => {
     const here = bag.medium.places[evidence]?.first ?? 0;
     const from = letters.length > MOST_SHOWN ? Math.max(0, Math.min(here - MOST_SHOWN / 2, letters.length - MOST_SHOWN)) : 0;
     page.replaceChildren(...passages(letters, bag, evidence, pointing, from, Math.min(letters.length, from + MOST_SHOWN)));
@@ -27,6 +34,7 @@ export function draw(bag, evidence, loaded, pointing) {
     const mark = page.querySelector(".evidence");
     if (mark && page.closest(".highlight")) page.scrollTop = mark.offsetTop - page.clientHeight / 3;
   });
+  return reading;
 }
 
 export function drawSmall(bag, loaded) {

@@ -3,7 +3,7 @@
 // to the address, where other projects may be served and other people may sign in later: entries are kept by both, and
 // wait until the same project is served to the same person again.
 
-import { expected, loadAgain } from "/static/signin.js";
+import { expected, loadAgain, whose } from "/static/signin.js";
 
 const PREFIX = "bagwise-outbox/";
 const AGAIN = 700;
@@ -11,11 +11,11 @@ const NOT_NOW = [401, 412, 429];
 const OTHER_PAGE = 412;
 
 export class Outbox {
-  constructor(me, onChange, onSaved, onRefused) {
+  constructor(onChange, onSaved, onRefused) {
     this.onChange = onChange;
     this.onSaved = onSaved;
     this.onRefused = onRefused;
-    this.prefix = `${PREFIX}${me.project}/${encodeURIComponent(me.name)}/`;
+    this.prefix = `${PREFIX}${whose()}/`;
     const names = Object.keys(localStorage).filter((name) => name.startsWith(this.prefix)).sort();
     this.waiting = names.map((name) => ({ name, ...JSON.parse(localStorage.getItem(name)) }));
     this.last = 0;

@@ -22,6 +22,7 @@ const OPEN = "open again";
 const OF_INSTANCE = { absent: "no, not the marked one", unsure: "unsure about the marked one" };
 const UNDO = ["z", "ArrowLeft", "Backspace"];
 const MOVES = { ",": -1, ".": 1 };
+const REPEATED = /^(?:[-+=]|Shift\+Arrow.*)$/; // Held down, these zoom and move on.
 const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
 
 let questions = [];
@@ -35,8 +36,8 @@ let generation = 0; // An undo makes everything fetched before it out of date.
 const answered = new Set();
 const said = new Map(); // What an answer that is on its way said, in words.
 
+await enter();
 const outbox = new Outbox(
-  await enter(),
   (waiting) => {
     find("pending").textContent = waiting ? `${waiting} not saved yet, trying again…` : "";
   },
@@ -215,7 +216,7 @@ function pressWhole(key) {
 function press(key) {
   if (isWhole(questions[0]) && (pressWhole(key) || key in ANSWERS)) return true;
   if (key in MOVES) return move(MOVES[key]);
-  if (key === "Escape") return unpick();
+  if (key === "Escape") return unpick() || pressMedium(key);
   if (key === "e") return sayPresent(elsewhere());
   if (key === "p") return sayPresent(somewhere());
   if (key === "Enter") return sayPresent(picks().length ? yes() : null);
@@ -241,12 +242,19 @@ function flash(key) {
   setTimeout(() => button?.classList.remove("pressed"), 140);
 }
 
+// Arrows with Shift are others than without.
+function nameOf({ key, shiftKey }) {
+  if (key.length === 1) return key.toLowerCase();
+  return shiftKey && key.startsWith("Arrow") ? `Shift+${key}` : key;
+}
+
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const writing = event.target.closest("input, select, textarea");
   const operates = event.target.closest("a, button, summary") && [" ", "Enter"].includes(event.key);
   if (writing || operates || isOff(event.key)) return;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const key = nameOf(event);
+  if (event.repeat && !REPEATED.test(key)) return;
   if (key === "?") find("help").showModal();
   else if (shownView() !== "label" || !press(key)) return;
   flash(key);
@@ -255,7 +263,7 @@ document.addEventListener("keydown", (event) => {
 for (const button of document.querySelectorAll("#buttons button, #aids button")) {
   button.addEventListener("click", () => press(button.dataset.key));
 }
-// After a click the keys are the page's again: else Space, which replays, would press the button once more.
+// After a click the keys are the page's again: else Space, which plays, would press the button once more.
 document.addEventListener("click", (event) => event.detail && event.target.closest("button, [data-instance]")?.blur());
 find("help-button").addEventListener("click", () => find("help").showModal());
 for (const form of document.querySelectorAll("form.filters")) form.addEventListener("submit", (event) => event.preventDefault());

@@ -9,6 +9,14 @@ export function make(tag, className, ...children) {
   return found;
 }
 
+// With the key that does the same, where there is one.
+export function button(key, name, action, className = "") {
+  const found = make("button", className, make("b", "", name), ...(key ? [make("kbd", "", key)] : []));
+  found.type = "button";
+  found.addEventListener("click", action);
+  return found;
+}
+
 // Into the element once it is there; where it cannot be had, a sentence instead.
 export function fill(element, loaded, draw) {
   const drawn = (found) => {
@@ -23,14 +31,21 @@ export function fill(element, loaded, draw) {
 }
 
 // A box in percent of its container.
-export function box(className, left, top, width, height) {
+export function box(className, ...where) {
   const found = make("div", className);
-  const percent = (value) => `${100 * Math.min(1, Math.max(0, value))}%`;
-  Object.assign(found.style, {
-    left: percent(left), top: percent(top), width: percent(Math.min(width, 1 - left)), height: percent(Math.min(height, 1 - top)),
-  });
+  putBox(found, where);
   return found;
 }
+
+// Where it reaches over the edge of the container it is cut, at the edge or a little beyond, where it is not seen.
+export function putBox(found, [left, top, width, height], beyond = 0) {
+  const cut = (share) => Math.min(1 + beyond, Math.max(-beyond, share));
+  const [from, to] = [cut(left), cut(left + width)];
+  const [upper, lower] = [cut(top), cut(top + height)];
+  Object.assign(found.style, { left: percent(from), top: percent(upper), width: percent(to - from), height: percent(lower - upper) });
+}
+
+const percent = (share) => `${100 * share}%`;
 
 const MOST_SEEN = 60; // More boxes would hide what they are boxes of.
 
@@ -49,17 +64,24 @@ export function boxes(places, evidence, area, name = null) {
 }
 
 // Where "this one?", "✓" or a known class is written: above an area, or below it at the upper edge.
-function tag(number, [left, top, width, height]) {
+function tag(number, where) {
   const found = make("span", "tag");
   found.dataset.tag = number;
   found.setAttribute("aria-hidden", "true");
-  const percent = (share) => `${100 * Math.min(1, Math.max(0, share))}%`;
-  if (left + width / 2 > 0.75) found.style.right = percent(1 - left - width);
-  else found.style.left = percent(left);
-  if (top > 0.09) found.style.bottom = percent(1 - top);
-  else if (top + height < 0.9) found.style.top = percent(top + height);
-  else found.style.top = percent(top);
+  putTag(found, where);
   return found;
+}
+
+export function putTag(found, [left, top, width, height]) {
+  const within = (share) => percent(Math.min(1, Math.max(0, share)));
+  const [right, bottom] = [left + width, top + height];
+  const seen = right > 0 && left < 1 && bottom > 0 && top < 1;
+  Object.assign(found.style, { left: "", right: "", top: "", bottom: "", visibility: seen ? "" : "hidden" });
+  if ((Math.max(0, left) + Math.min(1, right)) / 2 > 0.75) found.style.right = within(1 - right);
+  else found.style.left = within(left);
+  if (top > 0.09) found.style.bottom = within(1 - top);
+  else if (bottom < 0.9) found.style.top = within(bottom);
+  else found.style.top = within(top);
 }
 
 // The outlines of all instances, each a list x, y, x, y, ..., over a picture of this size; the mark comes last, on top.

@@ -29,7 +29,7 @@ export function startPointing() {
     const number = event.target.dataset?.instance;
     if (number === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     if (["Enter", " "].includes(event.key)) event.repeat || pick(Number(number));
-    else if (event.key in MOVES) move(MOVES[event.key]);
+    else if (event.key in MOVES && !event.shiftKey) move(MOVES[event.key]);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -37,6 +37,11 @@ export function expected() {
   return me === null ? {} : { "Bagwise-Project": me.project, "Bagwise-Person": encodeURIComponent(me.name) };
 }
 
+// Under this name the browser keeps what is of this project and person.
+export function whose() {
+  return `${me.project}/${encodeURIComponent(me.name)}`;
+}
+
 // Called when the API answers 412; what was not saved yet stays in the outbox of whom it is from.
 export function loadAgain() {
   location.reload();

@@ -1,47 +1,45 @@
-// Samples become levels: time from left to right, frequency from the bottom up, decibels as 0 to 255.
+// Samples become decibels: a row for each frequency, the lowest first, a column for each moment.
 
 const WINDOW_SECONDS = 0.023;
+const LARGEST_WINDOW = 1024; // Bats call for milliseconds: at their rates a window is shorter.
 const MOST_FRAMES = 4; // A column shows the loudest of up to so many moments, so that no short call falls between two.
-const MOST_ROWS = 512;
 const RANGE = 80; // Decibels from white down to black, at most.
 const QUIET_SHARE = 0.6; // So much of a recording counts as its background,
 const LOUD_SHARE = 0.999; // and all but so much is as bright as can be.
 const SILENCE = 1e-16;
 
+// With `width`, the Hz between two rows, and `range`, the decibels that are best shown as night and day.
 export function spectrogram(samples, rate, columns) {
   const size = windowSize(rate);
-  const pool = Math.max(1, size / 2 / MOST_ROWS);
-  const rows = size / 2 / pool;
+  const rows = size / 2;
   const loudest = new Float32Array(columns * rows).fill(SILENCE);
   const transform = powerSpectrum(size);
   const padded = new Float32Array(samples.length + 2 * size); // Silence around it, so that a window may stand anywhere.
   padded.set(samples, size);
-  const perColumn = Math.min(MOST_FRAMES, Math.ceil(samples.length / columns / (size / 2)));
+  const perColumn = Math.max(1, Math.min(MOST_FRAMES, Math.ceil(samples.length / columns / (size / 2))));
   const frames = columns * perColumn;
   for (let frame = 0; frame < frames; frame += 1) {
     const middle = ((frame + 0.5) / frames) * samples.length;
     const power = transform(padded, Math.round(size / 2 + middle));
     const column = Math.floor(frame / perColumn);
-    for (let bin = 0; bin < size / 2; bin += 1) {
-      const at = (rows - 1 - Math.floor(bin / pool)) * columns + column;
+    for (let bin = 0; bin < rows; bin += 1) {
+      const at = bin * columns + column;
       if (power[bin] > loudest[at]) loudest[at] = power[bin];
     }
   }
-  return { levels: levels(loudest), columns, rows };
+  const decibels = loudest.map((value) => 10 * Math.log10(value));
+  return { decibels, columns, rows, width: rate / size, range: rangeOf(decibels) };
 }
 
 export function windowSize(rate) {
-  return Math.max(256, 2 ** Math.round(Math.log2(rate * WINDOW_SECONDS)));
+  return Math.min(LARGEST_WINDOW, Math.max(256, 2 ** Math.round(Math.log2(rate * WINDOW_SECONDS))));
 }
 
-function levels(power) {
-  const decibels = power.map((value) => 10 * Math.log10(value));
+function rangeOf(decibels) {
   const some = decibels.filter((_, i) => i % 7 === 0).sort();
   const quantile = (share) => some[Math.floor(share * (some.length - 1))];
   const top = quantile(LOUD_SHARE);
-  const bottom = Math.max(top - RANGE, quantile(QUIET_SHARE));
-  const scale = top > bottom ? 255 / (top - bottom) : 0;
-  return new Uint8ClampedArray(decibels.map((value) => (value - bottom) * scale));
+  return [Math.max(top - RANGE, quantile(QUIET_SHARE)), top];
 }
 
 // Power of the first half of the spectrum of `size` samples under a Hann window.
