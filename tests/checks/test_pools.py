@@ -137,11 +137,14 @@ def test_the_same_choices(pool, local, labels, criterion, granularity):
 
 
 @pytest.mark.parametrize("update", ["replay", "bag_sgd", "lbfgs"])
-@pytest.mark.parametrize("start", ["nothing", "labels"])
-def test_the_same_questions_one_after_the_other(pool, bags, labels, truth, update, start):
+@pytest.mark.parametrize("start", ["nothing", "nothing but embeddings", "labels"])
+def test_the_same_questions_one_after_the_other(pool, bags, labels, truth, update, start, monkeypatch):
+    if "embeddings" in start:
+        # The cold start ends while questions are compared.
+        monkeypatch.setattr("bagwise.learning.cold_start.MANY_FEATURES", bags.n_features)
     options = {"labels": labels if start == "labels" else None, "update": update, "random_state": 4}
     learner, expected = ActiveLearner(classes=CLASSES, pool=pool, **options), ActiveLearner(bags, CLASSES, **options)
-    for number in range(12):
+    for number in range(24 if "embeddings" in start else 12):
         questions = learner.ask(2)
         assert questions == expected.ask(2), number
         (label_class,), (marked,) = questions[0].classes, questions[0].evidence

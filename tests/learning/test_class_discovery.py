@@ -1,6 +1,7 @@
 """Cold start: the first questions find a bag of every class, sooner than chance, then complete bags, then end."""
 
 import numpy as np
+import pytest
 
 from bagwise import ActiveLearner, Bags, Question, datasets
 from bagwise.data.label_store import LabelCounts
@@ -9,14 +10,13 @@ from bagwise.learning import class_discovery
 from bagwise.learning.class_discovery import MOST_DENIALS, InstanceClusters
 from bagwise.learning.cold_start import (
     BAGS_PER_CLASS,
-    COMPLETED,
-    DISCOVERED,
     LIKELY,
     PRESENT,
+    ColdStart,
     bag_completion,
-    cold_start_scores,
 )
 from bagwise.model import ScoredPool
+from bagwise.model.features import MANY_FEATURES
 
 
 def answers_until_all_found(data, cold_start, seed):
@@ -112,11 +112,12 @@ def test_a_class_that_no_bag_has_does_not_take_every_question():
     learner = ActiveLearner(data.bags, [*data.classes, "no such digit"], audit=0, update="bag_sgd")
     truth = np.column_stack([data.labels.value, np.zeros(len(data.bags), bool)])
     asked = []
-    for _ in range(2 * DISCOVERED * 11):
+    discovered = ColdStart().discovered * 11
+    for _ in range(2 * discovered):
         question = learner.ask()
         asked.append(question.classes[0])
         learner.tell(question, bool(truth[question.bag, question.classes[0]]))
-    early, late = np.split(np.array(asked), [DISCOVERED * 11])
+    early, late = np.split(np.array(asked), [discovered])
     assert np.count_nonzero(early == 10) <= MOST_DENIALS
     assert np.mean(late == 10) < 0.3
 
@@ -143,20 +144,34 @@ def test_a_bag_that_was_begun_is_completed_but_for_what_is_unlikely(rng):
     assert np.count_nonzero(np.diff(bags)) == len(set(bags)) - 1, "one bag after the other"
 
 
-def test_the_cold_start_ends_when_enough_is_known(rng):
-    most = COMPLETED * 4
-    assert cold_start_scores(known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1), lambda _: np.zeros(1)) is not None
-    assert cold_start_scores(known_pool(rng, 300, 4, most - 1, PRESENT * 4), lambda _: np.zeros(1)) is None
-    assert cold_start_scores(known_pool(rng, 300, 4, most, 0), lambda _: np.zeros(1)) is None
+@pytest.mark.parametrize("cold_start", [ColdStart(), ColdStart.of(MANY_FEATURES)])
+def test_the_cold_start_ends_when_enough_is_known(rng, cold_start):
+    most = cold_start.completed * 4
+    assert goes_on(cold_start, known_pool(rng, 300, 4, most - 1, PRESENT * 4 - 1))
+    assert not goes_on(cold_start, known_pool(rng, 300, 4, most - 1, PRESENT * 4))
+    assert not goes_on(cold_start, known_pool(rng, 300, 4, most, 0))
+
+
+def goes_on(cold_start, pool):
+    return cold_start.scores(pool, lambda _: np.zeros(1)) is not None
 
 
 def test_few_bags_are_not_completed(rng):
     known = 40
-    assert (
-        cold_start_scores(known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4), lambda _: np.zeros(1))
-        is not None
-    )
-    assert cold_start_scores(known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4), lambda _: np.zeros(1)) is None
+    assert goes_on(ColdStart(), known_pool(rng, BAGS_PER_CLASS * 4 + known + 1, 4, known, 4))
+    assert not goes_on(ColdStart(), known_pool(rng, BAGS_PER_CLASS * 4 + known, 4, known, 4))
+
+
+def test_the_cold_start_of_embeddings_is_short(rng):
+    wide = rng.normal(size=(60, MANY_FEATURES))
+    found = {}
+    for rows in (wide, wide[:, 1:]):
+        bags = Bags(rows, np.arange(0, 61, 2))
+        learner = ActiveLearner(bags, ["wren", "jay"], audit=0, update="bag_sgd")
+        while goes_on(learner._options(None).cold_start, learner.pool()) and len(learner.answers) < 30:
+            learner.tell(learner.ask(), False)
+        found[bags.n_features] = len(learner.answers)
+    assert found == {MANY_FEATURES: 2 * 6, MANY_FEATURES - 1: 30 - BAGS_PER_CLASS * 2}
 
 
 def test_labelled_bags_make_a_cold_start_unnecessary():

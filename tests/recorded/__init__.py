@@ -5,8 +5,8 @@ files of this folder; after a change that is meant to change a model
 
     python -m tests.recorded
 
-writes them again. Such a change must raise `LAYOUT` in `bagwise/project/answers/replay.py`, so that no snapshot of an
-earlier model is used.
+writes them again. Such a change must raise `LAYOUT` in `bagwise/project/answers/snapshots.py`, so that no snapshot of
+an earlier model is used.
 """
 
 import csv

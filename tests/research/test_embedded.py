@@ -3,13 +3,13 @@
 import polars as pl
 
 from bagwise.research.experiments import embedded, embedded_report
-from bagwise.research.experiments.efficiency import OURS, RANDOM, SEED
+from bagwise.research.experiments.efficiency import OURS, RANDOM
 
 
 def test_both_arms_have_the_same_folds_and_start_from_nothing():
     runs = embedded.plan(["scenes", "manuals"], embedded.QUICK)
     assert len(runs) == 2 * 2 * embedded.QUICK.fold_count
-    assert {(one.initial, one.seed, one.queries) for one in runs} == {(0.0, SEED, embedded.QUICK.questions)}
+    assert {(one.initial, one.seed, one.queries) for one in runs} == {(0.0, embedded.SEED, embedded.QUICK.questions)}
     by_arm = [[(one.dataset, one.fold) for one in runs if one.strategy == arm] for arm in (OURS, RANDOM)]
     assert by_arm[0] == by_arm[1]
     assert {one.model for one in embedded.ceilings(["scenes"], embedded.QUICK)} == {"bagwise"}
@@ -17,7 +17,7 @@ def test_both_arms_have_the_same_folds_and_start_from_nothing():
 
 def test_the_report_says_what_is_gained(tmp_path):
     rows = pl.DataFrame(
-        {"dataset": "scenes", "strategy": arm, "seed": SEED, "fold": fold, "folds": 10, "asked": asked}
+        {"dataset": "scenes", "strategy": arm, "seed": embedded.SEED, "fold": fold, "folds": 10, "asked": asked}
         | dict.fromkeys(embedded_report.METRICS, level + 0.1 * fold + asked / 1000)
         for arm, level in ((OURS, 0.5), (RANDOM, 0.25))
         for fold in range(2)

@@ -37,7 +37,6 @@ from bagwise.data.labels import Labels
 from bagwise.kernels import Array, Instances
 from bagwise.learning import class_discovery, criteria
 from bagwise.learning.class_discovery import InstanceClusters
-from bagwise.learning.cold_start import is_discovering
 from bagwise.learning.granularity import merged
 from bagwise.learning.pool import Choices, QueryOptions, Request
 from bagwise.learning.top_k import Statistics
@@ -321,7 +320,7 @@ class RayPool:
             _validate_distributable(request.criterion)
         is_class = (
             self._suspected(model, label_store)
-            if options.cold_start and is_discovering(label_store.label_counts)
+            if options.cold_start and options.cold_start.is_discovering(label_store.label_counts)
             else None
         )
         asked = ShardRequest(model.weights_, label_store.label_counts, options, tuple(requests), is_class)

@@ -7,6 +7,9 @@
    class that may be in it (P >= 0.1), first those that class discovery asked about, then others in a random order. It
    is skipped where there are hardly more than five bags per class: of so few, the model learns more from variety.
 
+Embeddings of a trained model (`MANY_FEATURES`) tell classes apart after a few labels, so a cold start costs more there
+than it gains after 3 labels per class, and 6 with bag completion.
+
 Scores of a classifier are put to the test by the first answers (`model.usefulness`): these are asked for as without
 scores, so that nothing is lost where they are useless. Where they help, class discovery then asks about the likeliest
 bag of a class, and no bag is completed.
@@ -16,6 +19,7 @@ without a class are known to be background, and all are explained. After that th
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,34 +27,51 @@ from bagwise.data.label_store import LabelCounts
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning.class_discovery import unfound
 from bagwise.model import ScoredPool
+from bagwise.model.features import MANY_FEATURES
 from bagwise.model.usefulness import FEWEST
 
-DISCOVERED, DISCOVERED_OF_BAGS = 8, 0.2
-COMPLETED, BAGS_PER_CLASS, PRESENT = 24, 5, 3
+DISCOVERED_OF_BAGS = 0.2
+BAGS_PER_CLASS, PRESENT = 5, 3
 LIKELY = 0.1
 RANDOM_ORDER = 0x1075
 
 
-def is_discovering(label_counts: LabelCounts) -> bool:
-    """Return whether class discovery goes on."""
-    looking = label_counts.n_known < min(DISCOVERED * len(label_counts.known), DISCOVERED_OF_BAGS * label_counts.bags)
-    return looking and bool(unfound(label_counts).any())
+@dataclass(frozen=True)
+class ColdStart:
+    """Known labels per class at which class discovery (`discovered`) and bag completion (`completed`) end at last.
 
+    Examples
+    --------
+    >>> ColdStart.of(n_features=38), ColdStart.of(n_features=1024)
+    (ColdStart(discovered=8, completed=24), ColdStart(discovered=3, completed=6))
+    """
 
-def is_completing(label_counts: LabelCounts) -> bool:
-    """Return whether bag completion goes on after class discovery."""
-    classes = len(label_counts.known)
-    few = label_counts.n_known < min(COMPLETED * classes, label_counts.bags - BAGS_PER_CLASS * classes)
-    return few and int(label_counts.present.sum()) < PRESENT * classes
+    discovered: int = 8
+    completed: int = 24
 
+    @classmethod
+    def of(cls, n_features: int) -> "ColdStart":
+        """Return that of bags with so many features."""
+        return cls(3, 6) if n_features >= MANY_FEATURES else cls()
 
-def cold_start_scores(pool: ScoredPool, discover: Callable[[ScoredPool], Array]) -> Array | None:
-    """Score every pair, (bags, classes), larger = ask sooner; None once the cold start is over."""
-    if pool.uses_scores and pool.label_counts.n_known >= FEWEST:
-        return likeliest(pool) if is_discovering(pool.label_counts) else None
-    if is_discovering(pool.label_counts):
-        return discover(pool)
-    return bag_completion(pool) if is_completing(pool.label_counts) else None
+    def is_discovering(self, label_counts: LabelCounts) -> bool:
+        """Return whether class discovery goes on."""
+        most = min(self.discovered * len(label_counts.known), DISCOVERED_OF_BAGS * label_counts.bags)
+        return label_counts.n_known < most and bool(unfound(label_counts).any())
+
+    def is_completing(self, label_counts: LabelCounts) -> bool:
+        """Return whether bag completion goes on after class discovery."""
+        classes = len(label_counts.known)
+        few = label_counts.n_known < min(self.completed * classes, label_counts.bags - BAGS_PER_CLASS * classes)
+        return few and int(label_counts.present.sum()) < PRESENT * classes
+
+    def scores(self, pool: ScoredPool, discover: Callable[[ScoredPool], Array]) -> Array | None:
+        """Score every pair, (bags, classes), larger = ask sooner; None once the cold start is over."""
+        if pool.uses_scores and pool.label_counts.n_known >= FEWEST:
+            return likeliest(pool) if self.is_discovering(pool.label_counts) else None
+        if self.is_discovering(pool.label_counts):
+            return discover(pool)
+        return bag_completion(pool) if self.is_completing(pool.label_counts) else None
 
 
 def likeliest(pool: ScoredPool) -> Array:

@@ -23,6 +23,7 @@ from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning import criteria, granularity
 from bagwise.learning.audits import audit_turns
 from bagwise.learning.base import Learner
+from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.evidence import explain
 from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request, top_k_on
 from bagwise.learning.questions import Answer, Present, Question, as_instances, diversify
@@ -69,8 +70,8 @@ class ActiveLearner(Learner):
     refit_every : int, optional
         Number of answers between refits; by default the solver decides.
     cold_start : bool, optional
-        Whether to look for a bag of every class and to complete a few bags before `criterion` decides. By default
-        where no bag of `labels` is known completely.
+        Whether to look for a bag of every class and to complete a few bags before `criterion` decides, for a shorter
+        time where bags have 200 features or more. By default where no bag of `labels` is known completely.
     seconds : Seconds, optional
         Seconds that answers take, for `granularity="best_value"`.
     device : {"cpu", "cuda", "auto"}
@@ -509,7 +510,8 @@ class ActiveLearner(Learner):
 
     def _options(self, granularity: str | None) -> QueryOptions:
         last = next(reversed(self._answers.values())).bag if self._answers else None
-        return QueryOptions(granularity or self.granularity, self.cold_start, self.seconds, last, self.random_state)
+        cold_start = ColdStart.of(self.bags.n_features) if self.cold_start else None
+        return QueryOptions(granularity or self.granularity, cold_start, self.seconds, last, self.random_state)
 
     def _explained(self, question: Question) -> Question:
         instances, labels = self._pool.instances(question.bag), self._label_store.labels_of([question.bag])

@@ -19,7 +19,7 @@ from bagwise.data.label_store import LabelCounts, LabelStore
 from bagwise.kernels import Array, Instances
 from bagwise.learning import class_discovery, criteria, granularity
 from bagwise.learning.class_discovery import InstanceClusters
-from bagwise.learning.cold_start import cold_start_scores
+from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.granularity import Seconds
 from bagwise.learning.questions import Question
 from bagwise.learning.top_k import Statistics, TopK, scan
@@ -36,7 +36,8 @@ class QueryOptions:
     granularity
         Name of a granularity: what one question asks about.
     cold_start
-        Whether to look for a first bag of every class, and to complete a few bags, before the criterion decides.
+        How long to look for a first bag of every class, and to complete a few bags, before the criterion decides; None
+        for not at all.
     seconds
         Seconds that answers take, for `granularity="best_value"`.
     last
@@ -46,7 +47,7 @@ class QueryOptions:
     """
 
     granularity: str = "pair"
-    cold_start: bool = False
+    cold_start: ColdStart | None = None
     seconds: Seconds | None = None
     last: int | None = None
     seed: int = 0
@@ -199,7 +200,7 @@ class QuestionChooser:
             return []
         if criterion == "random":
             return granularity.random_choice(options.granularity, pool, count)
-        first = cold_start_scores(pool, discover) if options.cold_start else None
+        first = options.cold_start.scores(pool, discover) if options.cold_start else None
         if first is None and options.granularity == "instance" and (found := self._of_instances(pool, request)):
             return found
         options = replace(options, granularity="pair") if options.granularity == "instance" else options

@@ -50,7 +50,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
     background : bool
         Add a class that is never asked or predicted, for instances of none of the classes.
     transformer : {"standardise", "nystroem"}, None, or a scikit-learn transformer of instances
-        "standardise" gives every feature the variance 1; from 500 features on, it divides all by one number, see
+        "standardise" gives every feature the variance 1; from 200 features on, it divides all by one number, see
         `bagwise.model.features`.
     fit_intercept : bool
         Let every class have a constant; it is penalised like the other weights.

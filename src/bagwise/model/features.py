@@ -28,7 +28,7 @@ CURVED = "nystroem"
 FAR_FROM_ZERO = 30
 """Means this many deviations from 0 cost float32 products too many digits: such features are centred in a copy."""
 
-MANY_FEATURES = 500
+MANY_FEATURES = 200
 TOTAL_VARIANCE = 64.0
 OTHER_UNITS = 30.0
 """Where the largest deviation is this many times the median, features do not share a unit: each gets its own scale."""

@@ -23,7 +23,7 @@ from bagwise.project.storage.queries import Contents
 FOLDER = "snapshots"
 SNAPSHOT_EVERY = 100
 KEPT = 3
-LAYOUT = 5
+LAYOUT = 6
 """Of a snapshot's arrays, and of the arithmetic that made them; a snapshot of another layout is not used.
 
 A change of what a replay computes, be it a last digit, must raise it (`tests/project/test_processors.py` notices).

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bagwise.research.experiments import efficiency
-from bagwise.research.experiments.efficiency import ARMS, OURS, RANDOM, SEED
+from bagwise.research.experiments.efficiency import ARMS, OURS, RANDOM
 from bagwise.research.experiments.full_data import FullData
 from bagwise.research.experiments.simulation import Simulation
 
+SEED = 211
 SETS = ("soundscapes", "scenes", "manuals")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from bagwise.research.experiments import embedded, statistics
-from bagwise.research.experiments.efficiency import OURS, RANDOM, SEED
+from bagwise.research.experiments.efficiency import OURS, RANDOM
 from bagwise.research.experiments.efficiency_report import table
 from bagwise.research.experiments.measures import title
 
@@ -26,8 +26,8 @@ def _head(size: embedded.Size) -> str:
     return f"""# Embeddings of trained models
 
 Written by `bagwise compare --suite embedded`. {size.fold_count} folds of {size.folds}, with a seed that no pilot used
-({SEED}); no label at the start, {size.questions} questions. Area: mean over the questions; intervals: 95 %, paired by
-fold, bootstrap."""
+({embedded.SEED}); no label at the start, {size.questions} questions. Area: mean over the questions; intervals: 95 %,
+paired by fold, bootstrap."""
 
 
 def _of_metric(rows: pl.DataFrame, ceilings: pl.DataFrame, metric: str) -> str:
