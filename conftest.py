@@ -1,5 +1,6 @@
 """The order of the tests, and what every run prints at its end: time by package, and what was skipped and why."""
 
+import gc
 import os
 from collections import Counter, defaultdict
 from importlib.util import find_spec
@@ -12,6 +13,8 @@ WITHOUT_TORCH = (
     "src/bagwise/learning/top_k_gpu.py",
     "tests/kernels/test_gpu.py",
 )
+# Until all tests are collected, nothing becomes garbage, and every process would look for it again and again.
+gc.disable()
 collect_ignore_glob = [] if find_spec("torch") else list(WITHOUT_TORCH)
 
 
@@ -38,6 +41,16 @@ def pytest_collection_modifyitems(items):
     """Whole systems first, of those the files with the fewest tests: no process ends with one long file."""
     sizes = Counter(_file(item.nodeid) for item in items)
     items.sort(key=lambda item: (not item.nodeid.startswith(WHOLE_SYSTEMS), sizes[_file(item.nodeid)]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What was imported and collected stays: later it need not be looked through for garbage."""
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _file(nodeid):
