@@ -112,6 +112,9 @@ def test_zoomed_and_moved_by_wheel_keys_and_drag(still, serve):
     page.keyboard.press("+")
     page.keyboard.press("Shift+ArrowUp")
     assert box_of(page, 1)["width"] == pytest.approx(2.25 * whole["width"], rel=0.02)
+    marked = page.locator("#bag .evidence").bounding_box()
+    assert plot["x"] <= marked["x"], "keys keep what is marked in sight"
+    assert marked["x"] + marked["width"] <= plot["x"] + plot["width"]
     page.keyboard.press("-")
     page.keyboard.press("Shift+ArrowDown")
     assert box_of(page, 1) == pytest.approx(whole, abs=0.1)
@@ -300,7 +303,7 @@ def test_of_an_hour_only_the_clip_is_sent_and_context_when_it_is_asked_for(still
     assert "0:30:00.0 to 0:30:03.0" in label_of(page)
     assert page.locator(".outside:visible").count() == 0
     before = dict(sent)
-    page.get_by_role("button", name="Before and after").click()
+    page.get_by_role("button", name="Context").click()
     wait_for_label(page, "0:29:58.0 to 0:30:05.0")
     left, right = (page.locator(f".outside.{side}").bounding_box() for side in ("before", "after"))
     plot = plot_of(page)

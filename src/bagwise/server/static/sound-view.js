@@ -30,11 +30,11 @@ const KEYS = {
   c: (view) => view.context(),
   "<": (view) => view.faster(-1),
   ">": (view) => view.faster(1),
-  "+": (view) => view.zoom(ZOOM),
-  "=": (view) => view.zoom(ZOOM),
-  "-": (view) => view.zoom(1 / ZOOM),
-  "Shift+ArrowUp": (view) => view.zoom(ZOOM),
-  "Shift+ArrowDown": (view) => view.zoom(1 / ZOOM),
+  "+": (view) => view.zoom(ZOOM, view.interest),
+  "=": (view) => view.zoom(ZOOM, view.interest),
+  "-": (view) => view.zoom(1 / ZOOM, view.interest),
+  "Shift+ArrowUp": (view) => view.zoom(ZOOM, view.interest),
+  "Shift+ArrowDown": (view) => view.zoom(1 / ZOOM, view.interest),
   "Shift+ArrowLeft": (view) => view.pan(-STEP),
   "Shift+ArrowRight": (view) => view.pan(STEP),
 };
@@ -100,7 +100,7 @@ export class SoundView {
     if (this.place) found.append(button("M", "The marked part", () => this.press("m"), "for-evidence"));
     found.append(this.looping);
     const { home, seconds } = this.shown;
-    this.contextual = home.end - home.start < seconds - 1e-6 ? button("C", "Before and after", () => this.press("c")) : null;
+    this.contextual = home.end - home.start < seconds - 1e-6 ? button("C", "Context", () => this.press("c")) : null;
     if (this.contextual) found.append(this.contextual);
     found.append(this.viewing, this.time);
     return found;
@@ -118,6 +118,12 @@ export class SoundView {
 
   get marked() {
     return this.figure.closest(".highlight") && this.place;
+  }
+
+  // The middle of what is looked at, so that keys zoom to it; undefined where that is not seen.
+  get interest() {
+    const { start, end } = this.places[this.plot.querySelector("[data-instance]:focus")?.dataset.instance] ?? (this.marked || {});
+    return this.shown.contains((start + end) / 2) ? (start + end) / 2 : undefined;
   }
 
   // Remembers a setting and does what it says.
