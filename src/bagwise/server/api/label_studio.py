@@ -129,9 +129,10 @@ def predictions(project: CurrentProject, sent: PredictIn) -> PredictionsOut:
     asked = controls(sent.label_config)
     bags = _bags_of(project, [_data(task) for task in sent.tasks])
     _catch_up(project, sent.tasks, bags, asked)
-    known = sorted({bag for bag in bags if bag is not None})
-    table = predict(project.model().classifier, project.bags.select(known), project.classes) if known else None
-    scores = _scores(project)
+    known, scores = sorted({bag for bag in bags if bag is not None}), _scores(project)
+    table = None
+    if known and _has_learned(project):
+        table = predict(project.model().classifier, project.bags.select(known), project.classes)
     rows = {bag: row for row, bag in enumerate(known)}
     found = [
         PredictionOut(
@@ -142,6 +143,14 @@ def predictions(project: CurrentProject, sent: PredictIn) -> PredictionsOut:
         for bag in bags
     ]
     return PredictionsOut(results=found, model_version=_version(project))
+
+
+def _has_learned(project: Project) -> bool:
+    try:
+        project.validate_known()
+    except BagwiseError:
+        return False
+    return True
 
 
 def _scores(project: Project) -> dict[int, float]:
