@@ -3,9 +3,11 @@
 import getpass
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.markup import escape
 
@@ -110,6 +112,11 @@ def add_scores_of_embedder(project: Project, before: Collection[Path] = ()) -> N
                 _add_matching(project, segmentation.read_scores(path))
             except BagwiseError as error:
                 say(f"The scores of the embedder are not used. {escape(str(error))}")
+
+
+def stored_as(source: Source, float16: bool) -> Source:
+    """The source, whose features are stored as 16-bit numbers if that is wanted."""
+    return replace(source, dtype=np.dtype(np.float16)) if float16 else source
 
 
 def read_media(folder: Path | None, places: Path | None, source: Source | None = None) -> Media | None:

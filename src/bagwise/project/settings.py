@@ -77,15 +77,15 @@ class Data:
     ----------
     features : int
         Number of features of an instance.
-    dtype : {"float32", "float64"}
-        Type of a feature.
+    dtype : {"float16", "float32", "float64"}
+        Type of a feature as it is stored; float16 is computed with as float32.
     parts : str
         Folder of the partitions, where the instances are partitioned; empty where they are one file of the project. A
         path that is not absolute starts in the project's folder.
     """
 
     features: int
-    dtype: Annotated[str, _one_of("float32", "float64")]
+    dtype: Annotated[str, _one_of("float16", "float32", "float64")]
     parts: str = ""
 
 
