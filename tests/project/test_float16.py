@@ -76,6 +76,21 @@ def test_the_command(tmp_path, monkeypatch):
     assert 'dtype = "float16"' in Path("birds", "bagwise.toml").read_text()
 
 
+@pytest.mark.usefixtures("one_process")
+def test_the_command_with_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pages").mkdir()
+    for name, text in (("a", "A wren sang in the old barn."), ("b", "Bread stood on the sill.\n\nIt was warm.")):
+        Path("pages", f"{name}.txt").write_text(text)
+    Path("classes.txt").write_text("wren\n")
+    command = ["init", "birds", "--from", "pages", "--classes", "classes.txt", "--float16"]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    with Project.open("birds") as project:
+        assert project.bags.instances.dtype == np.float16
+        assert np.abs(project.bags.instances).max() > 0
+
+
 def test_what_is_too_large_is_refused(tmp_path):
     source = Source.of_bags(Path("made.npz"), [np.array([[1.0], [1e6]])], ["a"])
     with pytest.raises(BagwiseError, match="too large to be stored"):
