@@ -54,6 +54,21 @@ def test_an_annotation_on_top_of_an_answer_and_off_again(project):
     assert project.votes.last_of("bea").key == "page:0"
 
 
+def test_one_version_corrects_and_undoes(project):
+    project.answer_listed("ann", "present", [(9, 0)], key="before")
+    say(project, 1, 4, 1, 1, 1)
+    numbers = [event.number for event in project.events if event.key.startswith("a1.")]
+    assert set(numbers) & set(range(CLASSES)), "a number of an event that is also the number of a class"
+    say(project, 2, 4, None, 0, 0)
+    assert counts(project, 4) == [None, "absent", "absent"]
+
+
+def test_one_undo_undoes_a_whole_annotation(project):
+    say(project, 1, 4, 1, 0, 1)
+    assert len(project.undo_together("bea")) == CLASSES
+    assert counts(project, 4) == [None] * CLASSES
+
+
 def test_the_ids_of_annotations_are_not_mixed_up(project):
     say(project, 1, 4, 1, name="a1")
     say(project, 1, 5, 1, name="a11")
@@ -61,7 +76,7 @@ def test_the_ids_of_annotations_are_not_mixed_up(project):
     assert (counts(project, 4)[0], counts(project, 5)[0]) == (None, "present")
     with pytest.raises(BagwiseError, match="is about"):
         say(project, 2, 6, 1, name="a11")
-    with pytest.raises(BagwiseError, match="without hyphens"):
+    with pytest.raises(BagwiseError, match="without dots"):
         say(project, 1, 4, 1, name="a-1")
     with pytest.raises(BagwiseError, match="There is no bag"):
         project.annotate(Annotation("a2", 1, "bea", LabelTable(["other"], [], np.empty((1, 0)))))
@@ -77,7 +92,7 @@ def test_what_is_rejected_does_not_keep_the_rest(project):
     assert counts(project, 4) == ["absent", "unsure", "absent"]
     with pytest.raises(NotAllowed):
         say(project, 2, 4, 0, 0, 0)
-    assert len([event for event in project.events if event.key.startswith("a1-2")]) == 2, "nothing is saved twice"
+    assert len([event for event in project.events if event.key.startswith("a1.2")]) == 2, "nothing is saved twice"
 
 
 def test_one_that_was_interrupted_is_completed(project, monkeypatch):

@@ -5,6 +5,7 @@ import json
 import shutil
 import urllib.error
 import urllib.request
+from urllib.parse import urljoin
 
 import pytest
 
@@ -34,14 +35,15 @@ class Studio:
 
     def send(self, path, body=None):
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.address}/{path}", data, self.headers)
+        request = urllib.request.Request(urljoin(f"{self.address}/", path), data, self.headers)
         with urllib.request.urlopen(request) as response:
             return json.load(response)
 
     def refused(self, path, body=None):
         with pytest.raises(urllib.error.HTTPError) as found:
             self.send(path, body)
-        return found.value.code, json.load(found.value)["detail"]
+        with found.value as response:
+            return response.code, json.load(response)["detail"]
 
     def predict(self, *tasks, config=CONFIG):
         body = {"tasks": list(tasks), "project": "2.1763400000", "label_config": config}
@@ -269,6 +271,11 @@ def test_bad_requests_say_what_to_do(studio):
         code, why = studio.refused("webhook", {**good, **change})
         assert (code, words in why) == (400, True), why
     assert studio.project.events == []
+
+
+def test_nobody_takes_the_key_of_an_annotation(studio):
+    body = {"key": "studio:17.99", "bag": "clip 1", "class_name": "whistle", "answer": "absent"}
+    assert studio.refused("/api/answers", body)[0] == 422
 
 
 def test_many_tasks_in_one_request(studio):

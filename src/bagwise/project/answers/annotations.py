@@ -6,7 +6,7 @@ that changed is corrected, and one that the annotation no longer names is undone
 changes nothing, one that was interrupted is completed when it is sent again, and what the person has answered elsewhere
 since is not replaced by a version that was known before.
 
-The keys of the events say which version they come from: `ID-VERSION-...`, with `deleted` as the last version.
+The keys of the events say which version they come from: `ID.VERSION.CLASS`, with `deleted` as the last version.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Annotation:
     Parameters
     ----------
     id : str
-        Unique among all annotations; no hyphens, at most 24 characters.
+        Unique among all annotations; neither dots nor hyphens, at most 26 characters.
     version : int
         Later versions are larger; at most 20 digits.
     annotator : str
@@ -50,8 +50,8 @@ class Annotation:
     --------
     >>> import numpy as np
     >>> labels = LabelTable(["marsh-3"], ["wren", "robin"], np.array([[1.0, 0.0]]))
-    >>> Annotation("ls17", 2, "ann", labels).key, Annotation("ls17", 3, "ann", None).key
-    ('ls17-2', 'ls17-deleted')
+    >>> Annotation("studio:17", 2, "ann", labels).key, Annotation("studio:17", 3, "ann", None).key
+    ('studio:17.2', 'studio:17.deleted')
     """
 
     id: str
@@ -63,7 +63,7 @@ class Annotation:
     @property
     def key(self) -> str:
         """What the keys of its events begin with."""
-        return f"{self.id}-{DELETED if self.labels is None else self.version}"
+        return f"{self.id}.{DELETED if self.labels is None else self.version}"
 
 
 class Annotations:
@@ -77,7 +77,7 @@ class Annotations:
         found: dict[str, float] = {}
         for event in self.state.events:
             if event.key.startswith(prefix):
-                name, version, *_ = event.key.split("-")
+                name, version, *_ = event.key.split(".")
                 found[name] = max(found.get(name, 0), float("inf") if version == DELETED else int(version))
         return found
 
@@ -86,14 +86,14 @@ class Annotations:
 
         Where some of it is rejected, the rest is saved before the error is raised.
         """
-        if "-" in annotation.id:
-            raise BagwiseError(f"{annotation.id!r} is not the id of an annotation: use one without hyphens.")
+        if set(annotation.id) & set(".-"):
+            raise BagwiseError(f"{annotation.id!r} is not the id of an annotation: use one without dots and hyphens.")
         with self.state.lock:
             self.state.catch_up()
-            own = [event for event in self.state.events if event.key.startswith(f"{annotation.id}-")]
+            own = [event for event in self.state.events if event.key.startswith(f"{annotation.id}.")]
             if annotation.labels is None:
                 return _Applying(self, annotation, own, own[0].bag, {}).apply() if own else []
-            if annotation.version < self.versions(f"{annotation.id}-").get(annotation.id, 0):
+            if annotation.version < self.versions(f"{annotation.id}.").get(annotation.id, 0):
                 return []
             bag, said = self._said(annotation.labels)
             if own and own[0].bag != bag:
@@ -163,7 +163,7 @@ class _Applying:
         """Answer what this person has not answered, all of it or nothing."""
         answers, pointing = zip(*(self.said[c] for c in classes), strict=True)
         submission = Submission(
-            f"{self.annotation.key}-{classes[0]}",
+            f"{self.annotation.key}.{classes[0]}",
             self.annotator,
             answers,
             tuple(classes),
@@ -177,7 +177,7 @@ class _Applying:
     def _replace(self, pair: Pair, answer: str, pointing: Pointing) -> bool:
         """Correct what is known by this person or an import; False where that is nothing."""
         self.state.validate_pair(pair)
-        key, contents = f"{self.annotation.key}-{pair[1]}", self.state.contents
+        key, contents = f"{self.annotation.key}.{pair[1]}", self.state.contents
         if contents.is_given(pair):
             same = self.state.votes.imported(pair).in_effect is None and pointing == NOWHERE
             if not same or answer != ANSWER_OF[bool(contents.imported[pair])]:
@@ -192,11 +192,11 @@ class _Applying:
     def _withdraw(self, pair: Pair) -> None:
         """Undo the events of this annotation that are in effect: what was before them is in effect again."""
         while (event := self._in_effect(pair)) is not None:
-            key = f"{self.annotation.key}-{event.number}"
+            key = f"{self.annotation.key}.undo {event.number}"
             self._corrections.undo(self.annotator, key, together=False, number=event.number)
 
     def _in_effect(self, pair: Pair) -> Event | None:
         votes = self.state.votes
         chains: list[Chain] = [*votes.chains_of(pair, self.annotator), votes.imported(pair)]
         found = [chain.in_effect for chain in chains if chain.in_effect is not None]
-        return next((one for one in found if one.key.startswith(f"{self.annotation.id}-")), None)
+        return next((one for one in found if one.key.startswith(f"{self.annotation.id}.")), None)

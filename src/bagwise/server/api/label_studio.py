@@ -25,7 +25,7 @@ from bagwise.ingest.extents import extent_of
 from bagwise.project import Annotation, NotAllowed, NotSignedIn, Project, predict
 from bagwise.project.access.invitations import Shown
 from bagwise.project.imports.importing import same_as_bags
-from bagwise.server.dependencies import Bearer, CurrentProject, known_by
+from bagwise.server.dependencies import RESERVED, Bearer, CurrentProject, known_by
 
 PREFIX = "/label-studio"
 MODEL = "bagwise"
@@ -206,7 +206,7 @@ def webhook(project: CurrentProject, sent: Json) -> SavedOut:
 
 def _catch_up(project: Project, tasks: Sequence[Json], bags: Sequence[int | None], asked: Sequence[Control]) -> None:
     """Save the annotations of tasks that are newer than what is known of them."""
-    known = project.annotation_versions("ls")
+    known = project.annotation_versions(RESERVED)
     for task, bag in zip(tasks, bags, strict=True):
         for annotation in _several(task.get("annotations")) if bag is not None else []:
             try:
@@ -228,7 +228,7 @@ def _annotation(project: Project, sent: Json, bag: int, asked: Sequence[Control]
 
 
 def _id(annotation: Json) -> str:
-    return f"ls{_number(annotation.get('id'))}"
+    return f"{RESERVED}{_number(annotation.get('id'))}"
 
 
 def _number(value: Any) -> int:
