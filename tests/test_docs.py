@@ -153,11 +153,37 @@ def test_the_example_of_the_api_page_runs_against_a_real_server(monkeypatch, tmp
         server.stop()
 
 
+def test_the_example_of_the_label_studio_page_runs_against_a_real_server(monkeypatch, tmp_path, capsys):
+    from bagwise.project import Invitations, Project
+    from tests.server.conftest import Running
+    from tests.server.test_label_studio import switch_on
+
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/label-studio.md").read_text(), flags=re.DOTALL)
+    bags = [np.array([[x, 1.0], [1.0, x]]) for x in (-2.0, 2.0, 0.1)]
+    source = formats.Source.of_bags(Path("made.npz"), bags, ["marsh-3", "marsh-4", "marsh-5"])
+    with Project.create(tmp_path / "project", source, classes=["wren", "robin"]) as project:
+        monkeypatch.setenv("BAGWISE_TOKEN", Invitations(project.database).invite("label-studio", adjudicator=True))
+    switch_on(tmp_path / "project")
+    server = Running(tmp_path / "project")
+    monkeypatch.setenv("BAGWISE_SERVER", server.address)
+    try:
+        exec(example, {})
+        output = capsys.readouterr().out
+        assert output.startswith("label task ")
+        assert output.endswith("{'events': 2}\n{'events': 0}\n")
+        assert [event.annotator for event in server.project.events] == ["label-studio-7"] * 2
+    finally:
+        server.stop()
+
+
 def test_every_route_and_refusal_is_documented(project):
     from bagwise.server import application
+    from bagwise.server.api import label_studio
 
     text = (ROOT / "docs/api.md").read_text()
-    for path, methods in application(project, "ann").openapi()["paths"].items():
+    app = application(project, "ann")
+    app.include_router(label_studio.router)
+    for path, methods in app.openapi()["paths"].items():
         for method, what in methods.items():
             assert f"`{method.upper()} {path}" in text, path
             for code in what["responses"]:

@@ -50,7 +50,7 @@ def test_init_with_scores_lists_what_matched_and_asks_by_them(files):
     out = made(files, "--scores", files / "scores.csv", "--audit", "0")
     assert f"Scores of scores for 1 of 2 classes: eurasian wren ({COMMON})." in out
     assert "1 classes without scores: owl" in out
-    assert "1 classes of the file are not in the project: Parus major_Great Tit" in out
+    assert "1 classes of scores are not in the project: Parus major_Great Tit" in out
     with Project.open(files / "p") as project:
         (lease,) = project.ask("ann")
         assert project.learner.model.uses_scores
@@ -145,10 +145,21 @@ def test_predictions_of_new_bags_need_their_scores(files):
     assert "bag-0" in out
 
 
+def test_names_that_did_not_match_are_listed_with_the_nearest_ones(files):
+    species = [f"Genus species{number}_Bird {number}" for number in range(30)]
+    rows = [f"bag-0,{name},0.5" for name in [COMMON, "Strix aluco_Tawny Owl", "Asio otus_Long-eared Owl", *species]]
+    (files / "scores.csv").write_text("\n".join(["bag,class,score", *rows]))
+    out = " ".join(made(files, "--scores", files / "scores.csv").split())
+    assert "1 classes without scores: owl (Strix aluco_Tawny Owl or Asio otus_Long-eared Owl?)" in out
+    assert "32 classes of scores are not in the project" in out
+    assert "Bird 7" not in out, "they are only counted"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("bag,class,score\nbag-0,robin,0.2\n", "none of its classes"),
+        ("bag,class,score\nbag-0,Tawny Owl,0.2\n", "Rename classes that are meant: owl may be Tawny Owl."),
         ("bag,class,score\nx,owl,0.2\n", "none of its bags"),
     ],
 )

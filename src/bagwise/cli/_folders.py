@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from bagwise import formats, ingest
 from bagwise.cli._app import errors, printable, progress_bar, say
-from bagwise.cli._projects import import_bar, read_instances
+from bagwise.cli._projects import import_bar, read_instances, stored_as
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest import ExistingBags, Listing, Recipe, SegmentedFolder
@@ -99,6 +99,7 @@ def create_from_folder(
     learning: Learning,
     asking: Asking,
     database: str,
+    float16: bool = False,
 ) -> Iterator[Project]:
     """Create a project from the files of a folder; if it exists already, add the new files to it."""
     if segmentation.recipe_of(folder) is not None:
@@ -115,7 +116,7 @@ def create_from_folder(
     with ingest.resumable_cache(beside, recipe, raw.folder) as (cache, resumed):
         segmented = _segment(listing, resumed, cache, ExistingBags())
         display = Display(bag=ingest.media.available()[listing.medium].BAG)
-        source, media = segmented.source, Media.of(segmented)
+        source, media = stored_as(segmented.source, float16), Media.of(segmented)
         with import_bar("Importing", source, media) as progress:
             project = Project.create(
                 folder, source, labels, classes, learning, asking, database, progress, display, media

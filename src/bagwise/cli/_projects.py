@@ -1,11 +1,13 @@
 """What the commands of projects share: options, reading of files, opening of projects, wording of events."""
 
 import getpass
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.markup import escape
 
@@ -13,7 +15,7 @@ from bagwise import formats
 from bagwise.cli._app import console, progress_bar, say
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.evaluation.noise import Rate
-from bagwise.formats import LabelTable, Matching, ScoreTable, Source
+from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest.media import Files, Places, Spans
 from bagwise.project import Event, Media, Project, ProjectModel
 from bagwise.project.imports import segmentation
@@ -92,30 +94,24 @@ def read_scores(file: Path | None) -> ScoreTable | None:
 
 
 def add_scores(project: Project, table: ScoreTable | None, source: Source | None = None) -> None:
-    """Add scores to a project, and list the names that did not match."""
+    """Add scores to a project, and say what did not match."""
     if table is None:
         return
-    found = _add_matching(project, table, source)
-    for names, what in (
-        (found.unknown, "classes of the file are not in the project"),
-        (found.unknown_bags, "bags of the file are not in the project"),
-    ):
-        _list(names, what)
-
-
-def _add_matching(project: Project, table: ScoreTable, source: Source | None = None) -> Matching:
     found = project.import_scores(table, source)
     matched = ", ".join(name if name == of else f"{name} ({of})" for name, of in found.matched.items())
     count = f"{len(found.matched)} of {len(project.classes)} classes"
     say(f"Scores of {escape(table.source)} for {count}: {escape(matched)}.")
-    _list(found.without, "classes without scores")
-    return found
-
-
-def _list(names: Sequence[str], what: str) -> None:
-    if names:
-        more = ", ..." if len(names) > MOST_LISTED else ""
-        say(f"{len(names)} {what}: {escape(', '.join(names[:MOST_LISTED]))}{more}")
+    if found.without:
+        named = [
+            f"{one} ({' or '.join(found.nearest[one])}?)" if one in found.nearest else one for one in found.without
+        ]
+        say(f"{len(named)} classes without scores: {escape(', '.join(named))}")
+        if found.nearest:
+            say("Where one of the names in brackets is meant, write it in --classes.")
+    for names, what in ((found.unknown, "classes"), (found.unknown_bags, "bags")):
+        if names:
+            listed = f": {', '.join(names)}" if len(names) <= MOST_LISTED else ""
+            say(f"{len(names):,} {what} of {escape(table.source)} are not in the project{escape(listed)}")
 
 
 def add_scores_of_embedder(project: Project, before: Collection[Path] = ()) -> None:
@@ -123,9 +119,14 @@ def add_scores_of_embedder(project: Project, before: Collection[Path] = ()) -> N
     for path in segmentation.score_files(project.folder)[1]:
         if path not in before:
             try:
-                _add_matching(project, segmentation.read_scores(path))
+                add_scores(project, segmentation.read_scores(path))
             except BagwiseError as error:
                 say(f"The scores of the embedder are not used. {escape(str(error))}")
+
+
+def stored_as(source: Source, float16: bool) -> Source:
+    """The source, whose features are stored as 16-bit numbers if that is wanted."""
+    return replace(source, dtype=np.dtype(np.float16)) if float16 else source
 
 
 def read_media(folder: Path | None, places: Path | None, source: Source | None = None) -> Media | None:

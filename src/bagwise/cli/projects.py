@@ -51,6 +51,7 @@ from bagwise.cli._projects import (
     read_labels,
     read_media,
     read_scores,
+    stored_as,
 )
 from bagwise.cli._quality import show_quality
 from bagwise.core.errors import BagwiseError
@@ -92,6 +93,7 @@ def init(
     granularity: Annotated[
         str, typer.Option(help=f"What a question is about, one of {', '.join(GRANULARITIES)}.")
     ] = "pair",
+    float16: Annotated[bool, typer.Option(help="Store features as 16-bit numbers: half the disk and memory.")] = False,
 ) -> None:
     """Make a labelling project from a file of instances, or from a folder of recordings, pictures or documents."""
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
@@ -102,14 +104,14 @@ def init(
     if is_raw(source):
         raw = RawFolder(source, medium, cut, with_weights(embed, weights), clip, overlap)
         validate_no_table_options(bag, media, places)
-        with create_from_folder(folder, raw, known, names, learning, asking, database) as project:
+        with create_from_folder(folder, raw, known, names, learning, asking, database, float16) as project:
             _show_size(project)
             add_scores_of_embedder(project)
             add_scores(project, scored)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
     validate_no_folder_options(medium, cut, with_weights(embed, weights), clip)
-    read = read_instances(source, bag)
+    read = stored_as(read_instances(source, bag), float16)
     shown = read_media(media, places, read)
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
         project = Project.create(folder, read, known, names, learning, asking, database, progress, media=shown)

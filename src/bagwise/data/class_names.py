@@ -4,6 +4,7 @@ Two names match where they are the same without regard to case, spacing, hyphens
 form `A_B` also matches A, and B. A name that would match several others matches none of them, unless it is the same.
 """
 
+import difflib
 import unicodedata
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ import numpy as np
 from bagwise.kernels import Array
 
 BETWEEN = "_"
+ALIKE = 0.75
 
 
 class ClassNames:
@@ -30,6 +32,7 @@ class ClassNames:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
+        self._names = list(names)
         self._exact = {name: place for place, name in enumerate(names)}
         self._forms: dict[str, set[int]] = {}
         for place, name in enumerate(names):
@@ -49,6 +52,40 @@ class ClassNames:
         ndarray of int, shape (len(wanted),)
         """
         return np.array([self._place(name) for name in wanted], np.int64)
+
+    def nearest(self, name: str, count: int = 3) -> list[str]:
+        """Return the names that may be meant by one that matches none, the likeliest first.
+
+        These are names that it matches together with others, names that are spelled alike, and names that have all its
+        words, those with the fewest further words first.
+
+        Parameters
+        ----------
+        name : str
+            A name without a match.
+        count : int
+            The most names to return.
+
+        Returns
+        -------
+        list of str
+
+        Examples
+        --------
+        >>> names = ClassNames(["Parus major_Great Tit", "Strix aluco_Tawny Owl", "Troglodytes hiemalis_Winter Wren"])
+        >>> names.nearest("Great Titt"), names.nearest("wren"), names.nearest("heron")
+        (['Parus major_Great Tit'], ['Troglodytes hiemalis_Winter Wren'], [])
+        """
+        found: dict[int, None] = {}
+        for form in forms(name):
+            words = set(form.split())
+            alike = difflib.get_close_matches(form, self._forms, count, ALIKE)
+            wider = sorted(
+                (other for other in self._forms if words < set(other.split())), key=lambda one: (len(one.split()), one)
+            )
+            for other in (form, *alike, *wider):
+                found |= dict.fromkeys(sorted(self._forms.get(other, ())))
+        return [self._names[place] for place in found][:count]
 
     def _place(self, name: str) -> int:
         if name in self._exact:

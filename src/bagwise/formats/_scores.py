@@ -59,6 +59,8 @@ class Matching:
         Classes of the table that the project does not have.
     unknown_bags : sequence of str
         Bags of the table that the project does not have.
+    nearest : mapping of str to sequence of str
+        For classes without scores the names in the table that may be meant, where there are any.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Matching:
     without: Sequence[str] = ()
     unknown: Sequence[str] = ()
     unknown_bags: Sequence[str] = ()
+    nearest: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -136,14 +139,17 @@ class ScoreTable:
         scores : Scores
         matching : Matching
         """
-        columns = ClassNames(self.classes).columns(classes)
+        names = ClassNames(self.classes)
+        columns = names.columns(classes)
         wanted = {int(column): place for place, column in enumerate(columns) if column >= 0}
         unknown = [name for place, name in enumerate(self.classes) if place not in wanted]
+        without = [name for name, column in zip(classes, columns, strict=True) if column < 0]
         matching = Matching(
             {name: self.classes[column] for name, column in zip(classes, columns, strict=True) if column >= 0},
-            [name for name, column in zip(classes, columns, strict=True) if column < 0],
+            without,
             [name for name in unknown if name.split("_")[0].strip().lower() not in NO_CLASS],
             [name for name in self.bags if name not in bags],
+            {name: nearest for name in without if (nearest := names.nearest(name))},
         )
         of_instances = np.full((int(offsets[-1]), len(classes)), np.nan)
         of_bags = np.full((len(offsets) - 1, len(classes)), np.nan)

@@ -5,15 +5,22 @@ unknown, because the annotator may not have looked for them. Labelled regions ar
 that are not rotated, spans of text; regions of other shapes say that their class is present in the bag. Regions with
 the `from_name` of `ABSENT_REGIONS` are places where the class is not. Predictions are written as predictions of the
 tasks.
+
+A running Label Studio sends its labelling configuration with annotations (`annotation_labels`): what a person could
+choose and did not choose is then known too. `prediction_result` writes what a configuration can show.
 """
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
-from bagwise.core.errors import FileError
+import numpy as np
+
+from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import looks_like_text
 from bagwise.formats._types import PredictionTable
@@ -22,7 +29,7 @@ from bagwise.formats._values import validated_place
 DESCRIPTION = "Label Studio tasks (.json)"
 SUFFIXES = (".json",)
 GENERIC = True
-UNSURE = "unsure"
+ABSENT, UNSURE = "absent", "unsure"
 PRESENT_REGIONS, ABSENT_REGIONS = "present_regions", "absent_regions"
 TO = {"labels": "file", "rectanglelabels": "file", "choices": "bag"}
 BOX = ("x", "y", "width", "height")
@@ -48,15 +55,19 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
             raise FileError(path, 'its data do not name the bag as "bag".', number, row="task")
         annotations = _listed(path, number, task.get("annotations", task.get("completions")))
         kept = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
-        for result in _listed(path, number, kept[-1].get("result")) if kept else []:
-            for name, present, place in _said(path, number, result):
-                if place:
-                    placed.append(PlacedLabel(str(bag), name, present, None, place))
-                else:
-                    triples.append((str(bag), name, float(present)))
+        said = _of_bag(path, number, str(bag), kept[-1].get("result") if kept else None)
+        triples += said[0]
+        placed += said[1]
     if not triples and not placed:
         raise FileError(path, "no task has an annotation with choices or labelled regions.")
     return LabelTable.from_triples(path, triples, placed=placed)
+
+
+def _of_bag(path: Path, number: int, bag: str, results: Any) -> tuple[list[tuple[str, str, float]], list[PlacedLabel]]:
+    """What the results of one annotation say of the bag, and of places in it."""
+    said = [one for result in _listed(path, number, results) for one in _said(path, number, result)]
+    triples = [(bag, name, float(present)) for name, present, place in said if not place]
+    return triples, [PlacedLabel(bag, name, present, None, place) for name, present, place in said if place]
 
 
 def _listed(path: Path, number: int, value: Any) -> list[Any]:
@@ -92,7 +103,7 @@ def _said(path: Path, number: int, result: Any) -> list[tuple[str, bool, dict[st
         return []  # A region without a label.
     if not isinstance(chosen, list) or not all(isinstance(name, str) and name for name in chosen):
         raise FileError(path, "its choices are not a list of names.", number, row="task")
-    present = result.get("from_name") not in ("absent", ABSENT_REGIONS)
+    present = result.get("from_name") not in (ABSENT, ABSENT_REGIONS)
     place = _place(path, number, result, value)
     if not present and not place and result.get("from_name") == ABSENT_REGIONS:
         return []
@@ -191,3 +202,186 @@ def _regions(label: PlacedLabel, extent: Mapping[str, float], key: str) -> list[
     of_name = PRESENT_REGIONS if label.present else ABSENT_REGIONS
     value[kind] = [label.label_class]
     return [{"id": key, "from_name": of_name, "to_name": TO[kind], "type": kind, "value": value, **more}]
+
+
+@dataclass(frozen=True)
+class Control:
+    """A tag of a labelling configuration with which a person chooses classes.
+
+    Parameters
+    ----------
+    name, to_name : str
+        The `from_name` and `to_name` of its results.
+    kind : str
+        The `type` of its results: `choices`, `labels`, `rectanglelabels`, ...
+    classes : tuple of str
+        What can be chosen.
+    complete : bool
+        Whether any number of them can be chosen for a task, so that those that are not chosen are meant to be absent.
+
+    Examples
+    --------
+    >>> Control("birds", "audio", "choices", ("wren", "robin"), complete=True).kind
+    'choices'
+    """
+
+    name: str
+    to_name: str
+    kind: str
+    classes: tuple[str, ...]
+    complete: bool = False
+
+
+def controls(config: str) -> list[Control]:
+    """Return the choices and labels of a labelling configuration.
+
+    `Choices` are complete with `choice="multiple"`, unless there are choices called `absent`, which say what
+    is absent.
+
+    Parameters
+    ----------
+    config : str
+        The configuration, as XML.
+
+    Returns
+    -------
+    list of Control
+
+    Raises
+    ------
+    BagwiseError
+        If it is not XML, or declares entities.
+
+    Examples
+    --------
+    >>> birds = '<Choices name="birds" toName="audio" choice="multiple"><Choice value="wren"/></Choices>'
+    >>> calls = '<Labels name="calls" toName="audio"><Label value="wren"/></Labels>'
+    >>> found = controls(f'<View><Audio name="audio" value="$audio"/>{birds}{calls}</View>')
+    >>> [(one.name, one.kind, one.classes, one.complete) for one in found]
+    [('birds', 'choices', ('wren',), True), ('calls', 'labels', ('wren',), False)]
+    """
+    if "<!DOCTYPE" in config:
+        raise BagwiseError("The labelling configuration declares a document type, which Label Studio does not use.")
+    try:
+        root = ElementTree.fromstring(config)  # noqa: S314 (without a document type there are no entities)
+    except (ElementTree.ParseError, ValueError) as error:
+        raise BagwiseError(f"The labelling configuration is not XML ({error}).") from error
+    tags = [tag for tag in root.iter() if tag.tag.lower().endswith(("choices", "labels")) and tag.get("name")]
+    says_absent = any(tag.get("name") == ABSENT for tag in tags)
+    found = []
+    for tag in tags:
+        kind, name = tag.tag.lower(), tag.get("name", "")
+        options = [one for one in tag.iter() if one.tag in ("Choice", "Label")]
+        names = tuple(dict.fromkeys(one.get("alias") or one.get("value") or "" for one in options))
+        of_task = not {"perRegion", "perItem"} & {key for key, value in tag.items() if value == "true"}
+        complete = kind == "choices" and tag.get("choice") == "multiple" and of_task and name != UNSURE
+        found.append(Control(name, tag.get("toName", ""), kind, names, complete and not says_absent))
+    return found
+
+
+def annotation_labels(bag: str, number: int, results: Any, asked: Sequence[Control]) -> LabelTable:
+    """Return what one annotation says of a bag.
+
+    Parameters
+    ----------
+    bag : str
+        Id of the bag.
+    number : int
+        Number of the annotation, for errors.
+    results : list of dict
+        The `result` of the annotation.
+    asked : sequence of Control
+        What could be chosen. Of complete choices, what was not chosen and is in no region is absent.
+
+    Returns
+    -------
+    LabelTable
+        With this bag as its only row.
+
+    Raises
+    ------
+    BagwiseError
+        If a result is not one of Label Studio.
+
+    Examples
+    --------
+    >>> asked = [Control("birds", "audio", "choices", ("wren", "robin"), complete=True)]
+    >>> chosen = {"from_name": "birds", "type": "choices", "value": {"choices": ["wren"]}}
+    >>> list(annotation_labels("marsh-3", 17, [chosen], asked).triples())
+    [('marsh-3', 'wren', 'present'), ('marsh-3', 'robin', 'absent')]
+    """
+    path = Path(f"annotation {number}")
+    triples, placed = _of_bag(path, number, bag, results)
+    named = {name for _, name, _ in triples} | {one.label_class for one in placed if one.present}
+    unsure = {name for result in results or [] for name in _unsure(result)} - named
+    left = [name for one in asked if one.complete for name in one.classes if name not in named | unsure]
+    triples += [(bag, name, 0.0) for name in dict.fromkeys(left)] + [(bag, name, np.nan) for name in sorted(unsure)]
+    if not triples and not placed:
+        return LabelTable([bag], [], np.empty((1, 0)))
+    table = LabelTable.from_triples(path, triples, placed=placed)
+    return replace(table, unsure=np.array([[name in unsure for name in table.classes]]))
+
+
+def _unsure(result: Any) -> list[str]:
+    if not isinstance(result, dict) or result.get("from_name") != UNSURE:
+        return []
+    value = result.get("value")
+    chosen = value.get("choices") if isinstance(value, dict) else None
+    return [name for name in chosen if isinstance(name, str) and name] if isinstance(chosen, list) else []
+
+
+def prediction_result(
+    asked: Sequence[Control],
+    likely: Sequence[str],
+    placed: Sequence[tuple[PlacedLabel, float]] = (),
+    extent: Mapping[str, float] | None = None,
+) -> list[dict[str, Any]]:
+    """Return predicted classes as results that a labelling configuration can show.
+
+    Parameters
+    ----------
+    asked : sequence of Control
+        The choices and labels of the configuration.
+    likely : sequence of str
+        The predicted classes.
+    placed : sequence of (PlacedLabel, float)
+        Where they are, each with its probability.
+    extent : mapping of str to float, optional
+        The width and height of the picture.
+
+    Returns
+    -------
+    list of dict
+        One result for all choices of a control, and one for every region.
+
+    Examples
+    --------
+    >>> asked = [Control("birds", "audio", "choices", ("wren", "robin"))]
+    >>> prediction_result(asked, ["robin", "owl"])
+    [{'from_name': 'birds', 'to_name': 'audio', 'type': 'choices', 'value': {'choices': ['robin']}}]
+    """
+    results: list[dict[str, Any]] = []
+    for control in asked:
+        chosen = [name for name in likely if name in control.classes]
+        if control.name in (ABSENT, UNSURE, ABSENT_REGIONS):
+            continue
+        if control.kind == "choices" and chosen:
+            results.append({**_result(control.name, chosen), "to_name": control.to_name})
+        for label, probability in placed if control.kind != "choices" else ():
+            if label.label_class in chosen:
+                results += _shown(control, label, probability, extent or {}, f"bagwise-{len(results)}")
+    return results
+
+
+def _shown(
+    control: Control, label: PlacedLabel, probability: float, extent: Mapping[str, float], key: str
+) -> list[dict[str, Any]]:
+    """The region of a label as this control shows it; none where it has regions of another shape."""
+    found = []
+    for region in _regions(label, extent, key):
+        kind = region["type"]
+        if control.kind == kind or (kind == "labels" and control.kind in ("timeserieslabels", "hypertextlabels")):
+            value = {**region["value"], control.kind: [label.label_class]}
+            names = {"from_name": control.name, "to_name": control.to_name, "type": control.kind}
+            found.append({**region, **names, "value": value, "score": probability})
+    return found

@@ -2,6 +2,7 @@
 
 from bagwise.project.access.invitations import Invitation, Invitations, NotSignedIn
 from bagwise.project.access.roles import NotAllowed
+from bagwise.project.answers.annotations import Annotation
 from bagwise.project.answers.answers import AlreadyAnswered, Submission, whole_bag_answers
 from bagwise.project.answers.corrections import Replaced
 from bagwise.project.answers.events import ANSWERS, Event
@@ -25,6 +26,7 @@ from bagwise.project.training.tuning import Tuned, tune
 __all__ = [
     "ANSWERS",
     "AlreadyAnswered",
+    "Annotation",
     "Asking",
     "DatabaseError",
     "Display",

@@ -23,6 +23,7 @@ from bagwise.learning.questions import Instances, Pair
 from bagwise.model import MIMLClassifier, Trial, solvers
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
+from bagwise.project.answers.annotations import Annotation, Annotations
 from bagwise.project.answers.annotator_noise import AnnotatorRates, Doubt, doubts, examine
 from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
@@ -127,6 +128,7 @@ class Project:
         self._leases = Leases(self._state)
         self._answers = Answers(self._state)
         self._corrections = Corrections(self._state, self._answers, self._leases)
+        self._annotations = Annotations(self._state, self._answers, self._corrections)
         self.model_file = ModelFile(folder)
         self.placement = Placement()
 
@@ -953,6 +955,45 @@ class Project:
             If the person is not an adjudicator, or the pair has an imported label.
         """
         return self._corrections.adjudicate(pair, annotator, answer, Pointing.of(where, elsewhere))
+
+    def annotate(self, annotation: Annotation) -> list[Event]:
+        """Make the answers of a person about a bag what an annotation of another tool says.
+
+        What it says anew is answered, what changed is corrected, and what it no longer says is undone; sent again, it
+        changes nothing.
+
+        Parameters
+        ----------
+        annotation : Annotation
+            One version of it.
+
+        Returns
+        -------
+        list of Event
+            The events that were saved.
+
+        Raises
+        ------
+        BagwiseError
+            If some of it was rejected; the rest is saved.
+        """
+        return self._annotations.apply(annotation)
+
+    def annotation_versions(self, prefix: str) -> dict[str, float]:
+        """Return the last version of each annotation that events come from.
+
+        Parameters
+        ----------
+        prefix : str
+            What their ids begin with.
+
+        Returns
+        -------
+        dict of str to float
+            By id; infinity where the annotation was deleted.
+        """
+        self.catch_up()
+        return self._annotations.versions(prefix)
 
     def set_role(self, annotator: str, role: str) -> None:
         """Set the role of a person.

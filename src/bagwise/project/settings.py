@@ -57,6 +57,14 @@ def _picture(value: str) -> str:
     return value
 
 
+def _users(value: list[str]) -> list[str]:
+    for one in value:
+        user, _, name = one.partition("=")
+        if not user.isdigit() or not name.strip():
+            raise ValueError('must have the number of a user and a name in each entry, as "7=ann"')
+    return value
+
+
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -69,15 +77,15 @@ class Data:
     ----------
     features : int
         Number of features of an instance.
-    dtype : {"float32", "float64"}
-        Type of a feature.
+    dtype : {"float16", "float32", "float64"}
+        Type of a feature as it is stored; float16 is computed with as float32.
     parts : str
         Folder of the partitions, where the instances are partitioned; empty where they are one file of the project. A
         path that is not absolute starts in the project's folder.
     """
 
     features: int
-    dtype: Annotated[str, _one_of("float32", "float64")]
+    dtype: Annotated[str, _one_of("float16", "float32", "float64")]
     parts: str = ""
 
 
@@ -182,6 +190,42 @@ class Display:
 
 
 @dataclass(frozen=True)
+class LabelStudio:
+    """Whether the server is a machine-learning backend of Label Studio, and who its users are.
+
+    Parameters
+    ----------
+    on : bool
+        Whether `bagwise serve` has the routes for it.
+    people : list of str
+        "ID=NAME" for users whose answers are those of a person of the project; user 7 is else called label-studio-7.
+
+    Examples
+    --------
+    >>> LabelStudio(on=True, people=["7=ann"]).name_of(7), LabelStudio().name_of(7)
+    ('ann', 'label-studio-7')
+    """
+
+    on: bool = False
+    people: Annotated[list[str], AfterValidator(_users)] = field(default_factory=list)
+
+    def name_of(self, user: int) -> str:
+        """Return the name of the person who is this user of Label Studio.
+
+        Parameters
+        ----------
+        user : int
+            The id of the user.
+
+        Returns
+        -------
+        str
+        """
+        names = dict(one.split("=", 1) for one in self.people)
+        return names.get(str(user), f"label-studio-{user}")
+
+
+@dataclass(frozen=True)
 class _Heading:
     """What the file says before its first section."""
 
@@ -197,7 +241,7 @@ class Settings:
     ----------
     name : str
         Name of the project.
-    data, learning, asking, display, stopping : Data, Learning, Asking, Display, Goal
+    data, learning, asking, display, stopping, label_studio : Data, Learning, Asking, Display, Goal, LabelStudio
         The sections of the file.
     database : str
         Address of the database; empty for a SQLite file in the project's folder.
@@ -224,6 +268,7 @@ class Settings:
     display: Display = field(default_factory=Display)
     database: str = ""
     stopping: Goal = field(default_factory=Goal)
+    label_studio: LabelStudio = field(default_factory=LabelStudio)
 
     def __post_init__(self) -> None:
         for name, kind in SECTIONS.items():
@@ -274,6 +319,11 @@ class Settings:
             ),
             ("display", "How the page shows a bag.", self.display),
             ("stopping", 'When to stop; 0 switches a rule off, and when = "all" waits for every rule.', self.stopping),
+            (
+                "label_studio",
+                'Whether Label Studio may connect to `bagwise serve`; people = ["7=ann"] says who its users are.',
+                self.label_studio,
+            ),
         ]
         lines = [
             "# A Bagwise project. This folder is all of it: move it and the project moves.",
@@ -333,6 +383,7 @@ SECTIONS: dict[str, type[Any]] = {
     "asking": Asking,
     "display": Display,
     "stopping": Goal,
+    "label_studio": LabelStudio,
 }
 
 

@@ -13,7 +13,7 @@ from fastapi.staticfiles import StaticFiles
 from bagwise.core.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, DatabaseError, NotAllowed, NotSignedIn, Project, TrainerStopped
 from bagwise.project.reports.progress import ProgressOf
-from bagwise.server.api import downloads, media, people, progress, quality, questions, review, status
+from bagwise.server.api import downloads, label_studio, media, people, progress, quality, questions, review, status
 from bagwise.server.batcher import Batcher
 from bagwise.server.dependencies import REFUSED, Replaced, cookie_of
 from bagwise.server.middleware import SecurityMiddleware, SlowRequestMiddleware
@@ -88,7 +88,7 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
     app.state.site, app.state.rate_limit = site, RateLimit()
     app.add_middleware(SecurityMiddleware, site=site)
     app.add_middleware(SlowRequestMiddleware)
-    for module in MODULES:
+    for module in (*MODULES, *((label_studio,) if project.settings.label_studio.on else ())):
         app.include_router(module.router)
 
     @app.exception_handler(BagwiseError)

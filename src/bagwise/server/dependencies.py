@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project import NotSignedIn, Project
@@ -44,10 +44,20 @@ REFUSED: dict[int | str, dict[str, Any]] = {
     code: {"model": Refusal, "description": why} for code, why in REFUSALS.items()
 }
 
+RESERVED = "studio:"
+"""What the keys of answers by annotations of Label Studio begin with: nobody else may take theirs."""
+
+
+def _unreserved(key: str) -> str:
+    if key.startswith(RESERVED):
+        raise ValueError(f"must not begin with {RESERVED}")
+    return key
+
+
 # PostgreSQL keeps no NUL, and the other control characters have no use.
 Text = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
-Key = Annotated[Text, Field(min_length=1, max_length=64)]
-KeyOfSeveral = Annotated[Text, Field(min_length=1, max_length=48)]
+Key = Annotated[Text, Field(min_length=1, max_length=64), AfterValidator(_unreserved)]
+KeyOfSeveral = Annotated[Text, Field(min_length=1, max_length=48), AfterValidator(_unreserved)]
 """Key of a request that becomes several events: the key of each is this one and a suffix, 64 characters in all."""
 Name = Annotated[str, Field(max_length=1000)]
 """Name of a bag or of a class."""

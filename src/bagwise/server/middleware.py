@@ -13,6 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bagwise.server.site import Site
 
 LARGEST_BODY = 64 * 1024
+LARGEST_OF_LABEL_STUDIO = 64 * 1024 * 1024
+"""Label Studio sends all tasks of a project in one request, with their data and annotations."""
+LABEL_STUDIO = "/label-studio/"
 SLOW_SECONDS = 5.0
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
@@ -67,7 +70,7 @@ class SecurityMiddleware:
             logger.info("refused %s %r with %d: %s", scope["method"], scope["path"], status, detail)
             await JSONResponse({"detail": detail}, status)(scope, receive, send_with_headers)
             return
-        await self.app(scope, _limited(receive), send_with_headers)
+        await self.app(scope, _limited(receive, largest_body(scope["path"])), send_with_headers)
 
 
 def _refusal(site: Site, method: str, path: str, headers: Headers) -> tuple[int, str] | None:
@@ -75,7 +78,7 @@ def _refusal(site: Site, method: str, path: str, headers: Headers) -> tuple[int,
     host = _split(f"//{headers.get('host', '')}")
     if host is None or not site.answers_to(host.hostname):
         return 421, "This server does not have this host name: `bagwise serve --at ADDRESS` gives it one."
-    if headers.get("sec-fetch-site") == "cross-site" and path.startswith("/api/"):
+    if headers.get("sec-fetch-site") == "cross-site" and path.startswith(("/api/", LABEL_STUDIO)):
         return 403, "This request comes from another site."
     if method in SAFE_METHODS:
         return None
@@ -87,8 +90,8 @@ def _refusal(site: Site, method: str, path: str, headers: Headers) -> tuple[int,
     length = headers.get("content-length", "")
     if not length.isdigit():
         return 411, "The header `Content-Length` is required."
-    if int(length) > LARGEST_BODY:
-        return 413, f"The body must have at most {LARGEST_BODY} bytes."
+    if int(length) > largest_body(path):
+        return 413, f"The body must have at most {largest_body(path)} bytes."
     return None
 
 
@@ -104,15 +107,20 @@ def _same_origin(origin: str, host: str, site: Site) -> bool:
     return split is not None and split.netloc != "" and split.netloc in (host, urlsplit(site.at).netloc)
 
 
-def _limited(receive: Receive) -> Callable[[], Awaitable[Any]]:
-    """`receive`, which disconnects a client that sends more than `LARGEST_BODY` bytes."""
+def largest_body(path: str) -> int:
+    """Return the most bytes that the body of a request to this path may have."""
+    return LARGEST_OF_LABEL_STUDIO if path.startswith(LABEL_STUDIO) else LARGEST_BODY
+
+
+def _limited(receive: Receive, largest: int) -> Callable[[], Awaitable[Any]]:
+    """`receive`, which disconnects a client that sends more than `largest` bytes."""
     received = 0
 
     async def receive_limited() -> Message:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if received > LARGEST_BODY:
+        if received > largest:
             return {"type": "http.disconnect"}
         return message
 

@@ -1,5 +1,6 @@
 """Every suite at a tiny size: figures exist, are finite, and name their floor."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -64,6 +65,10 @@ def test_wide_measures_both_types():
         name = f"tell + ask, 520 features, {dtype}"
         memory = f"peak memory while scoring, 520 features, {dtype}"
         assert {name, f"{name}, mean with a refit", memory} <= set(names)
+    (project,) = [figure for figure in report.figures if figure.name.startswith("import of a project")]
+    small, large = (float(part) for part in re.findall(r"[\d.]+", project.details["on disk"]))
+    assert small <= large
+    assert float(project.details["largest difference of probabilities"]) < 0.05
 
 
 def test_scale_measures_growth_in_every_dimension():

@@ -70,13 +70,18 @@ class Corrections:
     def __init__(self, state: ProjectState, answers: Answers, leases: Leases) -> None:
         self.state, self._answers, self._leases = state, answers, leases
 
-    def undo(self, annotator: str, key: str | None, together: bool) -> list[Event]:
-        """Undo this person's last answer that is in effect, or all answers of the whole bag that it belongs to."""
+    def undo(self, annotator: str, key: str | None, together: bool, number: int | None = None) -> list[Event]:
+        """Undo this person's last answer that is in effect, or all answers of the whole bag that it belongs to.
+
+        With `number` it is the answer with this number, which must be in effect and of this person.
+        """
         validate_name(annotator)
         used = key or uuid.uuid4().hex
         with self.state.lock:
             before = len(self.state.events)
-            events = self._answers.saving(lambda connection: self._undoing(connection, annotator, used, together))
+            events = self._answers.saving(
+                lambda connection: self._undoing(connection, annotator, used, together, number)
+            )
             now_open = [
                 one for one in events if one.number > before and self.state.wants(one.pair, annotator, one.instance)
             ]
@@ -85,7 +90,7 @@ class Corrections:
             return events
 
     def _undoing(
-        self, connection: Connection, annotator: str, key: str, together: bool
+        self, connection: Connection, annotator: str, key: str, together: bool, number: int | None
     ) -> tuple[list[Event], list[Event]]:
         done = queries.events_with(connection, [key]).get(key)
         if done is not None:
@@ -93,11 +98,12 @@ class Corrections:
             if done.kind not in UNDOS:
                 raise AlreadyAnswered(f"This was saved before as something else, number {done.number}.")
             return [], [one for one in self.state.events if one.kind in UNDOS and is_part_of(key, one)]
-        last = self.state.votes.last_of(annotator)
-        if last is None:
-            raise BagwiseError(f"{annotator} has no answer to undo.")
+        votes = self.state.votes
+        last = votes.last_of(annotator) if number is None else votes.effective(number)
+        if last is None or last.annotator != annotator:
+            raise BagwiseError(f"{annotator} has no answer{'' if number is None else f' {number}'} to undo.")
         several = answered_together(self.state, last) if together else [last]
-        keys = [*(f"{key}-{number}" for number in range(len(several) - 1, 0, -1)), key]
+        keys = [*(f"{key}-{place}" for place in range(len(several) - 1, 0, -1)), key]
         new: list[Event] = []
         for one, its_key in zip(reversed(several), keys, strict=True):
             new.append(self._undone(one, its_key, self._answers.number(new)))

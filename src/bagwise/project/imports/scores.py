@@ -65,7 +65,9 @@ def import_scores(folder: Path, database: Database, table: ScoreTable, source: S
         if not matching.matched or len(matching.unknown_bags) == len(table.bags):
             what = "classes" if not matching.matched else "bags"
             named = ", ".join((table.classes if what == "classes" else table.bags)[:3])
-            raise BagwiseError(f"{table.path}: none of its {what} is in the project (it has {named}, ...).")
+            meant = "; ".join(f"{name} may be {' or '.join(names)}" for name, names in matching.nearest.items())
+            hint = f" Rename classes that are meant: {meant}." if meant and what == "classes" else ""
+            raise BagwiseError(f"{table.path}: none of its {what} is in the project (it has {named}, ...).{hint}")
         listed = np.array([places[bag] for bag in names.values() if bag in places])
         file = _write(folder, _merged(stored(folder, contents), found, listed, contents.offsets))
         with database.writing() as connection:
