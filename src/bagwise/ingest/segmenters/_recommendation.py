@@ -8,7 +8,7 @@ from bagwise.core.errors import FileError
 from bagwise.ingest import media
 from bagwise.ingest.sound.decoding import sound_info
 
-ULTRASOUND_RATE = 96_000
+ULTRASOUND_RATE = 128_000
 """Samples per second from which a recording is taken for one of ultrasound."""
 
 LOOKED_AT = 64

@@ -110,7 +110,7 @@ class Annotations:
         present = {(bag, name) for bag, name, answer in labels.triples() if answer == "present" and name in classes}
         placed = [one for one in labels.placed if (one.bag, one.label_class) in present]
         offsets = contents.offsets
-        locate = media.located(self.state.folder, offsets)
+        locate = media.located(self.state.folder, offsets, contents.bag_files.holders)
         found, _ = place_labels([replace(labels, placed=placed)], ids, classes, offsets, locate)
         pointed: dict[tuple[int, bool], list[int]] = {}
         for (_, instance, label_class), here in found.items():

@@ -24,7 +24,7 @@ from bagwise.formats.label_studio import Control, annotation_labels, controls, p
 from bagwise.ingest.extents import extent_of
 from bagwise.project import Annotation, NotAllowed, NotSignedIn, Project, predict
 from bagwise.project.access.invitations import Shown
-from bagwise.project.imports.importing import same_as_bags
+from bagwise.project.imports.bag_names import same_as_bags
 from bagwise.server.dependencies import RESERVED, Bearer, CurrentProject, known_by
 
 PREFIX = "/label-studio"
