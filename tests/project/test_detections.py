@@ -114,7 +114,7 @@ def test_every_detection_in_every_format_has_the_times_that_the_page_shows(proje
         (row["file"], row["class"], shown(project, row)["start"], shown(project, row)["end"])
         for row in detections_of(project).frame.iter_rows(named=True)
     )
-    assert len(expected) == 7
+    assert len(expected) >= 7
     for form, suffix in forms_of("detections").items():
         if form == "camtrap_dp":
             continue
@@ -130,7 +130,7 @@ def test_a_threshold_replaces_those_of_the_model(project, season, tmp_path):
     assert bagwise("export", season / "project", "--what", "detections", "--to", to, "--threshold", "0")[0] == 0
     all_present = pl.read_csv(to)
     assert (all_present["threshold"] == 0).all()
-    assert len(all_present) > 7
+    assert len(all_present) > len(detections_of(project).frame)
     absent = all_present.filter(bag="north/20260524_040000.wav#20-30")
     assert absent.is_empty(), "what people said counts, not the model"
     with pytest.raises(BagwiseError, match="between 0 and 1"):
@@ -173,7 +173,7 @@ def test_labels_of_clips_name_the_recording_and_come_back_into_a_fresh_project(s
     expected = project.contents.given
     assert (expected == 0).sum() == 2
     where = {(bag, one.instance, one.label_class, one.present) for bag, one in project.contents.instance_labels}
-    assert len(where) == 5
+    assert len(where) == 4
     code, out, err = bagwise(
         "init", tmp_path / "fresh", "--from", season / "season", "--classes", season / "species.txt"
     )
@@ -194,8 +194,8 @@ def test_labels_of_clips_name_the_recording_and_come_back_into_a_fresh_project(s
     table = (tmp_path / "labels.txt").read_text().splitlines()
     files = {line.split("\t")[7] for line in table[1:]}
     assert files == set(CALLS)
-    clip = next(line.split("\t") for line in table if line.endswith("clip"))
-    assert clip[3:5] == ["20.0", "30.0"]
+    clips = [line.split("\t") for line in table if line.endswith("negative\tclip")]
+    assert [row[3:5] for row in clips] == [["20.0", "30.0"]] * 2
     with zipfile.ZipFile(tmp_path / "labels.audacity.zip") as tracks:
         assert sorted(tracks.namelist()) == sorted(f"{name}.txt" for name in CALLS)
 

@@ -51,6 +51,10 @@ COMMANDS = {
     "export": Entry(
         "results", "Write labels, predictions, detections with their times, all answers or the model to a file."
     ),
+    "report": Entry(
+        "report",
+        "Write what was found by site, class and period, with intervals, detection histories and figures.",
+    ),
     "train": Entry(
         "results",
         "Fit a model from scratch to everything known and store it: predictions come from it until more is known.",
