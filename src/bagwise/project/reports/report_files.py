@@ -105,8 +105,9 @@ def _page(summary: Summary, figures: list[str]) -> str:
         "## Share of clips with each class",
         "",
         "`share` counts clips that are predicted or confirmed. `estimate` is the share of clips that truly have the "
-        "class: labelled clips as they are labelled, the others by probabilities that were calibrated with the "
-        "answers, with an interval that contains the truth in 95 of 100 projects.",
+        "class, with an interval (`low` to `high`) that contains the truth in about 95 of 100 projects. It counts "
+        "labelled clips as they are labelled, and learns from audits, which are drawn at random, how many of the "
+        "others, with and without a prediction, have the class.",
         "",
         *_rows(overall.select("class", "clips", "clips_with", "share", "estimate", "low", "high", "audits", "note")),
         "",
@@ -117,7 +118,7 @@ def _page(summary: Summary, figures: list[str]) -> str:
             "## By site",
             "",
             "An interval of a site rests on the audits at this site alone, since the model may be better or worse "
-            "there than elsewhere. Where there are too few, none is given: compare `share` with care.",
+            "there than elsewhere. Where there are too few, none is given: compare the shares of sites with care then.",
             "",
             *_rows(of_sites.select("class", "site", "clips", "clips_with", "share", "low", "high", "audits", "note")),
             "",

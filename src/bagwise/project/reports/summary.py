@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import BagwiseError
+from bagwise.data.metrics import THRESHOLD
 from bagwise.evaluation import Interval
-from bagwise.evaluation.prevalence import FEWEST_AUDITS, audited_share, prevalence
+from bagwise.evaluation.prevalence import FEWEST_AUDITS, audited_share
 from bagwise.formats import DetectionTable
 from bagwise.project.project import Project
 from bagwise.project.reports.detections import detections_of
@@ -275,7 +276,8 @@ def _shares(project: Project, bags: pl.DataFrame, pairs: pl.DataFrame) -> pl.Dat
     """The share of clips with each class, and the estimates that audits allow."""
     present, out_of_fold, labels, audit = judged(project, list(project.events))
     values = np.where(labels.known, labels.value, np.nan)
-    overall, sites = prevalence(present, out_of_fold, labels, audit), bags["site"].to_numpy()
+    predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
+    sites = bags["site"].to_numpy()
     names = [ALL, *(name for name in bags["site"].unique().sort() if name != ALL)]
     by_site = pairs.group_by("class", "site").agg(pl.col("found").sum())
     overall_counts = pairs.group_by("class", pl.lit(ALL).alias("site")).agg(pl.col("found").sum())
@@ -285,24 +287,18 @@ def _shares(project: Project, bags: pl.DataFrame, pairs: pl.DataFrame) -> pl.Dat
         for site in names:
             here = np.full(len(sites), True) if site == ALL else sites == site
             audits = int((audit & labels.known)[here, c].sum())
-            estimate = overall[c] if site == ALL else audited_share(values[here, c], audit[here, c])
+            estimate = audited_share(values[here, c], predicted[here, c], audit[here, c])
             clips_with = counted[name, site]
             limits = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
             share = clips_with / int(here.sum())
-            rows.append(
-                (name, site, int(here.sum()), clips_with, share, *limits, audits, _note(estimate, site, audits))
-            )
+            rows.append((name, site, int(here.sum()), clips_with, share, *limits, audits, _note(estimate, audits)))
     columns = ("class", "site", "clips", "clips_with", "share", "estimate", "low", "high", "audits", "note")
     types = {**dict.fromkeys(columns, pl.Float64()), **dict.fromkeys(("class", "site", "note"), pl.String())}
     return pl.DataFrame(rows, {**types, **dict.fromkeys(("clips", "clips_with", "audits"), pl.Int64())}, orient="row")
 
 
-def _note(estimate: Interval | None, site: str, audits: int) -> str:
-    if site == ALL:
-        return "" if estimate is not None else "too few answers, or no audit, for an interval"
-    if estimate is None:
-        return f"{FEWEST_AUDITS - audits} more audits of this class are needed here for an interval"
-    return ""
+def _note(estimate: Interval | None, audits: int) -> str:
+    return "" if estimate is not None else f"{FEWEST_AUDITS - audits} more audits are needed for an interval"
 
 
 def _visits(pairs: pl.DataFrame) -> pl.DataFrame:
