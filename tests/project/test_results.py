@@ -1,7 +1,8 @@
-"""Detections: which instances are of a class, with the times that the page shows, in every format and back."""
+"""Results: detections with the times that the page shows, in every format and back, and the report about them."""
 
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,9 +12,11 @@ import soundfile
 from bagwise import formats
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import DetectionTable, LabelTable, Source
-from bagwise.project import Project
+from bagwise.project import Learning, Project
 from bagwise.project.reports.detections import Known, detections_of
 from bagwise.project.reports.exports import exporter, forms_of
+from bagwise.project.reports.report_files import write_report
+from bagwise.project.reports.summary import summary_of
 from tests.project.test_commands import bagwise
 
 RATE = 16_000
@@ -96,9 +99,14 @@ def test_detections_are_at_the_calls_with_their_files_sites_and_moments(project)
         assert row["threshold"] == 0.5
 
 
+def with_coordinates(table):
+    """The files are at sites whose coordinates nobody gave."""
+    return replace(table, files=table.files.with_columns(latitude=pl.lit(47.5), longitude=pl.lit(8.5)))
+
+
 def read_back(path, form):
     """File, class and times of every detection, as the readers of scores, labels and tables give them."""
-    if form in ("audacity", "camtrap_dp"):
+    if form == "audacity":
         return [
             (one.bag, one.label_class, one.place["start"], one.place["end"]) for one in formats.read_labels(path).placed
         ]
@@ -116,10 +124,12 @@ def test_every_detection_in_every_format_has_the_times_that_the_page_shows(proje
     )
     assert len(expected) >= 7
     for form, suffix in forms_of("detections").items():
-        if form == "camtrap_dp":
-            continue
         to = tmp_path / f"detections{suffix}"
-        exporter("detections", to)(project)
+        if form == "camtrap_dp":
+            table = with_coordinates(detections_of(project))
+            formats.available()[form].write_detections(table, to)
+        else:
+            exporter("detections", to)(project)
         found = sorted(read_back(to, form))
         assert [one[:2] for one in found] == [one[:2] for one in expected], form
         np.testing.assert_allclose([one[2:] for one in found], [one[2:] for one in expected], atol=1e-9, err_msg=form)
@@ -283,3 +293,117 @@ def test_kaleidoscope_and_birdnet_say_what_is_not_a_label(tmp_path):
     (tmp_path / "k.csv").write_text(of_birdnet)
     scores = formats.read_scores(tmp_path / "k.csv")
     assert (scores.bags, scores.span.tolist()) == (["s/a.wav"], [[3.0, 6.0]])
+
+
+def test_camtrap_dp_has_sites_media_and_observations(project, tmp_path):
+    module, table = formats.available()["camtrap_dp"], detections_of(project)
+    with pytest.raises(BagwiseError, match="has no coordinates"):
+        module.write_detections(table, tmp_path / "d.camtrap-dp.zip")
+    with pytest.raises(BagwiseError, match="none is known"):
+        module.write_detections(DetectionTable.of([]), tmp_path / "d.camtrap-dp.zip")
+    module.write_detections(with_coordinates(table), tmp_path / "package")
+    package = json.loads((tmp_path / "package" / "datapackage.json").read_text())
+    assert [one["path"] for one in package["resources"]] == ["deployments.csv", "media.csv", "observations.csv"]
+    assert package["temporal"] == {"start": "2026-05-24", "end": "2026-05-24"}
+    tables = {one["name"]: pl.read_csv(tmp_path / "package" / one["path"]) for one in package["resources"]}
+    assert tables["deployments"]["deploymentID"].to_list() == ["north", "south"]
+    assert tables["deployments"]["deploymentEnd"].to_list() == ["2026-05-24T05:01:04Z", "2026-05-24T04:00:12Z"]
+    assert tables["deployments"]["timestampIssues"].all(), "recorders do not say in which time zone they are"
+    assert tables["media"]["mediaID"].to_list() == list(CALLS)
+    assert set(tables["media"]["fileMediatype"]) == {"audio/wav"}
+    observed = tables["observations"]
+    assert set(observed["mediaID"]) <= set(tables["media"]["mediaID"])
+    assert len(observed) == len(table.frame)
+    wren = observed.filter((pl.col("scientificName") == "wren") & pl.col("eventStart").str.contains("04:00:3"))
+    assert wren["eventEnd"][0] > wren["eventStart"][0]
+    module.write_detections(with_coordinates(table), tmp_path / "d.camtrap-dp.zip")
+    labels = formats.read_labels(tmp_path / "d.camtrap-dp.zip")
+    assert len(labels.placed) == (table.frame["confirmed"] != "").sum()
+
+
+def test_a_report_counts_by_site_class_and_period(project, season, tmp_path):
+    code, out, err = bagwise("report", season / "project", "--to", tmp_path / "report", "--by", "hour")
+    assert code == 0, err
+    assert "report.md" in out
+    counts = pl.read_csv(tmp_path / "report" / "summary.csv", schema_overrides={"period": pl.String})
+    assert counts.select("site", "period").unique(maintain_order=True).rows() == [
+        ("north", "04"),
+        ("north", "05"),
+        ("south", "04"),
+    ]
+    first = counts.row(
+        by_predicate=(pl.col("site") == "north") & (pl.col("period") == "04") & (pl.col("class") == "wren"), named=True
+    )
+    found = detections_of(project).frame.filter(file="north/20260524_040000.wav", **{"class": "wren"})
+    assert first == {
+        "site": "north",
+        "period": "04",
+        "class": "wren",
+        "recordings": 1,
+        "clips": 6,
+        "hours": pytest.approx(64 / 3600),
+        "recordings_with": 1,
+        "clips_with": 2,
+        "share_of_clips": pytest.approx(2 / 6),
+        "detections": len(found),
+        "confirmed_clips": 1,
+    }
+    robins = counts.filter((pl.col("site") == "south") & (pl.col("class") == "robin"))
+    assert robins.select("clips", "clips_with", "detections").rows() == [(1, 0, 0)], "what was not found has a row too"
+    assert counts["detections"].sum() == len(detections_of(project).frame)
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert "20 more audits are needed for an interval" in page
+    for name in ("activity_by_hour", "activity_by_site", "accumulation"):
+        assert f"](figures/{name}.png)" in page
+        assert (tmp_path / "report" / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (tmp_path / "report" / "figures" / f"{name}.svg").read_text()
+    assert "choose one of" in bagwise("report", season / "project", "--to", tmp_path / "r", "--by", "year")[2]
+
+
+def test_detection_histories_have_a_row_for_each_site_and_na_where_nobody_was(project, tmp_path, monkeypatch):
+    monkeypatch.setattr("bagwise.project.reports.report_files.is_installed", lambda extra: False)
+    summary = summary_of(project)
+    summary = replace(
+        summary,
+        visits=summary.visits.filter((pl.col("site") == "north")).vstack(
+            summary.visits.filter(pl.col("site") == "south").with_columns(visit=pl.lit("2026-05-25"))
+        ),
+    )
+    page = write_report(summary, tmp_path)
+    assert "pip install" in page.read_text()
+    assert (tmp_path / "histories" / "robin.csv").read_text().splitlines() == [
+        "site,2026-05-24,2026-05-25",
+        "north,1,NA",
+        "south,NA,0",
+    ]
+    effort = pl.read_csv(tmp_path / "histories" / "effort_hours.csv", null_values="NA")
+    assert effort["2026-05-24"].to_list() == [pytest.approx(128 / 3600), None]
+    assert pl.read_csv(tmp_path / "visits.csv").columns == ["site", "visit", "class", "hours", "found"]
+
+
+def test_a_report_of_a_table_has_one_site_and_one_period(tmp_path):
+    with small(tmp_path, [[1], [0], [np.nan]]) as project:
+        summary = summary_of(project, "season")
+    assert summary.counts.select("site", "period", "clips", "hours").rows() == [("all", "all", 3, None)]
+    assert summary.shares["site"].to_list() == ["all"]
+    assert summary.hours.is_empty()
+    assert summary.history("high").row(0)[:3] == ("all", 1, 0), "recordings are visits where no time is known"
+    write_report(summary, tmp_path / "report")
+    figures = sorted(path.name for path in (tmp_path / "report" / "figures").glob("*.png"))
+    assert figures == ["accumulation.png", "activity_by_site.png"]
+
+
+def test_intervals_come_from_audits(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.random(120) < 0.3
+    bags = [np.array([[9.0 * one + rng.normal()]]) for one in truth]
+    source = Source.of_bags(tmp_path / "made.npz", bags, [str(number) for number in range(120)])
+    with Project.create(tmp_path / "p", source, classes=["high"], learning=Learning(audit=0.5)) as project:
+        for _ in range(60):
+            (lease,) = project.ask("ann")
+            project.answer(lease.key, "ann", "present" if truth[lease.pair[0]] else "absent", seconds=1.0)
+        (share,) = summary_of(project).shares.iter_rows(named=True)
+    assert share["audits"] >= 20
+    assert share["low"] <= truth.mean() <= share["high"]
+    assert share["high"] - share["low"] < 0.2
+    assert share["clips_with"] == truth.sum()
