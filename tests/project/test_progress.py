@@ -235,6 +235,10 @@ def test_everything_can_be_exported_in_all_its_forms(project, say, tmp_path, wha
     answer_some(project, say, 5)
     for form, suffix in forms_of(what).items():
         to = tmp_path / f"{what}-{form}{suffix}"
+        if form == "camtrap_dp":
+            with pytest.raises(BagwiseError, match="the files of the bags"):
+                exporter(what, to, form)(project)
+            continue
         exporter(what, to, form)(project)
         assert to.stat().st_size > 0
 

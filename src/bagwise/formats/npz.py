@@ -26,6 +26,7 @@ from bagwise.kernels import Array
 
 DESCRIPTION = "NumPy arrays (.npz)"
 SUFFIXES = (".npz",)
+NAMES_BAGS = True
 GENERIC = True
 OF_INSTANCES = "labels_of_instances"
 INSTANCES, LABELS, CLASSES = ("instances", "X"), ("labels", "Y"), ("classes", "class_names")

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
+from bagwise.formats._detections import DetectionTable
 from bagwise.formats._label_table import LabelTable
 from bagwise.formats._parquet_blocks import (
     SMALL,
@@ -36,6 +37,7 @@ from bagwise.formats._types import PredictionTable, RowLocator, Source, Table
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
 SUFFIXES = (".parquet", ".pq")
 GENERIC = True
+NAMES_BAGS = True
 HUGE = (pl.Int128,)
 
 
@@ -127,3 +129,8 @@ def write_labels(table: LabelTable, path: Path) -> None:
 def write_predictions(table: PredictionTable, path: Path) -> None:
     """Write a long table."""
     predictions_as_frame(table).write_parquet(path)
+
+
+def write_detections(table: DetectionTable, path: Path) -> None:
+    """Write one row for every detection."""
+    table.frame.write_parquet(path)

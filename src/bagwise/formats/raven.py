@@ -6,7 +6,8 @@ channel of a selection: they count as one. With `File Offset (s)` times count fr
 `Begin Time (s)` through all files that it opened together; where `End Time (s)` is missing, `Delta Time (s)` gives it.
 A selection without a class, which nobody has annotated yet, says nothing. Raven has selections of present sounds only;
 our column `Label Type` (positive, negative, uncertain) distinguishes the others, and without it every selection is
-present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from 0 to 0 is.
+present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from 0 to 0 is, and
+`clip` where it is about some seconds of it with all frequencies. Detections have their `Probability`.
 """
 
 import csv
@@ -14,10 +15,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from bagwise.core.errors import FileError
+from bagwise.formats._detections import DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import TextTable, header_of
 from bagwise.formats._values import Place, place_from, validated_place
@@ -29,7 +33,7 @@ PLACES = {"start": "Begin Time (s)", "end": "End Time (s)", "low": "Low Freq (Hz
 COLUMNS = ("Selection", "View", "Channel", *PLACES.values())
 FILE, PATH, CLASS, TYPE, SCOPE = "Begin File", "Begin Path", "Species", "Label Type", "Scope"
 OFFSET, DELTA = "File Offset (s)", "Delta Time (s)"
-WHOLE, PART = "recording", "selection"
+WHOLE, CLIP, PART = "recording", "clip", "selection"
 CLASS_NAMES = ("Species", "Class", "Common Name", "Annotation", "Label")
 NAME_OF_TABLE = re.compile(r"(\.table\.\d+)?(\.birdnet)?(\.selections?)?(\.table)?\.(txt|tsv|csv)$", re.IGNORECASE)
 
@@ -95,7 +99,8 @@ def _place(path: Path, row: Mapping[str, str], line: int) -> dict[str, float]:
         times = place_from({"start": "0", "end": row[DELTA]}, path, line, names={"end": DELTA})
         begins = place_from({"start": cells["start"], "end": cells["start"]}, path, line, names=PLACES)
         cells["end"] = repr(begins.get("start", 0.0) + times["end"])
-    if not cells["end"].strip() or row.get(SCOPE, PART).strip().lower() == WHOLE:
+    scope = row.get(SCOPE, PART).strip().lower()
+    if not cells["end"].strip() or scope == WHOLE:
         return {}
     place = place_from(cells, path, line, names=PLACES)
     offset = place_from(
@@ -106,7 +111,7 @@ def _place(path: Path, row: Mapping[str, str], line: int) -> dict[str, float]:
     )
     if "first" in offset:
         place |= {"start": offset["first"], "end": offset["first"] + place["end"] - place["start"]}
-    if place.get("high", 1) == 0:
+    if "low" in place and (scope == CLIP or place["high"] == 0):
         del place["low"], place["high"]
     return {} if place["end"] == 0 else validated_place(place, path, line)
 
@@ -121,12 +126,29 @@ def write_labels(table: LabelTable, path: Path) -> None:
         kind = "positive" if one.present else "negative"
         # A selection needs frequencies: where they are not known it has those of the recording.
         band = {name: value for name, value in table.extents.get(one.bag, {}).items() if name in ("low", "high")}
-        rows.append((one.bag, one.label_class, kind, PART, {**band, **one.place}))
+        scope = CLIP if one.instance is None and "low" not in one.place else PART
+        rows.append((one.bag, one.label_class, kind, scope, {**band, **one.place}))
     order = {bag: position for position, bag in enumerate(table.ids)}
     rows.sort(key=lambda row: order[row[0]])
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t")
         writer.writerow([*COLUMNS, FILE, CLASS, TYPE, SCOPE])
         for number, (bag, name, kind, scope, place) in enumerate(rows, start=1):
-            limits = (repr(float(place.get(column, 0.0))) for column in PLACES)
-            writer.writerow([number, "Spectrogram 1", 1, *limits, bag, name, kind, scope])
+            writer.writerow([*_selection(number, place), bag, name, kind, scope])
+
+
+def write_detections(table: DetectionTable, path: Path) -> None:
+    """Write one selection for every detection, with times of its file; a place that is not known is from 0 to 0."""
+    highest = dict(table.files.select("file", pl.col("rate") / 2).iter_rows())
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t")
+        writer.writerow([*COLUMNS, FILE, OFFSET, CLASS, "Probability", "Confirmed"])
+        for number, (recording, place, row) in enumerate(table.placed(), start=1):
+            band = {"low": 0.0, "high": highest.get(recording) or 0.0} if "start" in place else {}
+            offset = repr(place.get("start", 0.0))
+            limits = _selection(number, {**band, **place})
+            writer.writerow([*limits, recording, offset, row["class"], row["probability"], row["confirmed"]])
+
+
+def _selection(number: int, place: Place) -> list[Any]:
+    return [number, "Spectrogram 1", 1, *(repr(float(place.get(column, 0.0))) for column in PLACES)]

@@ -17,9 +17,11 @@ import numpy as np
 
 from bagwise import evaluation
 from bagwise.data import metrics
+from bagwise.data.labels import Labels
 from bagwise.evaluation import ClassQuality, Interval, Quality
 from bagwise.evaluation.forecast import Forecast, Point, forecast
 from bagwise.evaluation.stopping import Evidence, Verdict, decide
+from bagwise.kernels import Array
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import Event
 from bagwise.project.project import Project
@@ -228,6 +230,28 @@ def _thinned(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
 
 
 def _estimate(project: Project, events: Sequence[Event]) -> Quality:
+    return evaluation.estimate(*judged(project, events))
+
+
+def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Labels, Array]:
+    """Return what estimates are made of, for the bags that were not removed: fitted to everything known.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    events : sequence of Event
+        The first events of the project, or all of them.
+
+    Returns
+    -------
+    present, out_of_fold : ndarray of shape (bags, classes)
+        P(class in bag) by the model, and without the labels of the bag.
+    labels : Labels
+        The known labels.
+    audit : bool array of shape (bags, classes)
+        Which of them are answers to audit questions.
+    """
     counted = replay.Replay(project.contents, project.settings)
     counted.count(events)
     labels, audit = labels_and_audits(counted)
@@ -237,9 +261,7 @@ def _estimate(project: Project, events: Sequence[Event]) -> Quality:
     else:
         model.fit(project.bags, labels)
     out_of_fold, kept = evaluation.crossfit(model, project.bags, labels), project.contents.kept_bags
-    return evaluation.estimate(
-        model.predict_proba(project.bags)[kept], out_of_fold[kept], labels.select(kept), audit[kept]
-    )
+    return model.predict_proba(project.bags)[kept], out_of_fold[kept], labels.select(kept), audit[kept]
 
 
 # The file

@@ -1,0 +1,36 @@
+"""The command for the report of a project."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from bagwise.cli._app import app, console, say
+from bagwise.cli._projects import Folder, load_model
+from bagwise.core.extras import is_installed
+from bagwise.project import Project
+from bagwise.project.reports.report_files import write_report
+from bagwise.project.reports.summary import PERIODS, summary_of
+
+
+@app.command()
+def report(
+    folder: Folder,
+    to: Annotated[Path, typer.Option("--to", help="Folder for the report.")],
+    by: Annotated[str, typer.Option(help=f"Period to count by: {', '.join(PERIODS)}.")] = "day",
+    threshold: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Found above this probability, all classes (default: those of the model)."),
+    ] = None,
+) -> None:
+    """Write what was found by site, class and period, with intervals, detection histories and figures."""
+    with Project.open(folder) as project:
+        load_model(project)
+        with console.status("Counting"):
+            summary = summary_of(project, by, threshold)
+    with console.status("Writing"):
+        page = write_report(summary, to)
+    if not is_installed("figures"):
+        say("Without figures: they need `pip install 'bagwise[figures]'`.")
+    say(f"report: {escape(str(page))}")

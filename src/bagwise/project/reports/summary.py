@@ -1,0 +1,341 @@
+"""What a report says of a project: how often each class was found, where and when, and how sure that is.
+
+A bag has a class where people say so, or where it is predicted (`detections.py`). Effort is what was searched: all bags
+that were not removed. Bags of unknown site or time are counted under `unknown`, and under `all` where none is known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import polars as pl
+
+from bagwise.core.errors import BagwiseError
+from bagwise.data.metrics import THRESHOLD
+from bagwise.evaluation import Interval
+from bagwise.evaluation.prevalence import FEWEST_AUDITS, audited_share
+from bagwise.formats import DetectionTable
+from bagwise.project.project import Project
+from bagwise.project.reports.detections import detections_of
+from bagwise.project.reports.quality import judged
+
+ALL, UNKNOWN = "all", "unknown"
+SECONDS_PER_HOUR = 3600
+SEASONS = ("winter", "spring", "summer", "autumn")
+
+Period = tuple[tuple[int, ...], str]
+"""What a period is sorted by, and its name."""
+
+
+PERIODS = ("day", "week", "month", "hour", "season")
+VISITS = {"week": "week", "month": "month"}
+"""By which period visits to a site are counted; by day for all others."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The tables of a report.
+
+    Parameters
+    ----------
+    project : str
+        The name of the project.
+    by : str
+        The period of `counts`.
+    counts : polars.DataFrame
+        By `site`, `period` and `class`: `recordings`, `clips` and `hours` that were searched, `recordings_with` and
+        `clips_with` the class, `share_of_clips`, `detections`, and `confirmed_clips`, of which people say so.
+    shares : polars.DataFrame
+        By `class` and `site` (first `all`): `clips`, `clips_with`, `share`; the `estimate` of the true share with its
+        interval, `low` to `high` (null where it is not known), the `audits` it rests on, and a `note`.
+    visits : polars.DataFrame
+        By `site`, `visit` and `class`: the `hours` of the visit, and `found`, 1 or 0.
+    hours : polars.DataFrame
+        By `hour` of the day and `class`: `clips`, `clips_with`, `share_of_clips`; empty where no time is known.
+    accumulation : polars.DataFrame
+        By `site` (and `all`): `recordings`, counted in the order of time, and `classes` found until then.
+    detections : DetectionTable
+        What all of it is counted from.
+
+    Examples
+    --------
+    >>> visits = pl.DataFrame({"site": ["north"], "visit": ["1"], "class": ["wren"], "hours": [0.5], "found": [1]})
+    >>> nothing = pl.DataFrame()
+    >>> made = Summary("pond", "day", nothing, nothing, visits, nothing, nothing, DetectionTable.of([]))
+    >>> made.history("wren").rows()
+    [('north', 1)]
+    """
+
+    project: str
+    by: str
+    counts: pl.DataFrame
+    shares: pl.DataFrame
+    visits: pl.DataFrame
+    hours: pl.DataFrame
+    accumulation: pl.DataFrame
+    detections: DetectionTable
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes."""
+        return self.shares["class"].unique(maintain_order=True).to_list()
+
+    @property
+    def sites(self) -> list[str]:
+        """The names of the sites."""
+        return self.counts["site"].unique(maintain_order=True).to_list()
+
+    def history(self, label_class: str) -> pl.DataFrame:
+        """Return the detection history of a class: a row for each site, a column for each visit.
+
+        Parameters
+        ----------
+        label_class : str
+            The name of the class.
+
+        Returns
+        -------
+        polars.DataFrame
+            `site`, then for every visit 1 (found), 0 (searched and not found), or null where there was none.
+        """
+        return self._by_visit(label_class, "found")
+
+    def effort(self) -> pl.DataFrame:
+        """Return the hours of every visit: a row for each site, a column for each visit."""
+        return self._by_visit(self.visits["class"][0], "hours")
+
+    def _by_visit(self, label_class: str, column: str) -> pl.DataFrame:
+        of_class = self.visits.filter(pl.col("class") == label_class)
+        visits = of_class["visit"].unique(maintain_order=True).to_list()
+        return of_class.pivot("visit", index="site", values=column).select("site", *visits).sort("site")
+
+
+def summary_of(project: Project, by: str = "day", threshold: float | None = None) -> Summary:
+    """Count what was found in a project, and estimate how much of it is true.
+
+    Parameters
+    ----------
+    project : Project
+        An open project in which labels are known.
+    by : {"day", "week", "month", "hour", "season"}
+        The period that is counted by.
+    threshold : float, optional
+        Used for all classes instead of the thresholds of the model.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    BagwiseError
+        If there is no such period, or no label is known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from bagwise.formats import LabelTable, Source
+    >>> source = Source.of_bags(Path("made.npz"), [np.array([[0.0]]), np.array([[9.0]])], ["a", "b"])
+    >>> labels = LabelTable(["a", "b"], ["high"], np.array([[0.0], [1.0]]))
+    >>> with tempfile.TemporaryDirectory() as place, Project.create(f"{place}/p", source, labels) as project:
+    ...     summary = summary_of(project)
+    >>> summary.counts.select("site", "period", "class", "clips", "clips_with").rows()
+    [('all', 'all', 'high', 2, 1)]
+    """
+    if by not in PERIODS:
+        raise BagwiseError(f"There is no period {by!r}: choose one of {', '.join(PERIODS)}.")
+    table = detections_of(project, threshold)
+    bags = _bags(project, by)
+    found = table.frame.group_by("bag", "class").agg(
+        pl.len().alias("detections"), (pl.col("confirmed") != "").any().alias("confirmed")
+    )
+    pairs = (
+        bags.join(pl.DataFrame({"class": project.classes}), how="cross")
+        .join(found, on=["bag", "class"], how="left", maintain_order="left")
+        .with_columns(pl.col("detections").fill_null(0), pl.col("confirmed").fill_null(value=False))
+        .with_columns(found=pl.col("detections") > 0)
+    )
+    return Summary(
+        project.settings.name,
+        by,
+        _counts(pairs, project.classes),
+        _shares(project, bags, pairs),
+        _visits(pairs),
+        _hours(pairs),
+        _accumulation(pairs),
+        table,
+    )
+
+
+def period_of(time: datetime, by: str, south: bool = False) -> Period:
+    """Return the period that a time is in, and what it is sorted by.
+
+    Parameters
+    ----------
+    time : datetime
+        Local time of the recorder.
+    by : str
+        One of `PERIODS`; seasons have three months each, and December belongs to the winter that ends next year.
+    south : bool
+        Whether it is south of the equator, where the seasons are the other way round.
+
+    Returns
+    -------
+    order : tuple of int
+    name : str
+
+    Examples
+    --------
+    >>> december = datetime(2025, 12, 5, 4)
+    >>> [period_of(december, by)[1] for by in PERIODS]
+    ['2025-12-05', '2025-W49', '2025-12', '04', '2026 winter']
+    """
+    if by == "week":
+        year, week, _ = time.isocalendar()
+        return (year, week), f"{year}-W{week:02}"
+    if by == "season":
+        year, number = time.year + (time.month == 12), time.month % 12 // 3
+        return (year, number), f"{year} {SEASONS[(number + 2 * south) % 4]}"
+    if by == "hour":
+        return (time.hour,), f"{time.hour:02}"
+    if by == "month":
+        return (time.year, time.month), f"{time.year}-{time.month:02}"
+    return (time.year, time.month, time.day), time.date().isoformat()
+
+
+def _bags(project: Project, by: str) -> pl.DataFrame:
+    """The bags that were not removed, in order: file, site, period, visit, hour and seconds that no other bag has."""
+    locations, files = project.locations(), project.contents.bag_files
+    south = _is_south([file.origin.latitude for file in files.files])
+    rows, ends = [], dict[str, float]()
+    for bag in project.contents.kept_bags.tolist():
+        span, source = locations.span(bag), locations.source(bag)
+        time = None if source is None else source.recorded_at
+        period, visit = (
+            ((), UNKNOWN) if time is None else period_of(time, kind, south) for kind in (by, VISITS.get(by, "day"))
+        )
+        seconds = None
+        if span.start is not None and span.end is not None:
+            # Seconds that clips share are counted once.
+            seconds = max(0.0, span.end - max(span.start, ends.get(span.file, 0.0)))
+            ends[span.file] = max(span.end, ends.get(span.file, 0.0))
+        rows.append(
+            (
+                locations.ids[bag],
+                span.file,
+                span.site or UNKNOWN,
+                period[1],
+                "".join(f"{part:05}" for part in period[0]),
+                visit[1],
+                "".join(f"{part:05}" for part in visit[0]),
+                None if time is None else time.hour,
+                "" if time is None else time.isoformat(),
+                seconds,
+            )
+        )
+    columns = ("bag", "file", "site", "period", "period_order", "visit", "visit_order", "hour", "time", "seconds")
+    types = {**dict.fromkeys(columns, pl.String), "hour": pl.Int64, "seconds": pl.Float64}
+    frame = pl.DataFrame(rows, types, orient="row")
+    return frame.with_columns(
+        pl.when((pl.col(name) == UNKNOWN).all()).then(pl.lit(ALL)).otherwise(pl.col(name)).alias(name)
+        for name in ("site", "period", "visit")
+    )
+
+
+def _is_south(latitudes: Sequence[float | None]) -> bool:
+    known = [one for one in latitudes if one is not None]
+    return bool(known) and float(np.median(known)) < 0
+
+
+def _counts(pairs: pl.DataFrame, classes: Sequence[str]) -> pl.DataFrame:
+    return (
+        pairs.group_by("site", "period_order", "period", "class")
+        .agg(
+            pl.col("file").n_unique().alias("recordings"),
+            pl.len().alias("clips"),
+            _hours_of(),
+            pl.col("file").filter("found").n_unique().alias("recordings_with"),
+            pl.col("found").sum().alias("clips_with"),
+            pl.col("found").mean().alias("share_of_clips"),
+            pl.col("detections").sum(),
+            (pl.col("confirmed") & pl.col("found")).sum().alias("confirmed_clips"),
+        )
+        .sort("site", "period_order", pl.col("class").cast(pl.Enum(classes)))
+        .drop("period_order")
+    )
+
+
+def _hours_of() -> pl.Expr:
+    known = pl.col("seconds").is_not_null().any()
+    return pl.when(known).then(pl.col("seconds").sum() / SECONDS_PER_HOUR).alias("hours")
+
+
+def _shares(project: Project, bags: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """The share of clips with each class, and the estimates that audits allow."""
+    present, out_of_fold, labels, audit = judged(project, list(project.events))
+    values = np.where(labels.known, labels.value, np.nan)
+    predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
+    sites = bags["site"].to_numpy()
+    names = [ALL, *(name for name in bags["site"].unique().sort() if name != ALL)]
+    by_site = pairs.group_by("class", "site").agg(pl.col("found").sum())
+    overall_counts = pairs.group_by("class", pl.lit(ALL).alias("site")).agg(pl.col("found").sum())
+    counted = {(name, site): count for name, site, count in [*by_site.iter_rows(), *overall_counts.iter_rows()]}
+    rows = []
+    for c, name in enumerate(project.classes):
+        for site in names:
+            here = np.full(len(sites), True) if site == ALL else sites == site
+            audits = int((audit & labels.known)[here, c].sum())
+            estimate = audited_share(values[here, c], predicted[here, c], audit[here, c])
+            clips_with = counted[name, site]
+            limits = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
+            share = clips_with / int(here.sum())
+            rows.append((name, site, int(here.sum()), clips_with, share, *limits, audits, _note(estimate, audits)))
+    columns = ("class", "site", "clips", "clips_with", "share", "estimate", "low", "high", "audits", "note")
+    types = {**dict.fromkeys(columns, pl.Float64()), **dict.fromkeys(("class", "site", "note"), pl.String())}
+    return pl.DataFrame(rows, {**types, **dict.fromkeys(("clips", "clips_with", "audits"), pl.Int64())}, orient="row")
+
+
+def _note(estimate: Interval | None, audits: int) -> str:
+    return "" if estimate is not None else f"{FEWEST_AUDITS - audits} more audits are needed for an interval"
+
+
+def _visits(pairs: pl.DataFrame) -> pl.DataFrame:
+    """By site, visit and class, whether it was found; a recording is a visit where no time is known."""
+    if (pairs["visit"] == ALL).all():
+        number = pl.col("file").rank("dense").over("site").cast(pl.Int64).cast(pl.String)
+        pairs = pairs.with_columns(visit=number, visit_order=number.str.zfill(9))
+    return (
+        pairs.filter(pl.col("visit") != UNKNOWN)
+        .group_by("site", "visit_order", "visit", "class")
+        .agg(_hours_of(), pl.col("found").any().cast(pl.Int8))
+        .sort("visit_order", "site", "class")
+        .select("site", "visit", "class", "hours", "found")
+    )
+
+
+def _hours(pairs: pl.DataFrame) -> pl.DataFrame:
+    return (
+        pairs.filter(pl.col("hour").is_not_null())
+        .group_by("hour", "class")
+        .agg(pl.len().alias("clips"), pl.col("found").sum().alias("clips_with"))
+        .with_columns(share_of_clips=pl.col("clips_with") / pl.col("clips"))
+        .sort("class", "hour")
+    )
+
+
+def _accumulation(pairs: pl.DataFrame) -> pl.DataFrame:
+    """How many classes were found in the first recordings, of all and of each site."""
+    by_file = (
+        pairs.group_by("file", "site")
+        .agg(pl.col("time").min(), pl.col("class").filter("found").unique().alias("found"))
+        .sort("time", "file")
+    )
+    rows = []
+    for site in [ALL, *(name for name in by_file["site"].unique().sort() if name != ALL)]:
+        some, seen = by_file if site == ALL else by_file.filter(site=site), set[str]()
+        for number, found in enumerate(some["found"].to_list(), start=1):
+            seen.update(found)
+            rows.append((site, number, len(seen)))
+    return pl.DataFrame(rows, {"site": pl.String, "recordings": pl.Int64, "classes": pl.Int64}, orient="row")
