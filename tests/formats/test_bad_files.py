@@ -19,7 +19,24 @@ from hypothesis import strategies as st
 from bagwise import formats
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import _parquet_blocks
-from tests.formats.test_reading import WRITERS
+from tests.formats.test_reading import TABLE, WRITERS
+
+WHOMBAT = json.dumps(
+    {
+        "version": "1.1.0",
+        "data": {
+            "collection_type": "annotation_project",
+            "tags": [{"id": 0, "key": "species", "value": "wren"}, {"id": 1, "key": "species", "value": "owl"}],
+            "recordings": [{"uuid": "r", "path": "/data/a.wav", "duration": 30.0, "time_expansion": 2.0}],
+            "clips": [{"uuid": "c", "recording": "r", "start_time": 0.0, "end_time": 5.0}],
+            "sound_events": [{"uuid": "s", "recording": "r", "geometry": {"type": "Point", "coordinates": [1.0, 2.0]}}],
+            "sound_event_annotations": [{"uuid": "e", "sound_event": "s", "tags": [0]}],
+            "clip_annotations": [{"uuid": "a", "clip": "c", "tags": [0], "sound_events": ["e"]}],
+            "tasks": [{"uuid": "t", "clip": "c", "status_badges": [{"state": "completed"}]}],
+            "project_tags": [0, 1],
+        },
+    }
+)
 
 
 def refused(path, words, read=formats.read):
@@ -327,15 +344,9 @@ def test_no_file_and_no_format(tmp_path):
     refused(path, "in no format")
 
 
-@pytest.mark.parametrize("name", WRITERS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_mutated_files_are_read_or_refused(name, data, tmp_path):
-    """Cut, flipped, doubled or filled with noise: bags and labels come out, or one sentence."""
-    write, file = WRITERS[name]
-    path = tmp_path / file
-    write(path)
-    content = bytearray(path.read_bytes())
+def mutated(whole, data):
+    """Return a file that was cut, flipped, doubled or filled with noise."""
+    content = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, max(0, len(content) - 1)))
         match data.draw(st.sampled_from(["flip", "cut", "insert", "double", "digit"])):
@@ -351,7 +362,18 @@ def test_mutated_files_are_read_or_refused(name, data, tmp_path):
                 content[at : at + 1] = data.draw(st.sampled_from([b"9", b"-", b",", b'"', b"\n", b"", b"\\", b"\t"]))
         if not content:
             break
-    path.write_bytes(content)
+    return content
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_mutated_files_are_read_or_refused(name, data, tmp_path):
+    """Cut, flipped, doubled or filled with noise: bags and labels come out, or one sentence."""
+    write, file = WRITERS[name]
+    path = tmp_path / file
+    write(path)
+    path.write_bytes(mutated(path.read_bytes(), data))
     message, bags = None, None
     try:
         bags = formats.read(path).to_bags()
@@ -362,3 +384,23 @@ def test_mutated_files_are_read_or_refused(name, data, tmp_path):
     else:
         assert np.isfinite(bags.instances).all()
         assert len(set(bags.ids.tolist())) == len(bags)
+
+
+@pytest.mark.parametrize("name", ["hoplite", "raven", "whombat"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_mutated_files_of_labels_are_read_or_refused(name, data, tmp_path):
+    path = tmp_path / "labels"
+    path.unlink(missing_ok=True)
+    if name == "whombat":
+        path.write_text(WHOMBAT)
+    else:
+        formats.available()[name].write_labels(TABLE, path)
+    path.write_bytes(mutated(path.read_bytes(), data))
+    message, table = "", None
+    try:
+        table = formats.read_labels(path)
+    except BagwiseError as error:
+        message = str(error)
+    assert "\n" not in message
+    assert table is None or table.values.shape == (len(table.ids), len(table.classes))

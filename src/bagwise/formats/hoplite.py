@@ -24,7 +24,7 @@ import numpy as np
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._types import Source
-from bagwise.formats._values import names_of_files, validated_place
+from bagwise.formats._values import NOT_IN_NAMES, names_of_files, validated_place
 from bagwise.formats.perch import windows_of
 from bagwise.kernels import Array
 
@@ -166,7 +166,7 @@ def write_labels(table: LabelTable, path: Path) -> None:
     """Add annotations to a database of perch-hoplite 1.x, or make one; those of an earlier export are replaced."""
     bags = {name: number for number, name in enumerate(table.ids, start=1)}
     ends = {bag: float(place["end"]) for bag, place in table.extents.items() if "end" in place}
-    exists = path.exists()
+    exists = path.exists() and path.stat().st_size > 0
     if exists:
         before = _Database.open(path)
         if before.version is not CURRENT:
@@ -208,9 +208,14 @@ def _faults(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise FileError(path, f"cannot be read or written as a database of perch-hoplite ({error}).") from error
-    except sqlite3.Error as error:
-        raise FileError(path, f"is not a database of perch-hoplite ({error}).") from error
+        raise FileError(path, f"cannot be read or written as a database of perch-hoplite ({_line(error)}).") from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        # Messages of SQLite repeat what is in the file, and sqlite3 decodes them.
+        raise FileError(path, f"is not a database of perch-hoplite ({_line(error)}).") from error
+
+
+def _line(error: Exception) -> str:
+    return NOT_IN_NAMES.sub("?", str(error))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,10 @@ LABELS = ("targets", "target")
 
 def recognises(path: Path) -> bool:
     """Return whether it is a Matlab file with a variable `bags`, or with none that any format knows."""
-    return is_matlab(path) and ("bags" in variables(path) or "X" not in variables(path))
+    if not is_matlab(path):
+        return False
+    found = variables(path)
+    return "bags" in found or "X" not in found
 
 
 def read(path: Path, bag_column: str | None = None) -> Source:
