@@ -111,6 +111,17 @@ def test_the_pictures_page_runs(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("one_process")
+def test_the_results_page_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    run_page((ROOT / "docs/results.md").read_text(), {})
+    found = pl.read_csv("detections.csv")
+    assert set(found["class"]) == {"wren", "robin"}
+    assert set(found["site"]) == {"north", "south"}
+    assert found.filter((pl.col("class") == "wren") & (pl.col("recorded_at").str.contains("T20:"))).is_empty()
+    assert "figures/activity_by_hour.png" in Path("report/report.md").read_text()
+
+
+@pytest.mark.usefixtures("one_process")
 def test_the_birdnet_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

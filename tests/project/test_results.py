@@ -17,6 +17,7 @@ from bagwise.project.reports.detections import Known, detections_of
 from bagwise.project.reports.exports import exporter, forms_of
 from bagwise.project.reports.report_files import write_report
 from bagwise.project.reports.summary import summary_of
+from tests.conftest import in_one_process
 from tests.project.test_commands import bagwise
 
 RATE = 16_000
@@ -43,7 +44,7 @@ def write_season(folder):
 
 
 @pytest.fixture(scope="module")
-def season(tmp_path_factory, request):
+def season(tmp_path_factory):
     """The season as a project of clips, with labels of most calls; made once, and not changed by the tests."""
     place = tmp_path_factory.mktemp("season")
     write_season(place / "season")
@@ -57,7 +58,8 @@ def season(tmp_path_factory, request):
         "9\t20\t30\tnorth/20260524_040000.wav\trobin\tnegative",
     ]
     (place / "calls.txt").write_text("\n".join(rows) + "\n")
-    said = bagwise("init", place / "project", "--from", place / "season", "--classes", place / "species.txt")
+    with in_one_process():
+        said = bagwise("init", place / "project", "--from", place / "season", "--classes", place / "species.txt")
     assert said[0] == 0, said
     assert bagwise("import", place / "project", "--labels", place / "calls.txt")[0] == 0
     assert bagwise("train", place / "project")[0] == 0
@@ -165,6 +167,7 @@ def test_predictions_have_the_file_of_the_bag_and_the_times_of_the_evidence(seas
     assert line["file"] == row["file"]
 
 
+@pytest.mark.usefixtures("one_process")
 def test_new_recordings_have_detections_with_times(season, tmp_path):
     given = ("predict", season / "project", "--from", season / "season")
     code, _, err = bagwise(*given, "--what", "detections", "--to", tmp_path / "new.txt")
@@ -179,6 +182,7 @@ def test_new_recordings_have_detections_with_times(season, tmp_path):
     assert "choose one of" in bagwise(*given, "--what", "everything")[2]
 
 
+@pytest.mark.usefixtures("one_process")
 def test_labels_of_clips_name_the_recording_and_come_back_into_a_fresh_project(season, project, tmp_path):
     expected = project.contents.given
     assert (expected == 0).sum() == 2
@@ -365,7 +369,7 @@ def test_detection_histories_have_a_row_for_each_site_and_na_where_nobody_was(pr
     summary = summary_of(project)
     summary = replace(
         summary,
-        visits=summary.visits.filter((pl.col("site") == "north")).vstack(
+        visits=summary.visits.filter(pl.col("site") == "north").vstack(
             summary.visits.filter(pl.col("site") == "south").with_columns(visit=pl.lit("2026-05-25"))
         ),
     )

@@ -7,9 +7,10 @@ import polars as pl
 
 from bagwise.project.reports.summary import ALL, Summary
 
-MOST_CLASSES, MOST_SITES, MOST_ROWS = 12, 8, 40
+MOST_CLASSES, MOST_ROWS = 12, 40
 INK, QUIET, GRID = "#2b2b2b", "#6b6b6b", "#e4e4e4"
 BAR = "#3b6ea5"
+OF_SITES = (BAR, "#c8553d", "#588157", "#8e6c8a", "#d99a2b", "#4a9b9b", "#a05d3f", "#7d7d2f")
 SCALE = 2
 LEAST_DARK = 0.55
 """The part of the largest share above which text on a cell is white."""
@@ -95,7 +96,7 @@ def activity_by_site(summary: Summary) -> alt.LayerChart:
     data = summary.shares.filter(pl.col("class").is_in(shown))
     if data["site"].n_unique() > 1:
         data = data.filter(pl.col("site") != ALL)
-    highest = max(float(data["share"].max() or 0), 0.01)
+    highest = max(0.01, *data["share"].to_list())
     base = alt.Chart(data, title=alt.Title("Activity by site", subtitle="share of the clips with the class")).encode(
         alt.X("site:N", title=None, axis=alt.Axis(orient="top", labelAngle=0, ticks=False, labelColor=INK)),
         alt.Y("class:N", title=None, sort=shown, axis=alt.Axis(ticks=False, labelColor=INK, labelLimit=240)),
@@ -105,10 +106,10 @@ def activity_by_site(summary: Summary) -> alt.LayerChart:
     dark = alt.condition(alt.datum.share > LEAST_DARK * highest, alt.value("white"), alt.value(INK))
     texts = base.mark_text(fontSize=11).encode(alt.Text("share:Q", format=".0%"), color=dark)
     sites = data["site"].n_unique()
-    return alt.layer(cells, texts).properties(width=max(90, 76 * sites), height=30 * len(shown))
+    return alt.LayerChart(layer=[cells, texts]).properties(width=max(90, 76 * sites), height=30 * len(shown))
 
 
-def accumulation(summary: Summary) -> alt.LayerChart:
+def accumulation(summary: Summary) -> alt.Chart:
     """Return how many classes were found in the first recordings, of all and of each site.
 
     Parameters
@@ -118,19 +119,19 @@ def accumulation(summary: Summary) -> alt.LayerChart:
 
     Returns
     -------
-    altair.LayerChart
+    altair.Chart
     """
     begins = pl.DataFrame({"site": summary.accumulation["site"].unique(maintain_order=True)}).with_columns(
         recordings=pl.lit(0, pl.Int64), classes=pl.lit(0, pl.Int64)
     )
     data = pl.concat([begins, summary.accumulation])
     sites = [name for name in data["site"].unique(maintain_order=True) if name != ALL]
-    if len(sites) > MOST_SITES:
+    if len(sites) > len(OF_SITES):
         data, sites = data.filter(site=ALL), []
     name = "all sites" if sites else "all recordings"
     data = data.with_columns(pl.col("site").replace(ALL, name))
     order = [name, *sites]
-    colours = [INK, *(TEN[number % len(TEN)] for number in range(len(sites)))]
+    colours = [INK, *OF_SITES[: len(sites)]]
     legend = alt.Legend(title=None, orient="right") if sites else None
     base = alt.Chart(data, title=alt.Title("Accumulation of classes", subtitle="in the order of time")).encode(
         alt.X("recordings:Q", title="recordings", axis=alt.Axis(tickMinStep=1, format="d")),
@@ -140,10 +141,8 @@ def accumulation(summary: Summary) -> alt.LayerChart:
             "site:N", scale=alt.Scale(domain=order, range=[3, *[1.6] * len(sites)]), legend=None, sort=order
         ),
     )
-    return alt.layer(base.mark_line(interpolate="step-after")).properties(width=420, height=220)
-
-
-TEN = ["#3b6ea5", "#c8553d", "#588157", "#8e6c8a", "#d99a2b", "#4a9b9b", "#a05d3f", "#7d7d2f"]
+    chart: alt.Chart = base.mark_line(interpolate="step-after").properties(width=420, height=220)
+    return chart
 
 
 def _most_frequent(summary: Summary, count: int = MOST_CLASSES) -> list[str]:

@@ -93,7 +93,7 @@ def _page(summary: Summary, figures: list[str]) -> str:
     shares, counts = summary.shares, summary.counts
     overall = shares.filter(site=ALL)
     effort = counts.filter(pl.col("class") == summary.classes[0])
-    recordings, clips = summary.accumulation.filter(site=ALL)["recordings"].max(), int(overall["clips"][0])
+    recordings, clips = len(summary.accumulation.filter(site=ALL)), int(overall["clips"][0])
     hours = effort["hours"].sum()
     of_hours = f", {hours:.1f} hours of sound" if effort["hours"].null_count() < len(effort) else ""
     lines = [
