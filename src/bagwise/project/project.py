@@ -30,6 +30,7 @@ from bagwise.project.answers.current_labels import disputed_in_bag, instance_lab
 from bagwise.project.answers.events import ANSWER_OF, Event, Pointing
 from bagwise.project.answers.votes import Votes
 from bagwise.project.imports import media as kept
+from bagwise.project.imports.details import Details, DetailsMatching, import_details
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.regions import Placement
 from bagwise.project.imports.removal import set_removed
@@ -1017,6 +1018,29 @@ class Project:
             given = source, labels, classes, progress, media, keep
             self.placement = import_into(self.folder, self.settings, self.database, *given)
             self.catch_up()
+
+    def import_details(self, details: Details) -> DetailsMatching:
+        """Set where and when recordings were made; nothing is learned from it, and the model stays as it is.
+
+        Parameters
+        ----------
+        details : Details
+            The table, as `Details.read` returns it.
+
+        Returns
+        -------
+        DetailsMatching
+            How many recordings it is about, and which of its names the project does not have.
+
+        Raises
+        ------
+        FileError
+            If nothing of the table is in the project, or it names a clip, or one recording twice.
+        """
+        with self._state.lock, exclusive(self.folder):
+            found = import_details(self.database, details)
+            self.catch_up()
+            return found
 
     def import_scores(self, table: ScoreTable, source: Source | None = None) -> Matching:
         """Add what a classifier thinks of the bags; the model starts from it, and learns how far it is right.

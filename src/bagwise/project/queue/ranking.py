@@ -59,13 +59,13 @@ class TrainerStopped(BagwiseError):
 class Ranking:
     """Questions, best first, by a model that knew `applied` events; `complete` if these are all that are open.
 
-    `version` is that of the contents, and `people` the rates at which the model takes answers to be wrong.
+    `contents` is their digest, and `people` the rates at which the model takes answers to be wrong.
     """
 
     questions: Sequence[Question]
     complete: bool
     applied: int
-    version: int
+    contents: str
     model: MIMLClassifier
     people: AnnotatorRates
 
