@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.project import Asking, Learning, Project
+from bagwise.project import Asking, Learning, Project, Submission
 from bagwise.project.imports.details import Details
 from bagwise.project.storage.bag_filter import BagFilter, Hours
 from tests.conftest import source_of
@@ -161,17 +161,15 @@ def test_dates_that_are_no_dates(dates):
 
 
 @pytest.mark.parametrize("granularity", ["pair", "bag", "best_value", "instance"])
-def test_nothing_outside_the_filter_is_asked(make, say, granularity):
+def test_nothing_outside_the_filter_is_asked(make, granularity):
     project = make(audit=0.3, sites=["north"], hours="4-20", granularity=granularity, share=1.0)
     allowed = set(np.flatnonzero(BagFilter.parse(["north"], hours="4-20").mask(project.contents.bag_files)).tolist())
     asked = set()
     while leases := project.ask("ann", 3):
         for lease in leases:
             asked.update((lease.bag, c) for c in lease.question.classes)
-            answers = tuple("absent" for _ in lease.question.classes)
-            project.answer_whole(lease.key, "ann", answers) if len(answers) > 1 else project.answer(
-                lease.key, "ann", say(lease)
-            )
+            answers = ("absent",) * len(lease.question.classes)
+            project.submit(Submission(lease.key, "ann", answers, lease.question.classes, lease.bag))
     assert {bag for bag, _ in asked} == allowed
     assert len(asked) == 6 * len(allowed), "and everything in it is"
     outside = next(bag for bag in range(60) if bag not in allowed)
@@ -181,7 +179,7 @@ def test_nothing_outside_the_filter_is_asked(make, say, granularity):
     all_is_well(project)
 
 
-def test_a_site_that_is_named_later_is_asked_about_without_a_restart(make, tmp_path, say):
+def test_a_site_that_is_named_later_is_asked_about_without_a_restart(make, tmp_path):
     project = make(sites=["ridge"])
     assert project.ask("ann") == []
     project.import_details(details(tmp_path, ["bag 7,ridge,"]))

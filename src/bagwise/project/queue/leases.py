@@ -183,11 +183,14 @@ class _Granting:
             free = list(islice(self._free(left, request.annotator, leased_to_them), missing + SPARE_CANDIDATES))
         else:
             free = self._in_turns(self.state.group_counts, left, request.annotator, leased_to_them, missing, audits)
-        if len(free) < missing and not (ranking.complete and ranking.applied >= len(self.state.events)):
+        if len(free) < missing and not (ranking.complete and self._is_current(ranking)):
             return None
         asked = [pair for lease in self.leases for pair in lease.question.pairs]
         chosen = next_questions(audits, free, asked, missing)
         return still + [self._lease(question, request.annotator, ranking) for question in chosen]
+
+    def _is_current(self, ranking: Ranking) -> bool:
+        return self.state.trainer.rankings.is_current(ranking, len(self.state.events))
 
     def _in_turns(
         self,

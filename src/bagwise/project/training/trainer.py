@@ -55,7 +55,10 @@ class Trainer:
     def show(self, contents: Contents) -> None:
         """Go on with contents that differ from those before only in what nothing is learned from."""
         self._start = (contents, *self._start[1:])
-        self._groups = groups_of(contents.bag_files, self._start[2].asking.spread)
+        asking = self._start[2].asking
+        self._groups = groups_of(contents.bag_files, asking.spread)
+        if asking.filter or asking.spread:
+            self.rankings.least_version = contents.version
 
     # The model
 
@@ -128,6 +131,7 @@ class Trainer:
                 complete,
                 self.replay.applied,
                 self.replay.contents.digest(),
+                self.replay.contents.version,
                 copy.copy(self.replay.learner.model),
                 self.replay.people,
             )
