@@ -48,7 +48,9 @@ COMMANDS = {
         "doubtful",
         "List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`.",
     ),
-    "export": Entry("results", "Write labels, predictions, all answers or the model to a file."),
+    "export": Entry(
+        "results", "Write labels, predictions, detections with their times, all answers or the model to a file."
+    ),
     "train": Entry(
         "results",
         "Fit a model from scratch to everything known and store it: predictions come from it until more is known.",

@@ -19,6 +19,7 @@ from bagwise.ingest.sound.decoding import sound_info
 from bagwise.model import MIMLClassifier
 from bagwise.project import Asking, Display, Learning, Media, Project
 from bagwise.project.imports import segmentation
+from bagwise.project.imports.locations import Locations
 from bagwise.project.storage.bag_files import NO_FILE
 
 MOST_LISTED = 10
@@ -147,14 +148,15 @@ def add_from_folder(project: Project, raw: RawFolder, labels: LabelTable | None,
 @contextmanager
 def read_or_segment(
     source: Path, bag: str | None, model: MIMLClassifier, embed: str
-) -> Iterator[tuple[Source, ScoreTable | None]]:
+) -> Iterator[tuple[Source, ScoreTable | None, Locations]]:
     """Yield the instances of a table, or of raw files segmented as those that the model was trained on.
 
-    The scores are those of the embedder, where it has any.
+    The scores are those of the embedder, where it has any; the locations say where the bags and instances are.
     """
     if not is_raw(source):
         validate_no_folder_options(None, None, embed)
-        yield read_instances(source, bag), None
+        read = read_instances(source, bag)
+        yield read, None, Locations.of_table(read)
         return
     tree = getattr(model, "recipe_", None)
     if tree is None:
@@ -168,7 +170,8 @@ def read_or_segment(
     ):
         segmented = _segment(listing, resumed, cache, ExistingBags())
         scores = segmentation.write_scores(Path(place) / "scores", segmented)
-        yield segmented.source, None if scores is None else segmentation.read_scores(scores)
+        found = None if scores is None else segmentation.read_scores(scores)
+        yield segmented.source, found, Locations.of_segments(segmented)
 
 
 def _names_of_files(project: Project) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Commands for the results of a project: labels, predictions, answers, models."""
+"""Commands for the results of a project: labels, predictions, detections, answers, models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,10 +22,20 @@ from bagwise.formats import ScoreTable, Source
 from bagwise.model import MIMLClassifier, Trial
 from bagwise.project import ModelInfo, Project
 from bagwise.project.imports.bag_names import same_as_bags
-from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter
+from bagwise.project.reports.detections import detect
+from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter, forms_of
 from bagwise.project.training.model_file import FILE as MODEL
 
 DECIDABLE = metrics.estimable()
+EXPORT_FORMATS = sorted({name for what in EXPORTS for name in forms_of(what)})
+PREDICTED = ("predictions", "detections")
+
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        metavar="P", help="Of detections: above this probability, for all classes (default: thresholds of the model)."
+    ),
+]
 
 
 @app.command()
@@ -34,11 +44,14 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="File to write; its suffix says the format.")],
     what: Annotated[str, typer.Option(help=f"One of {', '.join(EXPORTS)}.")] = "labels",
     form: Annotated[
-        str | None, typer.Option("--format", help=f"One of {', '.join(formats.able_to('write_labels'))}.")
+        str | None, typer.Option("--format", help=f"One of {', '.join(EXPORT_FORMATS)}, as far as it can hold it.")
     ] = None,
+    threshold: Threshold = None,
 ) -> None:
-    """Write labels, predictions, all answers or the model to a file."""
-    write = exporter(what, to, form)
+    """Write labels, predictions, detections with their times, all answers or the model to a file."""
+    if threshold is not None and what != "detections":
+        raise BagwiseError("--threshold is for --what detections.")
+    write = exporter(what, to, form, threshold)
     with Project.open(folder) as project:
         if what in FROM_THE_MODEL:
             load_model(project)
@@ -93,21 +106,28 @@ def predict(
     embed: Embed = "",
     scores: ScoresFile = None,
     weights: WeightsFile = None,
+    what: Annotated[str, typer.Option(help=f"What to write: {' or '.join(PREDICTED)}.")] = "predictions",
+    threshold: Threshold = None,
 ) -> None:
     """Predict the classes of new bags or raw files, with the instance that carries each prediction."""
-    module = formats.writer(to, "predictions", form) if to is not None else None
+    _validate_options(what, to, threshold)
+    module = formats.writer(to, what, form) if to is not None else None
     model, classes = _model_of(folder)
-    with read_or_segment(source, bag, model, with_weights(embed, weights)) as (read, of_embedder):
+    with read_or_segment(source, bag, model, with_weights(embed, weights)) as (read, of_embedder, locations):
         # A model that was fitted without scores, because none matched, predicts without those of the embedder.
         offered = of_embedder if model.has_scores_ else None
         table_of_scores = offered if scores is None else formats.read_scores(scores)
         bags = _with_scores(model, _bags_for(model, read), read, classes, table_of_scores)
-    table = projects.predict(model, bags, classes)
+        if module is not None and to is not None and what == "detections":
+            module.write_detections(detect(model, bags, classes, locations, threshold=threshold), to)
+        else:
+            table = projects.predict(model, bags, classes, locations=locations)
+            if module is not None and to is not None:
+                module.write_predictions(table, to)
     if of_instances is not None:
         _write_instances(of_instances, bags.ids, bags.sizes, classes, model.predict_instance_proba(bags))
-    if module is not None and to is not None:
-        module.write_predictions(table, to)
-        say(f"predictions: {escape(str(to))}")
+    if to is not None:
+        say(f"{what}: {escape(str(to))}")
         return
     shown = Table("bag", "classes, likeliest first (instance that carries it)")
     for b, name in enumerate(table.ids):
@@ -115,6 +135,15 @@ def predict(
         words = ", ".join(f"{classes[c]} {table.probability[b, c]:.2f} ({table.evidence[b, c]})" for c in order)
         shown.add_row(escape(name), escape(words) or "none")
     console.print(shown)
+
+
+def _validate_options(what: str, to: Path | None, threshold: float | None) -> None:
+    if what not in PREDICTED:
+        raise BagwiseError(f"There are no {what} of new bags: choose one of {', '.join(PREDICTED)}.")
+    if what == "detections" and to is None:
+        raise BagwiseError("Detections are written to a file: say which with --to.")
+    if threshold is not None and what != "detections":
+        raise BagwiseError("--threshold is for --what detections.")
 
 
 def _with_scores(

@@ -7,11 +7,13 @@ file and not only at its name, and any of
     read_labels(path, bag_column) -> LabelTable     labels by name, of bags and of places in them
     write_labels(table, path)
     write_predictions(table, path)
+    write_detections(table, path)                   detections with their places in the files
     read_table(path) -> Table                       any rows and columns, all of them as text
 
 A format that is a folder with several files has `recognises_folder(path)` and `read_folder(path) -> Source` instead. A
 format of a general container, as CSV or Parquet, has `GENERIC = True`: a format that recognises what is in it is used
-before it.
+before it. A format whose labels name bags as Bagwise calls them has `NAMES_BAGS = True`; others get labels by file,
+with those of clips as places in their recordings.
 
 Another package adds a format with an entry point of the group `bagwise.formats`; see docs/extending-data.md.
 """
@@ -22,6 +24,7 @@ from typing import Any
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.core.extras import require
 from bagwise.core.plugins import choose, discover
+from bagwise.formats._detections import BagSpan, DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel, as_labels
 from bagwise.formats._scores import Matching, ScoreTable, scores_from
 from bagwise.formats._spreadsheet import marked, marked_frame
@@ -31,6 +34,8 @@ from bagwise.formats._values import NOT_IN_NAMES, Place
 
 __all__ = [
     "NOT_IN_NAMES",
+    "BagSpan",
+    "DetectionTable",
     "LabelTable",
     "Matching",
     "Place",
@@ -272,7 +277,8 @@ def read_scores(path: str | Path, source: str = "") -> ScoreTable:
     Parameters
     ----------
     path : str or Path
-        A table of BirdNET-Analyzer (CSV or Raven), of perch-hoplite, or any long or wide CSV or Parquet.
+        A table of BirdNET-Analyzer (CSV or Raven), Kaleidoscope or perch-hoplite, detections of Bagwise, or any long or
+        wide CSV or Parquet.
     source : str
         The name of the classifier, shown to people (default: BirdNET, or the name of the file).
 
@@ -295,8 +301,13 @@ def read_scores(path: str | Path, source: str = "") -> ScoreTable:
     array([0.9, 0.2])
     """
     file = Path(path)
-    is_text = file.is_file() and looks_like_text(file)
-    table: Table = available()["csv"].read_table(file) if is_text else read_table(file)
+    if file.is_file() and looks_like_text(file):
+        # A text of another format, as a selection table of Raven, has columns that are known by their names too.
+        specific_first = sorted(able_to("read_table").values(), key=lambda member: getattr(member, "GENERIC", False))
+        member = next((one for one in specific_first if one.recognises(file)), available()["csv"])
+        table: Table = member.read_table(file)
+    else:
+        table = read_table(file)
     return scores_from(table, source)
 
 
@@ -307,7 +318,7 @@ def writer(path: str | Path, what: str, name: str | Any | None = None) -> Any:
     ----------
     path : str or Path
         The file to be written.
-    what : {"labels", "predictions"}
+    what : {"labels", "predictions", "detections"}
         What is written.
     name : str or module, optional
         The name of the format, or the format itself; the default is the one of the file's suffix.
@@ -315,7 +326,7 @@ def writer(path: str | Path, what: str, name: str | Any | None = None) -> Any:
     Returns
     -------
     module or object
-        With a function `write_labels` or `write_predictions`.
+        With a function `write_labels`, `write_predictions` or `write_detections`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """LabelTable: the labels that a file has, by the names of bags and classes, and where they say what they are of."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.labels import Labels
+from bagwise.formats._detections import BagSpan
 from bagwise.formats._values import MAX_PAIRS, Place, label_value, shape_of, validate_names, validate_unique
 from bagwise.kernels import Array
 
@@ -73,6 +74,8 @@ class LabelTable:
         The place of a bag's whole file, for bags where it is known.
     of_files : bool
         Whether the file names recordings, pictures or texts: a bag may then be called as its file, without its suffix.
+    spans : mapping of str to BagSpan
+        The file of each bag, or the seconds of one, where that is known.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class LabelTable:
     placed: Sequence[PlacedLabel] = ()
     extents: Mapping[str, Place] = field(default_factory=dict)
     of_files: bool = False
+    spans: Mapping[str, BagSpan] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.path is not None:
@@ -154,6 +158,32 @@ class LabelTable:
         """
         at_places = {(one.bag, one.label_class) for one in placed if one.present}
         return (triple for triple in self.triples() if triple[:2] not in at_places)
+
+    def by_file(self) -> "LabelTable":
+        """Return the labels of clips as labels of the seconds of their files; what is unsure of a clip is left out.
+
+        Returns
+        -------
+        LabelTable
+            Its bags are files. A label of a whole clip is that of the place of the clip; where a table has no clips it
+            is returned as it is.
+        """
+        clips = {bag: one for bag, one in self.spans.items() if one.is_clip}
+        if not clips:
+            return self
+        pointed = {(one.bag, one.label_class) for one in self.placed if one.present and "start" in one.place}
+        placed = [replace(one, bag=clips[one.bag].file) if one.bag in clips else one for one in self.placed]
+        whole: list[tuple[str, str, float]] = []
+        for bag, name, answer in self.triples():
+            value = {"present": 1.0, "absent": 0.0, "unsure": np.nan}[answer]
+            if bag not in clips:
+                whole.append((bag, name, value))
+            elif answer != "unsure" and (bag, name) not in pointed:
+                span = clips[bag]
+                placed.append(PlacedLabel(span.file, name, bool(value), None, span.place))
+        found = LabelTable.from_triples(self.path or Path(), whole, placed=placed)
+        extents = {clips[bag].file if bag in clips else bag: extent for bag, extent in self.extents.items()}
+        return replace(found, path=self.path, extents=extents, of_files=True)
 
     @property
     def _answered(self) -> Array:

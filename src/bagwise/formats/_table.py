@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
+from bagwise.formats._detections import BagSpan
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._types import PredictionTable, RowLocator
 from bagwise.formats._values import PLACE_COLUMNS, label_value, place_from, validate_unique, whole_number
@@ -20,6 +21,8 @@ from bagwise.kernels import Array
 
 BAG_NAMES = ("bag", "bag_id", "bagid")
 LABEL_PREFIX = "label:"
+SPAN_COLUMNS = ("file", "clip_start", "clip_end", "site", "recorded_at")
+"""What a long table of labels says of its bags for people; it is not read."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def labels_from_rows(
     placed: list[PlacedLabel] = []
     long = "class" in columns
     if long:
-        known = (columns[bag], "class", "label", "instance", *PLACE_COLUMNS)
+        known = (columns[bag], "class", "label", "instance", *PLACE_COLUMNS, *SPAN_COLUMNS)
         unexpected = [column for column in columns if column not in known]
         if unexpected:
             what = (
@@ -196,8 +199,25 @@ def _part(path: Path, row: dict[str, str], line: int, row_name: str) -> tuple[in
 def labels_as_frame(table: LabelTable) -> pl.DataFrame:
     """Return a long table: bag, class, label (1, 0, or null for *unsure*); instance and place where any is known.
 
-    A pair that is labelled at an instance has a row for the bag too.
+    A pair that is labelled at an instance has a row for the bag too. Where the files of the bags are known, every row
+    has the file, the seconds of it that the bag is, the site and when the bag begins.
     """
+    frame = _labels_as_frame(table)
+    if not table.spans:
+        return frame
+    spans = [table.spans.get(bag) for bag in frame["bag"].to_list()]
+    named = dict(zip(SPAN_COLUMNS, ("file", "start", "end", "site", "recorded_at"), strict=True))
+    return frame.with_columns(
+        pl.Series(
+            column,
+            [None if one is None else getattr(one, name) for one in spans],
+            pl.Float64 if name in ("start", "end") else pl.String,
+        )
+        for column, name in named.items()
+    )
+
+
+def _labels_as_frame(table: LabelTable) -> pl.DataFrame:
     bags = _labels_of_bags(table)
     if not table.placed:
         return bags
@@ -224,7 +244,9 @@ def _labels_of_bags(table: LabelTable) -> pl.DataFrame:
 
 
 def predictions_as_frame(table: PredictionTable) -> pl.DataFrame:
-    """Return a long table: bag, class, probability, evidence (from 0), predicted (1 or 0), and the model if known."""
+    """Return a long table: bag, class, probability, evidence (from 0), predicted (1 or 0), and what is known of these:
+    model; file, start, end, site and recorded_at of the bag; evidence_start and evidence_end in seconds of the file.
+    """
     bags, classes = len(table.ids), len(table.classes)
     frame = pl.DataFrame(
         {
@@ -235,4 +257,20 @@ def predictions_as_frame(table: PredictionTable) -> pl.DataFrame:
             "predicted": table.predicted.ravel().astype(np.int8),
         }
     )
-    return frame.with_columns(model=pl.lit(table.model)) if table.model else frame
+    if table.model:
+        frame = frame.with_columns(model=pl.lit(table.model))
+    if table.spans is not None:
+        frame = frame.hstack(pl.concat([_spans_as_frame(table.spans)] * classes).sort("position").drop("position"))
+    if table.evidence_times is not None:
+        times = table.evidence_times.reshape(-1, 2)
+        frame = frame.with_columns(
+            pl.Series(name, column, nan_to_null=True)
+            for name, column in zip(("evidence_start", "evidence_end"), times.T, strict=True)
+        )
+    return frame
+
+
+def _spans_as_frame(spans: Sequence[BagSpan]) -> pl.DataFrame:
+    rows = [(number, one.file, one.start, one.end, one.site, one.recorded_at) for number, one in enumerate(spans)]
+    types = {"position": pl.Int64, "file": pl.String, "start": pl.Float64, "end": pl.Float64}
+    return pl.DataFrame(rows, {**types, "site": pl.String, "recorded_at": pl.String}, orient="row")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bagwise.core.errors import FileError
 from bagwise.data.bags import Bags
+from bagwise.formats._detections import BagSpan
 from bagwise.formats._label_table import LabelTable
 from bagwise.formats._values import MAX_COLUMNS, shape_of, validate_names, validate_numbers
 from bagwise.kernels import Array
@@ -36,6 +37,10 @@ class PredictionTable:
         A class is predicted above its threshold (default: 0.5).
     model : str
         The name of the model that they come from; empty where it is not known.
+    spans : sequence of BagSpan, optional
+        The file of each bag, or the seconds of one, and where and when it was recorded.
+    evidence_times : ndarray of shape (n_bags, n_classes, 2), optional
+        Start and end of the evidence in its file, in seconds; nan where they are not known.
 
     Examples
     --------
@@ -52,6 +57,8 @@ class PredictionTable:
     evidence: Array
     thresholds: Array | None = None
     model: str = ""
+    spans: Sequence[BagSpan] | None = None
+    evidence_times: Array | None = None
 
     @property
     def predicted(self) -> Array:

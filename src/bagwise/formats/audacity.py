@@ -16,9 +16,10 @@ from urllib.parse import unquote
 import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
+from bagwise.formats._detections import DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._values import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE, place_from, validated_place
+from bagwise.formats._values import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE, Place, place_from, validated_place
 
 DESCRIPTION = "Audacity label track (.txt), or a zip file of them"
 SUFFIXES = (".audacity.zip", ".audacity.txt")
@@ -69,13 +70,22 @@ def write_labels(table: LabelTable, path: Path) -> None:
     tracks: dict[str, list[str]] = {}
     placed = table.placed_by("start")
     for bag, name, answer in table.triples_but(placed):
-        tracks.setdefault(bag, []).append(f"0.0\t0.0\t{_text(name, answer)}\n")
+        tracks.setdefault(bag, []).append(_label({}, name, answer))
     for one in placed:
-        name = _text(one.label_class, "present" if one.present else "absent")
-        text = f"{float(one.place['start'])!r}\t{float(one.place['end'])!r}\t{name}\n"
-        if "low" in one.place:
-            text += f"{FREQUENCIES}\t{float(one.place['low'])!r}\t{float(one.place['high'])!r}\n"
-        tracks.setdefault(one.bag, []).append(text)
+        label = _label(one.place, one.label_class, "present" if one.present else "absent")
+        tracks.setdefault(one.bag, []).append(label)
+    _write(tracks, path)
+
+
+def write_detections(table: DetectionTable, path: Path) -> None:
+    """Write the track of each recording with detections; one whose place is not known is a label at 0."""
+    tracks: dict[str, list[str]] = {}
+    for recording, place, row in table.placed():
+        tracks.setdefault(recording, []).append(_label(place, row["class"]))
+    _write(tracks, path)
+
+
+def _write(tracks: dict[str, list[str]], path: Path) -> None:
     if path.suffix.lower() == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for bag, labels in tracks.items():
@@ -146,6 +156,15 @@ def _add_band(path: Path, place: dict[str, float], cells: Sequence[str], number:
     if place and low >= 0 and high >= 0:
         validated_place({**place, "low": low, "high": high}, path, number)
         place |= {"low": low, "high": high}
+
+
+def _label(place: Place, name: str, answer: str = "present") -> str:
+    """The line of a label, and that of its frequencies where they are known."""
+    start, end = (float(place.get(column, 0.0)) for column in ("start", "end"))
+    line = f"{start!r}\t{end!r}\t{_text(name, answer)}\n"
+    if "low" in place:
+        line += f"{FREQUENCIES}\t{float(place['low'])!r}\t{float(place['high'])!r}\n"
+    return line
 
 
 def _text(name: str, answer: str) -> str:

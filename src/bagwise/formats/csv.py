@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
+from bagwise.formats._detections import DetectionTable
 from bagwise.formats._label_table import LabelTable
 from bagwise.formats._spreadsheet import marked_frame, unmarked, unmarked_series
 from bagwise.formats._table import (
@@ -29,6 +30,7 @@ from bagwise.kernels import Array
 DESCRIPTION = "CSV with one row per instance or per label (.csv, .tsv)"
 SUFFIXES = (".csv", ".tsv")
 GENERIC = True
+NAMES_BAGS = True
 
 
 def recognises(path: Path) -> bool:
@@ -100,3 +102,8 @@ def write_labels(table: LabelTable, path: Path) -> None:
 def write_predictions(table: PredictionTable, path: Path) -> None:
     """Write a long table."""
     marked_frame(predictions_as_frame(table)).write_csv(path)
+
+
+def write_detections(table: DetectionTable, path: Path) -> None:
+    """Write one row for every detection."""
+    marked_frame(table.frame).write_csv(path)

@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from bagwise.core.errors import FileError
+from bagwise.formats._detections import BagSpan, DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import looks_like_text
-from bagwise.formats._types import PredictionTable, Source
+from bagwise.formats._types import PredictionTable, RowLocator, Source, Table
 from bagwise.formats._values import PLACE_COLUMNS, label_value, place_from, whole_number
 from bagwise.kernels import Array
 
 DESCRIPTION = "JSON lines with one bag each (.jsonl)"
 SUFFIXES = (".jsonl", ".ndjson")
 GENERIC = True
+NAMES_BAGS = True
 LONGEST_LINE = 1 << 28
 
 
@@ -59,6 +62,23 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     return table
 
 
+def read_table(path: Path) -> Table:
+    """Read objects of texts and numbers as the rows of a table, every column as text."""
+    rows, lines = list[dict[str, str]](), list[int]()
+    for number, one in _objects(path, "bag"):
+        if any(isinstance(value, dict | list) for value in one.values()):
+            raise FileError(path, "is not a row of a table: it has lists or objects in it.", number)
+        rows.append({name: "" if value is None else str(value) for name, value in one.items()})
+        lines.append(number)
+    if not rows:
+        raise FileError(path, "contains no rows.")
+    columns = dict.fromkeys(name for row in rows for name in row)
+    frame = pl.DataFrame(
+        [[row.get(name, "") for name in columns] for row in rows], dict.fromkeys(columns, pl.String), orient="row"
+    )
+    return Table(frame, RowLocator(path, "line", lines.__getitem__))
+
+
 def write_labels(table: LabelTable, path: Path) -> None:
     """Write one line for every bag with an answer."""
     by_bag: dict[str, dict[str, int | None]] = {}
@@ -74,6 +94,7 @@ def write_labels(table: LabelTable, path: Path) -> None:
         (
             {
                 "bag": bag,
+                **_source(table.spans.get(bag)),
                 "labels": by_bag.get(bag, {}),
                 **({"instance_labels": parts[bag]} if bag in parts else {}),
             }
@@ -95,10 +116,31 @@ def write_predictions(table: PredictionTable, path: Path) -> None:
                 ],
                 "evidence": dict(zip(table.classes, map(int, table.evidence[b]), strict=True)),
                 **({"model": table.model} if table.model else {}),
+                **_source(None if table.spans is None else table.spans[b]),
+                **({} if table.evidence_times is None else _times(table, b)),
             }
             for b, bag in enumerate(table.ids)
         ),
     )
+
+
+def write_detections(table: DetectionTable, path: Path) -> None:
+    """Write one line for every detection, without what is not known."""
+    rows = table.frame.iter_rows(named=True)
+    _write(path, ({name: value for name, value in row.items() if value not in (None, "")} for row in rows))
+
+
+def _source(span: BagSpan | None) -> dict[str, Any]:
+    """The file of a bag, and what is known of it."""
+    known = {} if span is None else vars(span)
+    return {name: value for name, value in known.items() if name != "is_clip" and value not in (None, "")}
+
+
+def _times(table: PredictionTable, bag: int) -> dict[str, Any]:
+    """Start and end of the evidence of every class where they are known."""
+    assert table.evidence_times is not None
+    times = zip(table.classes, table.evidence_times[bag].tolist(), strict=True)
+    return {"evidence_times": {name: span for name, span in times if not np.isnan(span[0])}}
 
 
 def _write(path: Path, lines: Iterator[dict[str, Any]]) -> None:

@@ -24,6 +24,7 @@ from bagwise.kernels import Array
 
 DESCRIPTION = "NumPy arrays (.npz)"
 SUFFIXES = (".npz",)
+NAMES_BAGS = True
 GENERIC = True
 OF_INSTANCES = "labels_of_instances"
 

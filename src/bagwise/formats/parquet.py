@@ -13,6 +13,7 @@ import polars as pl
 
 from bagwise.core.errors import FileError
 from bagwise.formats import _parquet_footer as footer
+from bagwise.formats._detections import DetectionTable
 from bagwise.formats._label_table import LabelTable
 from bagwise.formats._table import (
     BagIds,
@@ -30,6 +31,7 @@ from bagwise.kernels import Array
 DESCRIPTION = "Parquet with one row per instance or per label (.parquet)"
 SUFFIXES = (".parquet", ".pq")
 GENERIC = True
+NAMES_BAGS = True
 ROWS_AT_ONCE = 1 << 16
 VALUES_AT_ONCE = 1 << 26
 HUGE = (pl.Int128,)
@@ -205,3 +207,8 @@ def write_labels(table: LabelTable, path: Path) -> None:
 def write_predictions(table: PredictionTable, path: Path) -> None:
     """Write a long table."""
     predictions_as_frame(table).write_parquet(path)
+
+
+def write_detections(table: DetectionTable, path: Path) -> None:
+    """Write one row for every detection."""
+    table.frame.write_parquet(path)

@@ -4,17 +4,20 @@ A selection is a place: its times, and its frequencies where there are any. With
 there, since Raven counts `Begin Time (s)` through all files that it opened together. Raven has selections of present
 sounds only; our column `Label Type` (positive, negative, uncertain) distinguishes the others, and without it every
 selection is present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from
-0 to 0 is.
+0 to 0 is, and `clip` where it is about some seconds of it with all frequencies. Detections have their `Probability`.
 """
 
 import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from bagwise.core.errors import FileError
+from bagwise.formats._detections import DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._text import TextTable, header_of
 from bagwise.formats._values import Place, place_from, validated_place
@@ -25,7 +28,7 @@ SUFFIXES = (".txt",)
 PLACES = {"start": "Begin Time (s)", "end": "End Time (s)", "low": "Low Freq (Hz)", "high": "High Freq (Hz)"}
 COLUMNS = ("Selection", "View", "Channel", *PLACES.values())
 FILE, CLASS, TYPE, SCOPE, OFFSET = "Begin File", "Species", "Label Type", "Scope", "File Offset (s)"
-WHOLE, PART = "recording", "selection"
+WHOLE, CLIP, PART = "recording", "clip", "selection"
 CLASS_NAMES = ("Species", "Class", "Common Name", "Annotation", "Label")
 
 
@@ -66,7 +69,8 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
 def _place(path: Path, row: Mapping[str, str], line: int) -> dict[str, float]:
     """The times and frequencies of a selection; empty where it is about the whole recording."""
     cells = {column: row.get(name, "") for column, name in PLACES.items()}
-    if not cells["end"].strip() or row.get(SCOPE, PART).strip().lower() == WHOLE:
+    scope = row.get(SCOPE, PART).strip().lower()
+    if not cells["end"].strip() or scope == WHOLE:
         return {}
     place = place_from(cells, path, line, names=PLACES)
     offset = place_from(
@@ -77,7 +81,7 @@ def _place(path: Path, row: Mapping[str, str], line: int) -> dict[str, float]:
     )
     if "first" in offset:
         place |= {"start": offset["first"], "end": offset["first"] + place["end"] - place["start"]}
-    if place.get("high", 1) == 0:
+    if "low" in place and (scope == CLIP or place["high"] == 0):
         del place["low"], place["high"]
     return {} if place["end"] == 0 else validated_place(place, path, line)
 
@@ -92,12 +96,29 @@ def write_labels(table: LabelTable, path: Path) -> None:
         kind = "positive" if one.present else "negative"
         # A selection needs frequencies: where they are not known it has those of the recording.
         band = {name: value for name, value in table.extents.get(one.bag, {}).items() if name in ("low", "high")}
-        rows.append((one.bag, one.label_class, kind, PART, {**band, **one.place}))
+        scope = CLIP if one.instance is None and "low" not in one.place else PART
+        rows.append((one.bag, one.label_class, kind, scope, {**band, **one.place}))
     order = {bag: position for position, bag in enumerate(table.ids)}
     rows.sort(key=lambda row: order[row[0]])
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t")
         writer.writerow([*COLUMNS, FILE, CLASS, TYPE, SCOPE])
         for number, (bag, name, kind, scope, place) in enumerate(rows, start=1):
-            limits = (repr(float(place.get(column, 0.0))) for column in PLACES)
-            writer.writerow([number, "Spectrogram 1", 1, *limits, bag, name, kind, scope])
+            writer.writerow([*_selection(number, place), bag, name, kind, scope])
+
+
+def write_detections(table: DetectionTable, path: Path) -> None:
+    """Write one selection for every detection, with times of its file; a place that is not known is from 0 to 0."""
+    highest = dict(table.files.select("file", pl.col("rate") / 2).iter_rows())
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t")
+        writer.writerow([*COLUMNS, FILE, OFFSET, CLASS, "Probability", "Confirmed"])
+        for number, (recording, place, row) in enumerate(table.placed(), start=1):
+            band = {"low": 0.0, "high": highest.get(recording) or 0.0} if "start" in place else {}
+            offset = repr(place.get("start", 0.0))
+            limits = _selection(number, {**band, **place})
+            writer.writerow([*limits, recording, offset, row["class"], row["probability"], row["confirmed"]])
+
+
+def _selection(number: int, place: Place) -> list[Any]:
+    return [number, "Spectrogram 1", 1, *(repr(float(place.get(column, 0.0))) for column in PLACES)]

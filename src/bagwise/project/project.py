@@ -32,6 +32,7 @@ from bagwise.project.answers.votes import Votes
 from bagwise.project.imports import media as kept
 from bagwise.project.imports.details import Details, DetailsMatching, import_details
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
+from bagwise.project.imports.locations import Locations
 from bagwise.project.imports.regions import Placement
 from bagwise.project.imports.removal import set_removed
 from bagwise.project.imports.scores import import_scores
@@ -440,6 +441,10 @@ class Project:
         """
         return self.contents.bag_files.of(bag)
 
+    def locations(self) -> Locations:
+        """Return where all bags and their instances are: their files, and the places in them."""
+        return Locations.of_project(self.folder, self.contents)
+
     def shows_instances(self, bag: int) -> bool:
         """Whether a person sees several instances of the bag, by their places or in a table, and can point at one.
 
@@ -487,9 +492,10 @@ class Project:
         Returns
         -------
         PredictionTable
-            P(class in bag), the instance that contributes most to it, the thresholds and the name of the model.
+            P(class in bag), the instance that contributes most to it, the thresholds and the name of the model; the
+            files of the bags and the times of the instances where they are known.
         """
-        return predict(self.model().classifier, self.bags, self.classes, self.contents.removed)
+        return predict(self.model().classifier, self.bags, self.classes, self.contents.removed, self.locations())
 
     def fit_model(self, trials: list[Trial] | None = None) -> MIMLClassifier:
         """Return a model fitted from scratch to everything known; it is not stored.
@@ -1188,7 +1194,11 @@ class Project:
 
 
 def predict(
-    model: MIMLClassifier, bags: Bags, classes: Sequence[str], without: Collection[int] = ()
+    model: MIMLClassifier,
+    bags: Bags,
+    classes: Sequence[str],
+    without: Collection[int] = (),
+    locations: Locations | None = None,
 ) -> PredictionTable:
     """Return P(class in bag) with the instance that carries most of it, computed for some bags at a time.
 
@@ -1202,6 +1212,8 @@ def predict(
         The names of the model's classes.
     without : collection of int
         Positions of bags to leave out.
+    locations : Locations, optional
+        Where the bags and their instances are.
 
     Returns
     -------
@@ -1216,20 +1228,24 @@ def predict(
     (['a'], array([[1, 0]]))
     """
     made = provenance_of(model)
-    probability, evidence, ids = [], [], list[str]()
+    probability, evidence, ids, bags_of_rows = [], [], list[str](), list[int]()
     for positions in bags.portions():
         wanted = positions[~np.isin(positions, list(without))]
         if not len(wanted):
             continue
         some = bags.select(wanted)
         ids += [str(name) for name in some.ids]
+        bags_of_rows += wanted.tolist()
         probability.append(model.predict_proba(some))
         evidence.append(strongest_instances(model, some))
+    strongest = np.concatenate(evidence)
     return PredictionTable(
         ids,
         classes,
         np.concatenate(probability),
-        np.concatenate(evidence),
+        strongest,
         model.thresholds_,
         "" if made is None else made.name,
+        None if locations is None or not locations.known else [locations.span(bag) for bag in bags_of_rows],
+        None if locations is None else locations.times(bags_of_rows, strongest),
     )

@@ -11,6 +11,8 @@ from bagwise.kernels import Array
 from bagwise.project.storage.bag_files import BagFiles
 
 INSIDE = 0.5
+SAME_TIME = 0.005
+"""Seconds: the ids of clips have milliseconds, and tables of other programs may have fewer digits."""
 
 
 def same_as_bags(names: Sequence[str], bags: Collection[str]) -> dict[str, str]:
@@ -67,8 +69,9 @@ def clips_at(files: BagFiles, bags: Array, start: float, end: float) -> list[int
 def labels_of_clips(table: LabelTable, bags: Mapping[str, int], files: BagFiles) -> LabelTable:
     """Return labels of recordings as labels of their clips.
 
-    What is at a place is in the clip of that place. What is absent in a recording is absent in all of its clips; where
-    it is present, the table does not say, so that is an error.
+    What is at a place is in the clip of that place; a label of all frequencies and of all seconds of a clip is one of
+    the clip, and of none of its instances. What is absent in a recording is absent in all of its clips; where it is
+    present, the table does not say, so that is an error.
     """
     clips = clips_by_file(files)
     meant = same_as_bags([name for name in table.ids if name not in bags], files.names) if clips else {}
@@ -76,7 +79,10 @@ def labels_of_clips(table: LabelTable, bags: Mapping[str, int], files: BagFiles)
     if not meant:
         return table
     id_of = {bag: name for name, bag in bags.items()}
-    placed = [label for one in table.placed for label in _of_clips(table, one, meant, clips, files, id_of)]
+    placed, whole = list[PlacedLabel](), list[PlacedLabel]()
+    for one in table.placed:
+        for label, is_whole in _of_clips(table, one, meant, clips, files, id_of):
+            (whole if is_whole else placed).append(label)
     at_places = {(one.bag, one.label_class) for one in table.placed if one.present}
     rows: dict[str, Array] = {}
     for number, name in enumerate(table.ids):
@@ -98,6 +104,11 @@ def labels_of_clips(table: LabelTable, bags: Mapping[str, int], files: BagFiles)
         row = rows.setdefault(one.bag, np.full(len(column), np.nan))
         if one.present:
             row[column[one.label_class]] = 1.0
+    for one in whole:
+        row, number = rows.setdefault(one.bag, np.full(len(column), np.nan)), column[one.label_class]
+        if row[number] == float(not one.present):
+            raise table.fault(f"{one.bag} is both present and absent for class {one.label_class}.", line=one.line)
+        row[number] = float(one.present)
     return replace(table, ids=list(rows), values=np.array(list(rows.values())), unsure=None, lines=None, placed=placed)
 
 
@@ -108,10 +119,16 @@ def _of_clips(
     clips: Mapping[str, Array],
     files: BagFiles,
     id_of: Mapping[int, str],
-) -> Sequence[PlacedLabel]:
+) -> list[tuple[PlacedLabel, bool]]:
+    """The labels of clips that a label of a recording is, and whether each is about the whole clip."""
     if label.bag not in meant:
-        return [label]
+        return [(label, False)]
     if "start" not in label.place:
         raise table.fault(f"{label.bag} is cut into clips: give the times of the label.", label.bag, label.line)
-    found = clips_at(files, clips[meant[label.bag]], label.place["start"], label.place["end"])
-    return [replace(label, bag=id_of[bag]) for bag in found]
+    start, end, bags = label.place["start"], label.place["end"], clips[meant[label.bag]]
+    found = clips_at(files, bags, start, end)
+    first, last = files.clips[bags].T
+    inside = (start <= first + SAME_TIME) & (last - SAME_TIME <= end) & ("low" not in label.place)
+    covered = bags[inside].tolist()
+    whole = [bag for bag in covered if not label.present or bag in found]
+    return [(replace(label, bag=id_of[bag]), bag in whole) for bag in dict.fromkeys([*whole, *found])]

@@ -1,4 +1,4 @@
-"""Exports of a project as files: labels, predictions, answers, the model."""
+"""Exports of a project as files: labels, predictions, detections, answers, the model."""
 
 import csv
 import json
@@ -12,10 +12,11 @@ import polars as pl
 from bagwise import formats
 from bagwise.core.errors import BagwiseError
 from bagwise.project.project import Project
+from bagwise.project.reports.detections import detections_of
 from bagwise.project.reports.placing import labels_with_places
 
-EXPORTS = ("labels", "predictions", "answers", "model")
-FROM_THE_MODEL = ("predictions", "model")
+EXPORTS = ("labels", "predictions", "detections", "answers", "model")
+FROM_THE_MODEL = ("predictions", "detections", "model")
 OF_ANSWERS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}
 POINTED = ("where", "elsewhere")
 OF_MODELS = {"npz": ".npz"}
@@ -31,22 +32,24 @@ def forms_of(what: str) -> dict[str, str]:
     what : str
         One of `EXPORTS`.
     """
-    if what in ("labels", "predictions"):
+    if what in ("labels", "predictions", "detections"):
         return {name: module.SUFFIXES[0] for name, module in formats.able_to(f"write_{what}").items()}
     return OF_ANSWERS if what == "answers" else OF_MODELS
 
 
-def exporter(what: str, to: Path, form: str | None = None) -> Write:
+def exporter(what: str, to: Path, form: str | None = None, threshold: float | None = None) -> Write:
     """Return a function that writes an export of a project; raise before a project is opened where that cannot work.
 
     Parameters
     ----------
     what : str
-        One of `EXPORTS`; `predictions` and `model` come from the model that `Project.model` returns.
+        One of `EXPORTS`; those of `FROM_THE_MODEL` come from the model that `Project.model` returns.
     to : Path
         The file to write; its suffix gives the format.
     form : str, optional
         The name of the format, where the suffix does not give it.
+    threshold : float, optional
+        For detections: used for all classes instead of the thresholds of the model.
 
     Raises
     ------
@@ -61,8 +64,15 @@ def exporter(what: str, to: Path, form: str | None = None) -> Write:
         return _answers_to(to)
     module = formats.writer(to, what, form)
     if what == "labels":
-        return lambda project: module.write_labels(labels_with_places(project), to)
+        return lambda project: _write_labels(project, module, to)
+    if what == "detections":
+        return lambda project: module.write_detections(detections_of(project, threshold), to)
     return lambda project: module.write_predictions(project.predictions(), to)
+
+
+def _write_labels(project: Project, module: Any, to: Path) -> None:
+    table = labels_with_places(project)
+    module.write_labels(table if getattr(module, "NAMES_BAGS", False) else table.by_file(), to)
 
 
 def _write_model(project: Project, to: Path) -> None:

@@ -18,10 +18,10 @@ def labels_with_places(project: Project) -> LabelTable:
     Returns
     -------
     LabelTable
-        As `Project.labels` returns it; `placed` are the instances that answers pointed at or an import named, and
-        `extents` what is known of the files of bags with a label.
+        As `Project.labels` returns it; `placed` are the instances that answers pointed at or an import named, `extents`
+        what is known of the files of bags with a label, and `spans` these files and the seconds that the bags are.
     """
-    table = project.labels()
+    table, locations = project.labels(), project.locations()
     position = {name: bag for bag, name in enumerate(project.contents.ids.tolist())}
     labelled = dict.fromkeys([*(bag for bag, _, _ in table.triples()), *(one.bag for one in table.placed)])
     media = {name: project.medium(position[name]) for name in labelled}
@@ -31,4 +31,5 @@ def labels_with_places(project: Project) -> LabelTable:
         kept = media[one.bag]
         place = None if kept is None or one.instance is None else kept.places[one.instance]
         placed.append(one if place is None else replace(one, place=place))
-    return replace(table, placed=placed, extents=extents)
+    spans = {name: locations.span(position[name]) for name in labelled} if locations.known else {}
+    return replace(table, placed=placed, extents=extents, spans=spans)

@@ -1,4 +1,4 @@
-"""Downloads: labels, predictions, answers and the model as files, as `bagwise export` writes them."""
+"""Downloads: labels, predictions, detections, answers and the model as files, as `bagwise export` writes them."""
 
 import shutil
 import tempfile
@@ -40,10 +40,10 @@ def downloads(project: CurrentProject, _: Person) -> list[DownloadOut]:
 def download(
     project: CurrentProject,
     _: Person,
-    what: Literal["labels", "predictions", "answers", "model"],
+    what: Literal["labels", "predictions", "detections", "answers", "model"],
     form: Annotated[str, Query(max_length=40)],
 ) -> FileResponse:
-    """Return a file of labels, predictions, answers or the model as they are now."""
+    """Return a file of labels, predictions, detections, answers or the model as they are now."""
     forms = forms_of(what)
     if form not in forms:
         raise BagwiseError(f"There are no {what} as {form}: choose one of {', '.join(forms)}.")

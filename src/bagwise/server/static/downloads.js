@@ -1,4 +1,4 @@
-// Labels, predictions, answers and the model as files.
+// Labels, predictions, detections, answers and the model as files.
 
 import { find, get, make } from "/static/dom.js";
 import { expected, signedOut } from "/static/signin.js";
@@ -6,6 +6,7 @@ import { expected, signedOut } from "/static/signin.js";
 const ABOUT = {
   labels: "What is known: imported, or decided by answers. Unknown stays unknown.",
   predictions: "What the model believes about every bag and class.",
+  detections: "Each sound, region or passage that is of a class: where and when it is, and how sure that is.",
   answers: "All answers: who, when, what, how long it took, corrections and all.",
   model: "The model that the predictions come from; bagwise predict and the library read it.",
 };

@@ -1,0 +1,285 @@
+"""Detections: which instances are of a class, with the times that the page shows, in every format and back."""
+
+import json
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+import soundfile
+
+from bagwise import formats
+from bagwise.core.errors import BagwiseError, FileError
+from bagwise.formats import DetectionTable, LabelTable, Source
+from bagwise.project import Project
+from bagwise.project.reports.detections import Known, detections_of
+from bagwise.project.reports.exports import exporter, forms_of
+from tests.project.test_commands import bagwise
+
+RATE = 16_000
+WREN, ROBIN = 4000.0, 1500.0
+CALLS = {
+    "north/20260524_040000.wav": {"wren": (3.0, 31.0), "robin": (12.0,)},
+    "north/20260524_050000.wav": {"wren": (15.0,), "robin": (44.0, 52.0)},
+    "south/20260524_040000.wav": {"wren": (2.0,), "robin": ()},
+}
+SECONDS = {"north/20260524_040000.wav": 64, "north/20260524_050000.wav": 64, "south/20260524_040000.wav": 12}
+
+
+def write_season(folder):
+    """Two recordings of a minute and one of 12 seconds, at two sites, with tones of half a second."""
+    rng = np.random.default_rng(0)
+    for name, calls in CALLS.items():
+        sound = rng.normal(scale=0.003, size=SECONDS[name] * RATE)
+        for hertz, starts in zip((WREN, ROBIN), calls.values(), strict=True):
+            for start in starts:
+                when = slice(int(start * RATE), int((start + 0.5) * RATE))
+                sound[when] += 0.3 * np.sin(2 * np.pi * hertz * np.arange(when.stop - when.start) / RATE)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(folder / name, sound.astype(np.float32), RATE, subtype="FLOAT")
+
+
+@pytest.fixture(scope="module")
+def season(tmp_path_factory, request):
+    """The season as a project of clips, with labels of most calls; made once, and not changed by the tests."""
+    place = tmp_path_factory.mktemp("season")
+    write_season(place / "season")
+    (place / "species.txt").write_text("wren\nrobin\n")
+    rows = ["Selection\tBegin Time (s)\tEnd Time (s)\tBegin File\tSpecies\tLabel Type"]
+    for name, calls in CALLS.items():
+        for label_class, starts in calls.items():
+            rows += [f"1\t{start}\t{start + 0.5}\t{name}\t{label_class}\tpositive" for start in starts[:1]]
+    rows += [
+        "9\t20\t30\tnorth/20260524_040000.wav\twren\tnegative",
+        "9\t20\t30\tnorth/20260524_040000.wav\trobin\tnegative",
+    ]
+    (place / "calls.txt").write_text("\n".join(rows) + "\n")
+    said = bagwise("init", place / "project", "--from", place / "season", "--classes", place / "species.txt")
+    assert said[0] == 0, said
+    assert bagwise("import", place / "project", "--labels", place / "calls.txt")[0] == 0
+    assert bagwise("train", place / "project")[0] == 0
+    return place
+
+
+@pytest.fixture
+def project(season):
+    with Project.open(season / "project") as opened:
+        yield opened
+
+
+def shown(project, row):
+    """The place that the page shows for a detection."""
+    bag = project.contents.ids.tolist().index(row["bag"])
+    kept, source = project.medium(bag), project.source_of(bag)
+    assert source.file.name == row["file"]
+    assert kept.clip == source.clip
+    return kept.places[row["instance"]]
+
+
+def test_detections_are_at_the_calls_with_their_files_sites_and_moments(project):
+    table = detections_of(project)
+    found = {(row["file"], row["class"], round(row["start"])) for row in table.frame.iter_rows(named=True)}
+    assert found == {
+        (file, name, round(start))
+        for file, calls in CALLS.items()
+        for name, starts in calls.items()
+        for start in starts
+    }
+    for row in table.frame.iter_rows(named=True):
+        place = shown(project, row)
+        assert {name: row[name] for name in place} == place
+        seconds = round(row["start"], 3)
+        hour = row["file"][-10:-8]
+        moment = np.datetime64(f"2026-05-24T{hour}:00:00") + np.timedelta64(round(seconds * 1000), "ms")
+        assert np.datetime64(row["recorded_at"]) == moment
+        assert row["site"] == row["file"].split("/")[0]
+        assert row["threshold"] == 0.5
+
+
+def read_back(path, form):
+    """File, class and times of every detection, as the readers of scores, labels and tables give them."""
+    if form in ("audacity", "camtrap_dp"):
+        return [
+            (one.bag, one.label_class, one.place["start"], one.place["end"]) for one in formats.read_labels(path).placed
+        ]
+    table = formats.read_scores(path)
+    names = [table.bags[bag] for bag in table.bag]
+    files = [name.split("#")[0] for name in names]
+    classes = [table.classes[one].split("_")[0] for one in table.label_class]
+    return list(zip(files, classes, *table.span.T.tolist(), strict=True))
+
+
+def test_every_detection_in_every_format_has_the_times_that_the_page_shows(project, tmp_path):
+    expected = sorted(
+        (row["file"], row["class"], shown(project, row)["start"], shown(project, row)["end"])
+        for row in detections_of(project).frame.iter_rows(named=True)
+    )
+    assert len(expected) == 7
+    for form, suffix in forms_of("detections").items():
+        if form == "camtrap_dp":
+            continue
+        to = tmp_path / f"detections{suffix}"
+        exporter("detections", to)(project)
+        found = sorted(read_back(to, form))
+        assert [one[:2] for one in found] == [one[:2] for one in expected], form
+        np.testing.assert_allclose([one[2:] for one in found], [one[2:] for one in expected], atol=1e-9, err_msg=form)
+
+
+def test_a_threshold_replaces_those_of_the_model(project, season, tmp_path):
+    to = tmp_path / "detections.csv"
+    assert bagwise("export", season / "project", "--what", "detections", "--to", to, "--threshold", "0")[0] == 0
+    all_present = pl.read_csv(to)
+    assert (all_present["threshold"] == 0).all()
+    assert len(all_present) > 7
+    absent = all_present.filter(bag="north/20260524_040000.wav#20-30")
+    assert absent.is_empty(), "what people said counts, not the model"
+    with pytest.raises(BagwiseError, match="between 0 and 1"):
+        detections_of(project, 1.5)
+    assert "for --what detections" in bagwise("export", season / "project", "--to", to, "--threshold", "0.2")[2]
+
+
+def test_predictions_have_the_file_of_the_bag_and_the_times_of_the_evidence(season, tmp_path):
+    assert bagwise("export", season / "project", "--what", "predictions", "--to", tmp_path / "p.csv")[0] == 0
+    frame = pl.read_csv(tmp_path / "p.csv")
+    row = frame.row(
+        by_predicate=(pl.col("bag") == "north/20260524_040000.wav#30-40") & (pl.col("class") == "wren"), named=True
+    )
+    assert (row["file"], row["start"], row["end"], row["site"]) == ("north/20260524_040000.wav", 30.0, 40.0, "north")
+    assert row["recorded_at"] == "2026-05-24T04:00:30"
+    assert abs(row["evidence_start"] - 31.0) < 0.1
+    assert row["evidence_end"] > row["evidence_start"]
+    assert bagwise("export", season / "project", "--what", "predictions", "--to", tmp_path / "p.jsonl")[0] == 0
+    lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    (line,) = (line for line in lines if line["bag"] == row["bag"])
+    assert line["evidence_times"]["wren"] == [row["evidence_start"], row["evidence_end"]]
+    assert line["file"] == row["file"]
+
+
+def test_new_recordings_have_detections_with_times(season, tmp_path):
+    given = ("predict", season / "project", "--from", season / "season")
+    code, _, err = bagwise(*given, "--what", "detections", "--to", tmp_path / "new.txt")
+    assert code == 0, err
+    found = {
+        (one.bag, one.label_class, round(one.place["start"]))
+        for one in formats.read_labels(tmp_path / "new.txt").placed
+    }
+    assert ("north/20260524_040000.wav", "wren", 31) in found
+    assert ("south/20260524_040000.wav", "wren", 2) in found
+    assert "--to" in bagwise(*given, "--what", "detections")[2]
+    assert "choose one of" in bagwise(*given, "--what", "everything")[2]
+
+
+def test_labels_of_clips_name_the_recording_and_come_back_into_a_fresh_project(season, project, tmp_path):
+    expected = project.contents.given
+    assert (expected == 0).sum() == 2
+    where = {(bag, one.instance, one.label_class, one.present) for bag, one in project.contents.instance_labels}
+    assert len(where) == 5
+    code, out, err = bagwise(
+        "init", tmp_path / "fresh", "--from", season / "season", "--classes", season / "species.txt"
+    )
+    assert code == 0, out + err
+    for form, suffix in forms_of("labels").items():
+        to = tmp_path / f"labels{suffix}"
+        exporter("labels", to, form)(project)
+        with Project.open(tmp_path / "fresh") as fresh:
+            fresh.backup(tmp_path / form)
+        with Project.open(tmp_path / form) as fresh:
+            fresh.import_(None, formats.read_labels(to))
+            assert fresh.contents.given.tolist() == expected.tolist(), form
+            if form != "perch":  # Its windows have no frequencies, and two sounds at one time are ambiguous then.
+                found = {
+                    (bag, one.instance, one.label_class, one.present) for bag, one in fresh.contents.instance_labels
+                }
+                assert found == where, form
+    table = (tmp_path / "labels.txt").read_text().splitlines()
+    files = {line.split("\t")[7] for line in table[1:]}
+    assert files == set(CALLS)
+    clip = next(line.split("\t") for line in table if line.endswith("clip"))
+    assert clip[3:5] == ["20.0", "30.0"]
+    with zipfile.ZipFile(tmp_path / "labels.audacity.zip") as tracks:
+        assert sorted(tracks.namelist()) == sorted(f"{name}.txt" for name in CALLS)
+
+
+def small(tmp_path, labels, placed=()):
+    """Three bags of a table: two instances that are high, one that is low, one of each."""
+    bags = [np.array([[9.0], [9.0]]), np.array([[0.0]]), np.array([[0.0], [9.0]])]
+    source = Source.of_bags(tmp_path / "made.npz", bags, ["a", "b", "c"])
+    table = LabelTable(["a", "b", "c"], ["high"], np.array(labels, float), placed=placed)
+    return Project.create(tmp_path / "small", source, table)
+
+
+def test_what_people_said_overrides_the_model(tmp_path):
+    with small(tmp_path, [[1], [0], [np.nan]]) as project:
+        found = detections_of(project, 0.0).frame
+        assert found.select("bag", "instance", "confirmed").rows() == [
+            ("a", 0, "bag"),
+            ("a", 1, "bag"),
+            ("c", 0, ""),
+            ("c", 1, ""),
+        ]
+        assert found["file"].to_list() == ["a", "a", "c", "c"], "a bag without a file is called as itself"
+        assert found["start"].null_count() == 4
+        strict = detections_of(project, 1.0).frame
+        assert strict.select("bag", "confirmed").rows() == [("a", "bag")], "what is confirmed is never lost"
+        # Nobody answered with instances: a label of one makes the difference.
+        known = Known.of(project)
+    assert known.instances == {}
+
+
+def test_instances_that_are_not_of_the_class_are_left_out(tmp_path):
+    placed = [formats.PlacedLabel("a", "high", False, 0), formats.PlacedLabel("c", "high", True, 1)]
+    with small(tmp_path, [[1], [0], [1]], placed) as project:
+        rows = detections_of(project, 1.0).frame.select("bag", "instance", "confirmed").rows()
+    assert rows == [("a", 1, "bag"), ("c", 1, "instance")]
+
+
+def test_a_class_that_no_instance_shows_is_a_detection_of_the_bag(tmp_path):
+    placed = [formats.PlacedLabel("a", "high", False, instance) for instance in (0, 1)]
+    with small(tmp_path, [[1], [0], [np.nan]], placed) as project:
+        rows = detections_of(project, 1.0).frame.select("bag", "instance").rows()
+    assert rows == [("a", None)]
+
+
+def test_detections_of_a_table_are_written_in_all_formats(tmp_path):
+    with small(tmp_path, [[1], [0], [np.nan]]) as project:
+        for form, suffix in forms_of("detections").items():
+            if form == "camtrap_dp":
+                continue
+            to = tmp_path / f"detections{suffix}"
+            exporter("detections", to, form)(project)
+            table = formats.read_labels(to) if form == "audacity" else formats.read_scores(to)
+            assert "a" in (table.ids if form == "audacity" else table.bags), form
+
+
+def test_no_detection_is_an_empty_table(tmp_path):
+    table = DetectionTable.of([])
+    for form, module in formats.able_to("write_detections").items():
+        if form != "camtrap_dp":
+            module.write_detections(table, tmp_path / f"none{module.SUFFIXES[0]}")
+    assert pl.read_csv(tmp_path / "none.csv").columns[:3] == ["file", "site", "recorded_at"]
+
+
+def test_kaleidoscope_and_birdnet_say_what_is_not_a_label(tmp_path):
+    row = {"file": "north/a.wav", "start": 1.5, "end": 2.0, "class": "Parus major_Great Tit", "probability": 0.9}
+    table = DetectionTable.of(
+        [row, {**row, "start": 4.0, "end": 5.0, "low": 900.0, "high": 3000.0, "confirmed": "bag"}]
+    )
+    modules = formats.able_to("write_detections")
+    modules["kaleidoscope"].write_detections(table, tmp_path / "k.csv")
+    (label,) = formats.read_labels(tmp_path / "k.csv").placed
+    assert (label.bag, label.place) == ("north/a.wav", {"start": 4.0, "end": 5.0, "low": 900.0, "high": 3000.0})
+    assert formats.read_scores(tmp_path / "k.csv").probability.tolist() == [0.9, 0.9]
+    modules["birdnet_results"].write_detections(table, tmp_path / "b.csv")
+    scores = formats.read_scores(tmp_path / "b.csv")
+    assert (scores.source, scores.classes, scores.bags) == ("BirdNET", ["Parus major_Great Tit"], ["north/a.wav"])
+    with pytest.raises(FileError, match="--scores"):
+        formats.read_labels(tmp_path / "b.csv")
+    pl.read_csv(tmp_path / "k.csv").drop("MANUAL ID").write_csv(tmp_path / "k.csv")
+    with pytest.raises(FileError, match="no row has a MANUAL ID"):
+        formats.read_labels(tmp_path / "k.csv")
+    of_birdnet = (
+        "INDIR,FOLDER,IN FILE,OFFSET,DURATION,scientific_name,common_name,confidence\n,s,a.wav,3,3,P m,G t,0.4\n"
+    )
+    (tmp_path / "k.csv").write_text(of_birdnet)
+    scores = formats.read_scores(tmp_path / "k.csv")
+    assert (scores.bags, scores.span.tolist()) == (["s/a.wav"], [[3.0, 6.0]])
