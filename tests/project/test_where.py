@@ -1,5 +1,7 @@
 """Where and when: details of recordings, filters, questions limited to or spread over sites and hours."""
 
+import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from bagwise.project import Asking, Learning, Project, Submission
 from bagwise.project.imports.details import Details
 from bagwise.project.storage.bag_filter import BagFilter, Hours
 from tests.conftest import source_of
+from tests.project.test_commands import bagwise
 from tests.project.test_project import all_is_well, answer_some
 
 SITES = ("marsh", "north", "pond")
@@ -156,7 +159,7 @@ def test_hours_that_are_no_hours(text):
 
 @pytest.mark.parametrize("dates", [("24 May", None), (None, "2026-05-32"), ("2026-05-02", "2026-05-01")])
 def test_dates_that_are_no_dates(dates):
-    with pytest.raises(BagwiseError, match="not a date|is before the first"):
+    with pytest.raises(BagwiseError, match=r"not a date|is before the first"):
         BagFilter.parse(None, *dates)
 
 
@@ -249,3 +252,115 @@ def test_settings_that_make_no_sense_are_refused(make, tmp_path):
         with pytest.raises(FileError) as error:
             Project.open(project.folder)
         assert what in str(error.value)
+
+
+# At the command line
+
+
+@pytest.fixture
+def table(tmp_path, synthetic):
+    """A table of instances, its classes, and details that are about all bags but the last."""
+    codes = np.repeat(np.arange(60), synthetic.bags.sizes)
+    frame = pl.DataFrame({"bag": [f"bag {c}" for c in codes]})
+    frame = frame.hstack(pl.DataFrame(synthetic.bags.instances, schema=[f"f{i}" for i in range(10)]))
+    frame.write_csv(tmp_path / "instances.csv")
+    (tmp_path / "classes.txt").write_text("\n".join(synthetic.classes) + "\n")
+    located(tmp_path, 59)
+    return tmp_path
+
+
+def init(folder, *options):
+    given = ("--from", folder / "instances.csv", "--classes", folder / "classes.txt", *options)
+    return bagwise("init", folder / "p", *given)
+
+
+def test_commands_say_and_filter_where_and_when(table, say):
+    code, out, _ = init(table, "--details", table / "details.csv", "--site", "north", "--hours", "4-20")
+    assert code == 0
+    assert "Details of 59 recordings: details.csv." in out
+    assert "Questions are about 12 of the bags." in out
+    code, out, _ = bagwise("answer", table / "p", "--as", "ann", "--count", "2", keys="nn")
+    assert code == 0
+    assert out.count("north · 2026-05-") == 2
+    with Project.open(table / "p") as project:
+        answer_some(project, say, 10)
+        project.answer_listed("ann", "absent", [(0, 0), (2, 1), (59, 0)], "some")
+    code, out, _ = bagwise("status", table / "p")
+    assert code == 0
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
+    assert ["marsh", "18", "18", "1", "1%"] in rows
+    assert ["north", "18", "18", "12", "11%"] in rows
+    assert ["pond", "23", "23", "1", "1%"] in rows
+    assert ["(not known)", "0", "1", "1", "17%"] in rows
+    assert "All is well" in bagwise("check", table / "p")[1]
+    for what, count in (("answers", 12), ("labels", 12), ("predictions", 18 * 6)):
+        to = table / f"{what}.csv"
+        assert bagwise("export", table / "p", "--what", what, "--to", to, "--site", "north")[0] == 0
+        found = pl.read_csv(to)
+        assert len(found) == count
+        assert set(found["bag"]) <= {f"bag {i}" for i in range(1, 54, 3)}
+    code, _, err = bagwise("export", table / "p", "--what", "model", "--to", table / "m.npz", "--hours", "4-9")
+    assert code
+    assert "A model is that of all bags" in err
+    code, _, err = bagwise("doubtful", table / "p", "--site", "lake")
+    assert "There is no site lake in the project: it has marsh, north, pond." in err
+    code, _, err = bagwise("export", table / "p", "--to", table / "l.csv", "--from-date", "2027-01-01")
+    assert "No bag was recorded there and then" in err
+    code, out, _ = bagwise("doubtful", table / "p", "--site", "marsh", "--json")
+    assert [one["bag"] for one in json.loads(out)] == ["bag 0"]
+    code, out, _ = bagwise("disagreements", table / "p", "--site", "marsh", "--to-date", "2026-05-03")
+    assert (code, out.strip()) == (0, "There are no disagreements.")
+
+
+def test_details_are_imported_later_and_names_without_a_bag_are_listed(table):
+    assert init(table)[0] == 0
+    details(table, ["bag 3,north,", "owl 1,north,"])
+    code, out, _ = bagwise("import", table / "p", "--details", table / "details.csv")
+    assert code == 0
+    assert "Details of 1 recordings" in out
+    assert "1 names of the file are not in the project: owl 1" in out
+    code, _, err = bagwise("import", table / "p")
+    assert "--details" in err
+    (table / "details.csv").write_text("file,latitude\nbag 1,\nbag 2,100\n")
+    code, _, err = bagwise("import", table / "p", "--details", table / "details.csv")
+    assert code == 2
+    assert "line 3, column latitude: '100' are no degrees" in err
+
+
+def more_bags(folder, synthetic, shift):
+    codes = np.repeat(np.arange(60), synthetic.bags.sizes)
+    frame = pl.DataFrame({"bag": [f"new {c}" for c in codes]})
+    frame = frame.hstack(pl.DataFrame(synthetic.bags.instances + shift, schema=[f"f{i}" for i in range(10)]))
+    frame.write_csv(folder / "more.csv")
+    rows = [f"new {i},ridge,2026-06-{1 + i % 30:02d}T05:00:00" for i in range(60)]
+    details(folder, rows)
+    return ("import", folder / "p", "--from", folder / "more.csv", "--details", folder / "details.csv")
+
+
+@pytest.mark.parametrize("shift", [0.0, 5.0])
+def test_an_import_says_how_the_new_bags_differ(table, synthetic, say, shift):
+    init(table, "--details", table / "details.csv")
+    if shift:
+        with Project.open(table / "p") as project:
+            answer_some(project, say, 10)
+    code, out, _ = bagwise(*more_bags(table, synthetic, shift))
+    assert code == 0
+    assert "New: 60 bags, recorded from 2026-06-01 to 2026-06-30, at 1 new site (ridge)." in out
+    share = int(re.search(r"(\d+)% of the new instances are unlike anything before \(1% expected\)", out)[1])
+    if shift:
+        assert share > 90
+        assert 'answer some questions about site ridge (sites = ["ridge"] under [asking] in bagwise.toml).' in out
+        assert "Mean probability" in out
+    else:
+        assert share <= 4
+        assert "the model may go on as it is." in out
+        assert "Mean probability" not in out, "no model has learned anything yet"
+
+
+def test_in_partitions_it_is_said_that_nothing_was_compared(table, synthetic, one_process):
+    init(table)
+    with Project.open(table / "p") as project:
+        project.partition(2)
+    code, out, _ = bagwise(*more_bags(table, synthetic, 0.0))
+    assert code == 0
+    assert "The instances are in partitions" in out

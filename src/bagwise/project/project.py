@@ -17,6 +17,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.instance_labels import InstanceLabel
 from bagwise.formats import LabelTable, Matching, PlacedLabel, PredictionTable, ScoreTable, Source
+from bagwise.kernels import Array
 from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.questions import Instances, Pair
@@ -46,6 +47,7 @@ from bagwise.project.state import MakeTrainer, ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.backup import back_up
 from bagwise.project.storage.bag_files import BagSource
+from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 from bagwise.project.storage.creation import DATABASE, database_of, fill, upgrade_if_older
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.queries import Contents, Lease
@@ -370,8 +372,39 @@ class Project:
             online = with_provenance(named(online, counted.contents, self.folder), counted, "online")
         return ProjectModel(online, info_of(online, stored))
 
-    def labels(self) -> LabelTable:
+    def bags_passing(self, wanted: BagFilter = EVERYTHING) -> Array:
+        """Return the positions of the bags that pass a filter and were not removed.
+
+        Parameters
+        ----------
+        wanted : BagFilter
+            Where and when the bags were recorded.
+
+        Returns
+        -------
+        ndarray of int
+
+        Raises
+        ------
+        BagwiseError
+            If the filter names a site that does not exist, or no bag passes.
+        """
+        files, kept_bags = self.contents.bag_files, self.contents.kept_bags
+        if not wanted:
+            return kept_bags
+        wanted.validate(files)
+        found = kept_bags[wanted.mask(files)[kept_bags]]
+        if not len(found):
+            raise BagwiseError("No bag was recorded there and then: ask for more sites, days or hours.")
+        return found
+
+    def labels(self, wanted: BagFilter = EVERYTHING) -> LabelTable:
         """Return the current labels, imported or decided by answers.
+
+        Parameters
+        ----------
+        wanted : BagFilter
+            Only labels of bags that were recorded there and then.
 
         Returns
         -------
@@ -383,12 +416,13 @@ class Project:
             self.catch_up()
             known, unsure = self._state.counted.known()
             values = np.where(known == queries.UNKNOWN, np.nan, known)
-            kept_bags = self.contents.kept_bags
+            kept_bags = self.bags_passing(wanted)
             ids = self.contents.ids[kept_bags].tolist()
+            in_table = set(kept_bags.tolist())
             placed = [
                 PlacedLabel(str(self.contents.ids[bag]), self.classes[one.label_class], one.present, one.instance)
                 for bag, one in instance_labels_of(self.contents, self.votes)
-                if one.present is not None and bag not in self.contents.removed
+                if one.present is not None and bag in in_table
             ]
             return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags], placed=placed)
 
@@ -486,8 +520,13 @@ class Project:
             self.catch_up()
             validate_known(self._state.counted)
 
-    def predictions(self) -> PredictionTable:
+    def predictions(self, wanted: BagFilter = EVERYTHING) -> PredictionTable:
         """Return what the model (see `model`) predicts for every pair of the bags that were not removed.
+
+        Parameters
+        ----------
+        wanted : BagFilter
+            Only for bags that were recorded there and then.
 
         Returns
         -------
@@ -495,7 +534,8 @@ class Project:
             P(class in bag), the instance that contributes most to it, the thresholds and the name of the model; the
             files of the bags and the times of the instances where they are known.
         """
-        return predict(self.model().classifier, self.bags, self.classes, self.contents.removed, self.locations())
+        without = np.setdiff1d(np.arange(len(self.bags)), self.bags_passing(wanted)).tolist()
+        return predict(self.model().classifier, self.bags, self.classes, without, self.locations())
 
     def fit_model(self, trials: list[Trial] | None = None) -> MIMLClassifier:
         """Return a model fitted from scratch to everything known; it is not stored.

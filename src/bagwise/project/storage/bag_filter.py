@@ -187,6 +187,9 @@ class BagFilter:
         return found
 
 
+EVERYTHING = BagFilter()
+
+
 def _date(text: str | None) -> date | None:
     if not text:
         return None
