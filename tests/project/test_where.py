@@ -278,7 +278,7 @@ def test_commands_say_and_filter_where_and_when(table, say):
     code, out, _ = init(table, "--details", table / "details.csv", "--site", "north", "--hours", "4-20")
     assert code == 0
     assert "Details of 59 recordings: details.csv." in out
-    assert "Questions are about 12 of the bags." in out
+    assert "Questions are about 13 of the bags." in out
     code, out, _ = bagwise("answer", table / "p", "--as", "ann", "--count", "2", keys="nn")
     assert code == 0
     assert out.count("north · 2026-05-") == 2
