@@ -11,6 +11,7 @@ import pytest
 
 from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
 from bagwise.data.labels import Labels
+from bagwise.learning.base import NothingToAsk
 from bagwise.learning.pool import LocalPool, QueryOptions, Request
 from bagwise.learning.top_k import TopK
 from bagwise.partitions import Partitions
@@ -134,6 +135,40 @@ def test_the_same_choices(pool, local, labels, criterion, granularity):
     assert len(found[0].choices[0]) == 7
     assert found[0].choices[1] == []
     assert not found[0].partial
+
+
+@pytest.mark.parametrize("granularity", ["pair", "bag", "best_value"])
+def test_of_candidates_the_best_of_all(pool, local, labels, granularity):
+    candidates = np.arange(BAGS) % 3 == 1
+    model, store = begun(local, labels)
+    everything = [Request("uncertainty", BAGS * len(CLASSES)), Request("random", BAGS * len(CLASSES))]
+    of_all = local.choose(model, store, QueryOptions(granularity, seed=5), everything)
+    expected = [[one for one in some if candidates[one.bag]] for some in of_all.choices]
+    model, store = begun(pool, labels)
+    options = QueryOptions(granularity, seed=5, candidates=candidates)
+    found = pool.choose(model, store, options, [Request("uncertainty", 7), Request("random", 5)])
+    assert found.choices == [expected[0][:7], expected[1][:5]]
+    assert not found.partial
+
+
+def test_only_candidates_are_asked_until_none_is_left(pool, bags, truth):
+    candidates = np.isin(np.arange(BAGS), [3, 69, 70, 71, 119])
+    learner = ActiveLearner(classes=CLASSES, pool=pool, candidates=candidates, random_state=4)
+    unlimited = ActiveLearner(bags, CLASSES, audit=0.0, random_state=4)
+    asked = []
+    for _ in range(5 * len(CLASSES)):
+        question = learner.ask()
+        asked.append((question.bag, *question.classes))
+        for one in (learner, unlimited):
+            one.tell(question, bool(truth[asked[-1]]))
+    assert sorted({bag for bag, _ in asked}) == np.flatnonzero(candidates).tolist()
+    assert len(set(asked)) == len(asked)
+    with pytest.raises(NothingToAsk, match="about the candidates"):
+        learner.ask()
+    assert learner.rank(5) == []
+    learner.candidates, learner.audit = np.arange(BAGS) < 40, 0.0
+    expected = [one for one in unlimited.rank(BAGS * len(CLASSES)) if one.bag < 40]
+    assert learner.rank(30) == expected[:30], "what is learned does not depend on the candidates"
 
 
 @pytest.mark.parametrize("update", ["replay", "bag_sgd", "lbfgs"])

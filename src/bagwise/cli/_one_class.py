@@ -21,6 +21,13 @@ POINTING_HELP = (
 )
 
 
+def show_source(project: Project, bag: int) -> None:
+    """Print where and when a bag was recorded, where more than its name is known."""
+    source = project.source_of(bag)
+    if source is not None and source.words != project.contents.ids[bag]:
+        say(f"[dim]{escape(source.words)}[/]", end="  ")
+
+
 def show_one(project: Project, lease: Lease) -> None:
     """Print the question and the marked instance."""
     instances, evidence = project.bags[lease.bag], lease.question.evidence[0]
@@ -31,6 +38,7 @@ def show_one(project: Project, lease: Lease) -> None:
         say(f"Is [bold]{escape(class_name)}[/] in bag [bold]{escape(bag_id)}[/]?", end="  ")
     else:
         say(f"Is the marked instance of bag [bold]{escape(bag_id)}[/] [bold]{escape(class_name)}[/]?", end="  ")
+    show_source(project, lease.bag)
     say(f"[dim]instance {evidence} (of {len(instances)}, from 0): {values}{more}[/]")
     opinion = None if lease.question.audit else project.opinion(lease.pair, lease.question.instance)
     if opinion is not None:

@@ -19,6 +19,7 @@ from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest.media import Files, Places, Spans
 from bagwise.project import Event, Media, Project, ProjectModel
 from bagwise.project.imports import segmentation
+from bagwise.project.imports.details import Details
 
 MOST_LISTED = 10
 INSTANCES = "Instances: Parquet, CSV, npz, ARFF, mat or JSON lines; or a folder of recordings, pictures or documents."
@@ -67,6 +68,16 @@ ScoresFile = Annotated[
     Path | None,
     typer.Option("--scores", help="What a classifier thinks: a table of BirdNET, Raven, perch-hoplite, or any other."),
 ]
+DetailsFile = Annotated[
+    Path | None,
+    typer.Option("--details", help="CSV or Parquet: where and when each file or bag was recorded, or where sites are."),
+]
+Sites = Annotated[list[str] | None, typer.Option("--site", help="Only bags of this site; several times for several.")]
+FromDate = Annotated[str | None, typer.Option(metavar="DATE", help="Only bags from this day on, as in 2026-05-24.")]
+ToDate = Annotated[str | None, typer.Option(metavar="DATE", help="Only bags until this day, itself included.")]
+HoursOfDay = Annotated[
+    str | None, typer.Option("--hours", help="Only bags that begin in this part of the day, as in 4-9 or 04:30-09:00.")
+]
 Name = Annotated[str | None, typer.Option("--as", help="Who answers (default: the user's name).")]
 At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
@@ -91,6 +102,19 @@ def read_labels(file: Path | None, bag_column: str | None) -> LabelTable | None:
 
 def read_scores(file: Path | None) -> ScoreTable | None:
     return formats.read_scores(file) if file is not None else None
+
+
+def add_details(project: Project, details: Details | None) -> None:
+    """Add where and when recordings were made, and list the names that did not match."""
+    if details is None:
+        return
+    found = project.import_details(details)
+    say(f"Details of {found.files} recordings: {escape(details.path.name)}.")
+    _list(found.unknown, f"{'sites' if details.of_sites else 'names'} of the file are not in the project")
+
+
+def read_details(file: Path | None) -> Details | None:
+    return Details.read(file) if file is not None else None
 
 
 def add_scores(project: Project, table: ScoreTable | None, source: Source | None = None) -> None:

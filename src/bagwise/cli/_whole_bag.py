@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from bagwise.cli._app import say
 from bagwise.cli._keyed_answer import QUIT, UNDO, KeyedAnswer
+from bagwise.cli._one_class import show_source
 from bagwise.learning.questions import Question
 from bagwise.project import Lease, Project, whole_bag_answers
 
@@ -26,6 +27,7 @@ def show_whole(project: Project, lease: Lease, classes: Sequence[int], pointing:
     """Print the bag and the classes, each with its key, and where instances are shown with its marked instance."""
     twice = "; press a key twice where it is the marked instance" if pointing else ""
     say(f"Which of these are in bag [bold]{escape(str(project.contents.ids[lease.bag]))}[/]? \\[{SEND}] sends{twice}")
+    show_source(project, lease.bag)
     words = []
     for key, label_class, marked in zip(CLASS_KEYS, classes, lease.question.evidence, strict=False):
         mark = f" (instance {marked})" if pointing else ""

@@ -9,8 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli._app import app, console, say
-from bagwise.cli._projects import AsJson, Folder
+from bagwise.cli._projects import AsJson, Folder, FromDate, HoursOfDay, Sites, ToDate
 from bagwise.project import Project
+from bagwise.project.storage.bag_filter import BagFilter
 
 
 @app.command()
@@ -18,10 +19,16 @@ def doubtful(
     folder: Folder,
     count: Annotated[int, typer.Option(min=1, help="List so many.")] = 20,
     as_json: AsJson = False,
+    site: Sites = None,
+    from_date: FromDate = None,
+    to_date: ToDate = None,
+    hours: HoursOfDay = None,
 ) -> None:
     """List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`."""
+    wanted = BagFilter.parse(site, from_date, to_date, hours)
     with Project.open(folder) as project, console.status("Comparing every answer with the others"):
-        found = project.doubts()[:count]
+        passing = set(project.contents.ids[project.bags_passing(wanted)].tolist())
+        found = [one for one in project.doubts() if one.bag in passing][:count]
     if as_json:
         print(json.dumps([asdict(one) for one in found], indent=2))
         return

@@ -24,7 +24,11 @@ from bagwise.cli._projects import (
     AsJson,
     At,
     Folder,
+    FromDate,
+    HoursOfDay,
     Name,
+    Sites,
+    ToDate,
     answer_in_words,
     me_or,
     open_trained,
@@ -37,6 +41,7 @@ from bagwise.core.logs import LogLevel, configure_logging
 from bagwise.project import AlreadyAnswered, Event, Invitations, Lease, Project, Submission
 from bagwise.project.reports.disagreements import Disagreement, disagreements_of
 from bagwise.project.reports.review import bag_named, position_of
+from bagwise.project.storage.bag_filter import BagFilter
 
 Where = Annotated[
     list[int] | None, typer.Option(metavar="INSTANCE", help="An instance that is of the class, from 0; several times.")
@@ -200,10 +205,19 @@ def annotator(
 
 
 @app.command()
-def disagreements(folder: Folder, as_json: AsJson = False) -> None:
+def disagreements(
+    folder: Folder,
+    as_json: AsJson = False,
+    site: Sites = None,
+    from_date: FromDate = None,
+    to_date: ToDate = None,
+    hours: HoursOfDay = None,
+) -> None:
     """List the pairs about which, or about whose instances, people disagree, and the answer of each."""
+    wanted = BagFilter.parse(site, from_date, to_date, hours)
     with Project.open(folder) as project:
-        found = [_in_words(project, one) for one in disagreements_of(project)]
+        wanted.validate(project.contents.bag_files)
+        found = [_in_words(project, one) for one in disagreements_of(project, wanted)]
     if as_json:
         print(json.dumps(found, indent=2))
         return

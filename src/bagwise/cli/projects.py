@@ -28,6 +28,7 @@ from bagwise.cli._projects import (
     ClassesFile,
     ClipLength,
     ClipOverlap,
+    DetailsFile,
     Embed,
     Folder,
     From,
@@ -40,6 +41,7 @@ from bagwise.cli._projects import (
     SourceFile,
     Way,
     WeightsFile,
+    add_details,
     add_scores,
     add_scores_of_embedder,
     import_bar,
@@ -47,6 +49,7 @@ from bagwise.cli._projects import (
     open_trained,
     rate_in_words,
     read_classes,
+    read_details,
     read_instances,
     read_labels,
     read_media,
@@ -61,7 +64,7 @@ from bagwise.model import solvers
 from bagwise.project import Asking, Learning, Project
 from bagwise.project.imports import segmentation
 from bagwise.project.imports.media import bags_with_a_file
-from bagwise.project.settings import GRANULARITIES
+from bagwise.project.settings import GRANULARITIES, SPREADS
 
 
 @app.command()
@@ -80,6 +83,7 @@ def init(
     embed: Embed = "",
     scores: ScoresFile = None,
     weights: WeightsFile = None,
+    details: DetailsFile = None,
     database: Annotated[
         str, typer.Option(help="postgresql://USER:PASSWORD@HOST/DATABASE for a team (default: a file in the folder).")
     ] = "",
@@ -94,10 +98,20 @@ def init(
         str, typer.Option(help=f"What a question is about, one of {', '.join(GRANULARITIES)}.")
     ] = "pair",
     float16: Annotated[bool, typer.Option(help="Store features as 16-bit numbers: half the disk and memory.")] = False,
+    site: Annotated[
+        list[str] | None, typer.Option("--site", help="Ask only about bags of this site; several times for several.")
+    ] = None,
+    hours: Annotated[
+        str, typer.Option(help="Ask only about bags that begin in this part of the day, as in 04:00-09:00.")
+    ] = "",
+    spread: Annotated[
+        str, typer.Option(help=f"Spread the questions evenly over: {' or '.join(SPREADS)}.", metavar="GROUPS")
+    ] = "",
 ) -> None:
     """Make a labelling project from a file of instances, or from a folder of recordings, pictures or documents."""
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
-    asking = Asking(people=people, share=share, granularity=granularity)
+    asking = Asking(people=people, share=share, granularity=granularity, sites=site or [], hours=hours, spread=spread)
+    located = read_details(details)
     known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
     if scored is not None:
         solvers.validate_scores("update", update)
@@ -108,6 +122,8 @@ def init(
             _show_size(project)
             add_scores_of_embedder(project)
             add_scores(project, scored)
+            add_details(project, located)
+            _show_limits(project)
         say(f"Answer questions with: bagwise serve {escape(str(folder))}")
         return
     validate_no_folder_options(medium, cut, with_weights(embed, weights), clip)
@@ -118,6 +134,8 @@ def init(
     with project:
         _show_size(project)
         add_scores(project, scored, read)
+        add_details(project, located)
+        _show_limits(project)
         say(f"Answer questions with: bagwise {'answer' if shown is None else 'serve'} {escape(str(folder))}")
 
 
@@ -137,6 +155,18 @@ def _show_size(project: Project) -> None:
         say(f"{len(without)} bags have no file and are shown as numbers; the first is {first}.")
 
 
+def _show_limits(project: Project) -> None:
+    wanted = project.settings.asking.filter
+    if wanted:
+        count = int(wanted.mask(project.contents.bag_files).sum())
+        known = ", ".join(project.contents.bag_files.sites)
+        say(
+            f"Questions are about {count} of the bags."
+            if count
+            else f"No bag is of these sites and hours yet, so nothing will be asked. Known sites: {known or 'none'}."
+        )
+
+
 @app.command(name="import")
 def import_(
     folder: Folder,
@@ -149,6 +179,7 @@ def import_(
     embed: Embed = "",
     scores: ScoresFile = None,
     weights: WeightsFile = None,
+    details: DetailsFile = None,
     partition: parts.Count = None,
     to: parts.To = None,
     cluster: Cluster = "",
@@ -160,14 +191,18 @@ def import_(
     more = any(given is not None for given in (labels, classes, media, places))
     if partition is None:
         parts.validate_partition(to, cluster)
-        if source is None and not more and scores is None:
-            raise BagwiseError("Nothing to import: give --from, --labels, --classes, --scores, --media or --places.")
-    elif scores is not None:
-        raise BagwiseError("--scores is not imported together with --partition: import them before or after it.")
+        if source is None and not more and scores is None and details is None:
+            what = "--from, --labels, --classes, --scores, --details, --media or --places"
+            raise BagwiseError(f"Nothing to import: give {what}.")
+    elif scores is not None or details is not None:
+        given = "--details" if scores is None else "--scores"
+        raise BagwiseError(f"{given} is not imported together with --partition: import it before or after it.")
+    located = read_details(details)
     with Project.open(folder) as project:
         known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
         if source is None and not more and partition is None:
             add_scores(project, scored)
+            add_details(project, located)
             return
         if partition is not None:
             each = parts.workers(cluster)
@@ -183,18 +218,39 @@ def import_(
         if source is not None and is_raw(source):
             validate_no_table_options(bag, media, places)
             before = segmentation.score_files(project.folder)[1]
+            bags = len(project.bags)
             add_from_folder(project, RawFolder(source, embed=with_weights(embed, weights)), known, names)
             _show_size(project)
             add_scores_of_embedder(project, before)
             add_scores(project, scored)
+            add_details(project, located)
+            _show_change(project, bags)
             return
         validate_no_folder_options(None, None, with_weights(embed, weights))
         read = read_instances(source, bag) if source is not None else None
         shown = read_media(media, places, read)
+        bags = len(project.bags)
         with import_bar("Importing", read, shown) as progress:
             project.import_(read, known, names, progress, shown)
         _show_size(project)
         add_scores(project, scored, read)
+        add_details(project, located)
+        _show_change(project, bags)
+
+
+def _show_change(project: Project, bags: int) -> None:
+    """Say how the bags after the first `bags` differ from those."""
+    if len(project.bags) == bags:
+        return
+    with console.status("Comparing the new bags with those before"):
+        found = projects.changed_data(project, bags)
+    for sentence in found.sentences:
+        say(escape(sentence))
+    if found.classes:
+        table = Table("class", "believed before", "in the new bags", title="Mean probability")
+        for one in found.classes:
+            table.add_row(escape(one.name), f"{one.before:.2f}", f"{one.new:.2f}")
+        console.print(table)
 
 
 @app.command()
@@ -215,6 +271,8 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     for one in found.classes:
         table.add_row(escape(one.name), *(str(n) for n in (one.present, one.absent, one.unsure, one.open)))
     console.print(table)
+    if found.sites:
+        console.print(_table_of_sites(found.sites))
     if people:
         console.print(_table_of(people, found.wrong_by_person))
     show_quality(estimated)
@@ -228,6 +286,14 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     if found.removed:
         say(f"Removed: {escape(', '.join(found.removed))} (bagwise remove {escape(str(folder))} BAG --undo).")
     console.print("On disk: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in found.bytes_on_disk.items()))
+
+
+def _table_of_sites(sites: list[projects.SiteStatus]) -> Table:
+    table = Table("site", "recordings", "bags", "answers", "known")
+    for one in sites:
+        numbers = (str(number) for number in (one.recordings, one.bags, one.answers))
+        table.add_row(escape(one.name) or "(not known)", *numbers, f"{one.known / one.pairs:.0%}")
+    return table
 
 
 def _table_of(people: list[projects.Participation], rates: dict[str, Rate]) -> Table:

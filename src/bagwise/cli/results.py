@@ -14,7 +14,19 @@ from bagwise import formats
 from bagwise import project as projects
 from bagwise.cli._app import app, console, say
 from bagwise.cli._folders import read_or_segment, with_weights
-from bagwise.cli._projects import BagColumn, Embed, Folder, ScoresFile, SourceFile, WeightsFile, load_model
+from bagwise.cli._projects import (
+    BagColumn,
+    Embed,
+    Folder,
+    FromDate,
+    HoursOfDay,
+    ScoresFile,
+    Sites,
+    SourceFile,
+    ToDate,
+    WeightsFile,
+    load_model,
+)
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data import metrics
 from bagwise.data.bags import Bags
@@ -24,6 +36,7 @@ from bagwise.project import ModelInfo, Project
 from bagwise.project.imports.bag_names import same_as_bags
 from bagwise.project.reports.detections import detect
 from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter, forms_of
+from bagwise.project.storage.bag_filter import BagFilter
 from bagwise.project.training.model_file import FILE as MODEL
 
 DECIDABLE = metrics.estimable()
@@ -47,11 +60,15 @@ def export(
         str | None, typer.Option("--format", help=f"One of {', '.join(EXPORT_FORMATS)}, as far as it can hold it.")
     ] = None,
     threshold: Threshold = None,
+    site: Sites = None,
+    from_date: FromDate = None,
+    to_date: ToDate = None,
+    hours: HoursOfDay = None,
 ) -> None:
     """Write labels, predictions, detections with their times, all answers or the model to a file."""
     if threshold is not None and what != "detections":
         raise BagwiseError("--threshold is for --what detections.")
-    write = exporter(what, to, form, threshold)
+    write = exporter(what, to, form, threshold, BagFilter.parse(site, from_date, to_date, hours))
     with Project.open(folder) as project:
         if what in FROM_THE_MODEL:
             load_model(project)

@@ -337,6 +337,8 @@ class RayPool:
     def _validate_choices(
         self, label_store: LabelStore, requests: Sequence[Request], found: dict[int, ShardReply]
     ) -> None:
+        if len(found) == len(self._about):
+            return
         for number, request in enumerate(requests):
             if (
                 request.count

@@ -256,7 +256,11 @@ class Shard:
 
     def choose(self, asked: ShardRequest) -> ShardReply:
         """Return the best questions among its bags."""
-        pool = self._chooser.pool(self._model(asked.weights), self._label_store, asked.label_counts, asked.options.seed)
+        of_all = asked.options.candidates
+        candidates = None if of_all is None else of_all[self._first : self._first + len(self.bags)]
+        pool = self._chooser.pool(
+            self._model(asked.weights), self._label_store, asked.label_counts, asked.options.seed, candidates
+        )
         options = replace(asked.options, last=self._local(asked.options.last))
         found = [
             self._chooser.choose(pool, request, options, partial(self._discover, asked.is_class))

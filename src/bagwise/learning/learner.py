@@ -22,7 +22,7 @@ from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning import criteria, granularity
 from bagwise.learning.audits import audit_turns
-from bagwise.learning.base import Learner
+from bagwise.learning.base import Learner, NothingToAsk
 from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.evidence import explain
 from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request, top_k_on
@@ -83,6 +83,9 @@ class ActiveLearner(Learner):
     scores : Scores, or array-like of probabilities, shape (N, C) or (B, C), optional
         What a classifier thinks of the instances or bags; NaN for unknown. The model starts from them and learns how
         far they are right. Names of classes are matched where the scores have any.
+    candidates : array-like of bool, shape (B,), optional
+        Which bags may be asked about; of the others only what is known is learned. By default all. It may be set
+        again at any time.
 
     Raises
     ------
@@ -120,6 +123,7 @@ class ActiveLearner(Learner):
         snapshot: Snapshot | None = None,
         pool: Pool | None = None,
         scores: Any = None,
+        candidates: npt.ArrayLike | None = None,
     ) -> None:
         if scores is not None:
             if bags is None:
@@ -128,6 +132,7 @@ class ActiveLearner(Learner):
             bags = Scores.of(scores, bags).attached_to(bags, classes)
         self._pool = _pool_of(bags, pool, device)
         super().__init__(self._pool.bags, classes, labels, random_state)
+        self.candidates = None if candidates is None else np.asarray(candidates)
         self.criterion, self.granularity, self.update = criterion, granularity, update
         self.audit, self.refit_every, self.seconds = audit, refit_every, seconds
         self.cold_start = not self._label_store.label_counts.complete if cold_start is None else cold_start
@@ -483,6 +488,8 @@ class ActiveLearner(Learner):
     def _batch(self, count: int) -> list[Question]:
         with single_threaded_blas():
             questions, partial = self._rank(count, spread=count > 1)
+            if not questions:
+                raise NothingToAsk("There is nothing left to ask about the candidates: every pair has been answered.")
             self._pool.prefetch([question.bag for question in questions])
             return [self._explained(replace(question, partial=partial)) for question in questions]
 
@@ -511,7 +518,9 @@ class ActiveLearner(Learner):
     def _options(self, granularity: str | None) -> QueryOptions:
         last = next(reversed(self._answers.values())).bag if self._answers else None
         cold_start = ColdStart.of(self.bags.n_features) if self.cold_start else None
-        return QueryOptions(granularity or self.granularity, cold_start, self.seconds, last, self.random_state)
+        return QueryOptions(
+            granularity or self.granularity, cold_start, self.seconds, last, self.random_state, self.candidates
+        )
 
     def _explained(self, question: Question) -> Question:
         instances, labels = self._pool.instances(question.bag), self._label_store.labels_of([question.bag])
@@ -525,6 +534,10 @@ class ActiveLearner(Learner):
         solvers.validate_objective("update", self.update, self._template.objective)
         if self.bags.scores is not None:
             solvers.validate_scores("update", self.update)
+        if self.candidates is not None and (
+            self.candidates.dtype != bool or self.candidates.shape != (len(self.bags),)
+        ):
+            raise BagwiseError(f"candidates must have one bool for each of {len(self.bags)} bags.")
         if not 0 <= self.audit <= 1:
             raise BagwiseError(f"audit={self.audit} is a share of the questions: it must be between 0 and 1.")
         if self.refit_every is not None and not (isinstance(self.refit_every, int) and self.refit_every >= 1):

@@ -44,6 +44,8 @@ class QueryOptions:
         Position of the bag that was asked about last.
     seed
         Seed of ties and of random questions.
+    candidates
+        Which bags of the pool may be asked about, (B,) of bool; None: all.
     """
 
     granularity: str = "pair"
@@ -51,6 +53,7 @@ class QueryOptions:
     seconds: Seconds | None = None
     last: int | None = None
     seed: int = 0
+    candidates: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -177,15 +180,26 @@ class QuestionChooser:
             self._instance_clusters, self._clusters = instance_clusters, instance_clusters.clusters(self.instances)
         return self._clusters
 
-    def pool(self, model: MIMLClassifier, label_store: LabelStore, label_counts: LabelCounts, seed: int) -> ScoredPool:
-        """Return what a criterion gets of these bags; `label_counts` are those of the whole pool."""
+    def pool(
+        self,
+        model: MIMLClassifier,
+        label_store: LabelStore,
+        label_counts: LabelCounts,
+        seed: int,
+        candidates: Array | None = None,
+    ) -> ScoredPool:
+        """Return what a criterion gets of these bags; `label_counts` are those of the whole pool.
+
+        Of bags that are not among the `candidates`, (B,) of bool, no pair may be asked.
+        """
         evidence = label_store.labels.evidence(self.instances.offsets, len(model.weights_))
         return model.pool_of(
             model.scorer(self.instances.with_evidence(evidence)),
             label_store.labels,
             withdrawn=label_store.withdrawn,
-            askable=label_store.askable,
-            touched=label_store.touched,
+            askable=label_store.askable if candidates is None else label_store.askable & candidates[:, None],
+            # What is askable changes with the candidates too, which the label store does not count.
+            touched=label_store.touched if candidates is None else None,
             label_counts=label_counts,
             keys=self.keys,
             seed=seed,
@@ -263,15 +277,17 @@ class LocalPool:
         self._instance_clusters: InstanceClusters | None = None
         self.chooser = QuestionChooser(model.instances(self.bags), self.bags.keys, self._top_k)
 
-    def pool(self, model: MIMLClassifier, label_store: LabelStore, seed: int) -> ScoredPool:
+    def pool(
+        self, model: MIMLClassifier, label_store: LabelStore, seed: int, candidates: Array | None = None
+    ) -> ScoredPool:
         """Return what a criterion gets."""
-        return self.chooser.pool(model, label_store, label_store.label_counts, seed)
+        return self.chooser.pool(model, label_store, label_store.label_counts, seed, candidates)
 
     def choose(
         self, model: MIMLClassifier, label_store: LabelStore, options: QueryOptions, requests: Sequence[Request]
     ) -> Choices:
         """Return the best questions under the model for every request."""
-        pool = self.pool(model, label_store, options.seed)
+        pool = self.pool(model, label_store, options.seed, options.candidates)
         return Choices([self.chooser.choose(pool, request, options, self._discover) for request in requests])
 
     def prefetch(self, bags: Sequence[int]) -> None:

@@ -13,9 +13,10 @@ from bagwise.project.project import Project, predict
 from bagwise.project.queue.answering_time import answering_seconds
 from bagwise.project.queue.leases import LeaseRequest, NoQuestion
 from bagwise.project.queue.ranking import TrainerStopped
+from bagwise.project.reports.changed_data import ChangedData, changed_data
 from bagwise.project.reports.participation import Participation, participants
 from bagwise.project.reports.quality import Report, quality_of
-from bagwise.project.reports.status import Status, status_of
+from bagwise.project.reports.status import SiteStatus, Status, status_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.storage.database import DatabaseError
 from bagwise.project.storage.integrity_check import check
@@ -28,6 +29,7 @@ __all__ = [
     "AlreadyAnswered",
     "Annotation",
     "Asking",
+    "ChangedData",
     "DatabaseError",
     "Display",
     "Each",
@@ -49,12 +51,14 @@ __all__ = [
     "Replaced",
     "Report",
     "Settings",
+    "SiteStatus",
     "Status",
     "Submission",
     "Tables",
     "TrainerStopped",
     "Tuned",
     "answering_seconds",
+    "changed_data",
     "check",
     "in_processes",
     "participants",

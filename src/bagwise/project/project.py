@@ -17,6 +17,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
 from bagwise.data.instance_labels import InstanceLabel
 from bagwise.formats import LabelTable, Matching, PlacedLabel, PredictionTable, ScoreTable, Source
+from bagwise.kernels import Array
 from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.questions import Instances, Pair
@@ -31,6 +32,7 @@ from bagwise.project.answers.current_labels import disputed_in_bag, instance_lab
 from bagwise.project.answers.events import ANSWER_OF, Event, Pointing
 from bagwise.project.answers.votes import Votes
 from bagwise.project.imports import media as kept
+from bagwise.project.imports.details import Details, DetailsMatching, import_details
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.locations import Locations
 from bagwise.project.imports.regions import Placement
@@ -46,6 +48,7 @@ from bagwise.project.state import MakeTrainer, ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.backup import back_up
 from bagwise.project.storage.bag_files import BagSource
+from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 from bagwise.project.storage.creation import DATABASE, database_of, fill, upgrade_if_older
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.queries import Contents, Lease
@@ -371,8 +374,39 @@ class Project:
             online = with_provenance(named(online, counted.contents, self.folder), counted, "online")
         return ProjectModel(online, info_of(online, stored))
 
-    def labels(self) -> LabelTable:
+    def bags_passing(self, wanted: BagFilter = EVERYTHING) -> Array:
+        """Return the positions of the bags that pass a filter and were not removed.
+
+        Parameters
+        ----------
+        wanted : BagFilter
+            Where and when the bags were recorded.
+
+        Returns
+        -------
+        ndarray of int
+
+        Raises
+        ------
+        BagwiseError
+            If the filter names a site that does not exist, or no bag passes.
+        """
+        files, kept_bags = self.contents.bag_files, self.contents.kept_bags
+        if not wanted:
+            return kept_bags
+        wanted.validate(files)
+        found = kept_bags[wanted.mask(files)[kept_bags]]
+        if not len(found):
+            raise BagwiseError("No bag was recorded there and then: ask for more sites, days or hours.")
+        return found
+
+    def labels(self, wanted: BagFilter = EVERYTHING) -> LabelTable:
         """Return the current labels, imported or decided by answers.
+
+        Parameters
+        ----------
+        wanted : BagFilter
+            Only labels of bags that were recorded there and then.
 
         Returns
         -------
@@ -384,12 +418,13 @@ class Project:
             self.catch_up()
             known, unsure = self._state.counted.known()
             values = np.where(known == queries.UNKNOWN, np.nan, known)
-            kept_bags = self.contents.kept_bags
+            kept_bags = self.bags_passing(wanted)
             ids = self.contents.ids[kept_bags].tolist()
+            in_table = set(kept_bags.tolist())
             placed = [
                 PlacedLabel(str(self.contents.ids[bag]), self.classes[one.label_class], one.present, one.instance)
                 for bag, one in instance_labels_of(self.contents, self.votes)
-                if one.present is not None and bag not in self.contents.removed
+                if one.present is not None and bag in in_table
             ]
             return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags], placed=placed)
 
@@ -487,8 +522,13 @@ class Project:
             self.catch_up()
             validate_known(self._state.counted)
 
-    def predictions(self) -> PredictionTable:
+    def predictions(self, wanted: BagFilter = EVERYTHING) -> PredictionTable:
         """Return what the model (see `model`) predicts for every pair of the bags that were not removed.
+
+        Parameters
+        ----------
+        wanted : BagFilter
+            Only for bags that were recorded there and then.
 
         Returns
         -------
@@ -496,7 +536,8 @@ class Project:
             P(class in bag), the instance that contributes most to it, the thresholds and the name of the model; the
             files of the bags and the times of the instances where they are known.
         """
-        return predict(self.model().classifier, self.bags, self.classes, self.contents.removed, self.locations())
+        without = np.setdiff1d(np.arange(len(self.bags)), self.bags_passing(wanted)).tolist()
+        return predict(self.model().classifier, self.bags, self.classes, without, self.locations())
 
     def fit_model(self, trials: list[Trial] | None = None) -> MIMLClassifier:
         """Return a model fitted from scratch to everything known; it is not stored.
@@ -1064,6 +1105,29 @@ class Project:
             given = source, labels, classes, progress, media, keep
             self.placement = import_into(self.folder, self.settings, self.database, *given)
             self.catch_up()
+
+    def import_details(self, details: Details) -> DetailsMatching:
+        """Set where and when recordings were made; nothing is learned from it, and the model stays as it is.
+
+        Parameters
+        ----------
+        details : Details
+            The table, as `Details.read` returns it.
+
+        Returns
+        -------
+        DetailsMatching
+            How many recordings it is about, and which of its names the project does not have.
+
+        Raises
+        ------
+        FileError
+            If nothing of the table is in the project, or it names a clip, or one recording twice.
+        """
+        with self._state.lock, exclusive(self.folder):
+            found = import_details(self.database, details)
+            self.catch_up()
+            return found
 
     def import_scores(self, table: ScoreTable, source: Source | None = None) -> Matching:
         """Add what a classifier thinks of the bags; the model starts from it, and learns how far it is right.

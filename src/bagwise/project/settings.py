@@ -17,17 +17,19 @@ from bagwise.core.errors import BagwiseError, FileError
 from bagwise.evaluation.stopping import Goal
 from bagwise.learning import criteria
 from bagwise.model import solvers
+from bagwise.project.storage.bag_filter import BagFilter, Hours
 
 FILE = "bagwise.toml"
 ESTIMATE = "estimate"
 CURVED_SCALING = "curved"
+SPREADS = ("site", "site and hour")
 GRANULARITIES = ("pair", "bag", "best_value", "instance")
 
 
 def _one_of(*values: str) -> AfterValidator:
     def check(value: str) -> str:
         if value not in values:
-            raise ValueError(f"must be one of {', '.join(values)}")
+            raise ValueError(f"must be one of {', '.join(value or '(empty)' for value in values)}")
         return value
 
     return AfterValidator(check)
@@ -62,6 +64,12 @@ def _users(value: list[str]) -> list[str]:
         user, _, name = one.partition("=")
         if not user.isdigit() or not name.strip():
             raise ValueError('must have the number of a user and a name in each entry, as "7=ann"')
+    return value
+
+
+def _hours(value: str) -> str:
+    if value:
+        Hours.parse(value)
     return value
 
 
@@ -150,6 +158,12 @@ class Asking:
         Time that an answer takes (about a pair, about the same bag again, about a whole bag) until enough are measured.
     pointed_seconds : float
         The same for an answer about a pair with a click on another instance than the marked one.
+    sites : list of str
+        Only bags of these sites are asked about; empty: of all.
+    hours : str
+        Only bags that begin in this part of the day are asked about, as "04:00-09:00"; empty: at any time.
+    spread : {"", "site", "site and hour"}
+        Questions are spread evenly over the sites, or over sites and hours of the day.
 
     Examples
     --------
@@ -166,6 +180,14 @@ class Asking:
     again_seconds: Seconds = 2.0
     bag_seconds: Seconds = 10.0
     pointed_seconds: Seconds = 5.0
+    sites: list[str] = field(default_factory=list)
+    hours: Annotated[str, AfterValidator(_hours)] = ""
+    spread: Annotated[str, _one_of("", *SPREADS)] = ""
+
+    @property
+    def filter(self) -> BagFilter:
+        """Which bags are asked about."""
+        return BagFilter.parse(self.sites, hours=self.hours)
 
 
 @dataclass(frozen=True)

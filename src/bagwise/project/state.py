@@ -18,6 +18,7 @@ from bagwise.project.answers.snapshots import Snapshots
 from bagwise.project.answers.votes import Votes
 from bagwise.project.imports import media, scores
 from bagwise.project.instances import storage
+from bagwise.project.queue.spreading import GroupCounts, groups_of
 from bagwise.project.settings import FILE as SETTINGS
 from bagwise.project.settings import Settings
 from bagwise.project.storage import queries
@@ -51,10 +52,21 @@ class ProjectState:
         bags = scores.attached(self.scores, storage.open_bags(self.folder, self.settings.data, contents))
         counted = replay.Replay(contents, self.settings)
         counted.count(events)
-        self.contents, self.events, self.counted = contents, events, counted
+        self.events, self.counted = events, counted
+        self._show(contents)
         self.bags = bags
         snapshots = Snapshots(self.folder, contents, self.settings)
         self.trainer = self._make_trainer(counted, self.bags, events, snapshots)
+
+    def _show(self, contents: queries.Contents) -> None:
+        self.contents = contents
+        self._candidates = replay.candidates_of(contents, self.settings)
+        groups = groups_of(contents.bag_files, self.settings.asking.spread)
+        self.group_counts = None if groups is None else GroupCounts(groups)
+
+    def may_ask(self, bag: int) -> bool:
+        """Whether the settings allow questions about the bag."""
+        return self._candidates is None or bool(self._candidates[bag])
 
     @property
     def votes(self) -> Votes:
@@ -138,7 +150,17 @@ class ProjectState:
         return True
 
     def reload(self) -> None:
-        """Load everything again after the contents changed, as by an import."""
+        """Load everything again after the contents changed, as by an import.
+
+        Where only something changed that nothing is learned from, as where recordings were made, the trainer goes on.
+        """
+        with self.database.reading() as connection:
+            contents = queries.contents(connection)
+        if contents.digest() == self.contents.digest():
+            self.counted.contents = contents
+            self._show(contents)
+            self.trainer.show(contents)
+            return
         before = self.trainer
         self._load()
         before.close()

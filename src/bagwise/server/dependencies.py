@@ -7,7 +7,7 @@ import logging
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Header, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import AfterValidator, BaseModel, Field
 
@@ -15,6 +15,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.project import NotSignedIn, Project
 from bagwise.project.access.invitations import Shown
 from bagwise.project.reports.progress import ProgressOf
+from bagwise.project.storage.bag_filter import BagFilter
 from bagwise.server.batcher import Batcher
 from bagwise.server.rate_limit import RateLimit
 
@@ -108,6 +109,24 @@ async def known_by(request: Request, shown: Shown) -> str | None:
             rate_limit.failed(address, shown.token)
             logger.warning("sign-in refused: unknown or expired token from %s", address)
         raise
+
+
+def recorded(
+    project: CurrentProject,
+    site: Annotated[
+        list[Name], Query(max_length=1000, description="Only bags of this site; several times for several.")
+    ] = [],  # noqa: B006 (FastAPI copies it)
+    from_date: Annotated[str, Query(max_length=10, description="Only from this day on, as in 2026-05-24.")] = "",
+    to_date: Annotated[str, Query(max_length=10, description="Only until this day, itself included.")] = "",
+    hours: Annotated[str, Query(max_length=20, description="Only this part of the day, as in 4-9 or 22:30-4.")] = "",
+) -> BagFilter:
+    """Return which bags are meant, by where and when they were recorded."""
+    found = BagFilter.parse(site, from_date, to_date, hours)
+    found.validate(project.contents.bag_files)
+    return found
+
+
+Recorded = Annotated[BagFilter, Depends(recorded)]
 
 
 class Replaced(BagwiseError):

@@ -68,7 +68,16 @@ class Replay:
         labels = labels_of(self.contents, self.votes, self.people)
         from_nothing = not (self.contents.given != UNKNOWN).all(axis=1).any()
         bags = self.bags if self.pool is None else None
-        self.learner = learner_of(bags, self.contents.classes, labels, self.settings, snapshot, from_nothing, self.pool)
+        self.learner = learner_of(
+            bags,
+            self.contents.classes,
+            labels,
+            self.settings,
+            snapshot,
+            from_nothing,
+            self.pool,
+            candidates_of(self.contents, self.settings),
+        )
         if snapshot is None:
             withdrawn = self.known()[1]
             withdrawn[sorted(self.contents.removed)] = True
@@ -87,6 +96,12 @@ class Replay:
             # Imported labels and their corrections are taken to be right.
             flips = (0.0, 0.0) if self.contents.is_given(pair) else self.people.flips(self.votes, pair)
             update_learner(self.learner, pair, before, known_pair(self.contents, self.votes, pair, flips[1]), *flips)
+
+    def show(self, contents: Contents) -> None:
+        """Go on with contents that differ from those before only in what nothing is learned from."""
+        self.contents = contents
+        if self.learner is not None:
+            self.learner.candidates = candidates_of(contents, self.settings)
 
     def skip_to(self, events: Sequence[Event]) -> None:
         """Count events up to a turning point and fit there: learning them one by one would be in vain."""
@@ -163,6 +178,7 @@ def learner_of(
     snapshot: Snapshot | None,
     from_nothing: bool,
     pool: Pool | None = None,
+    candidates: Array | None = None,
 ) -> ActiveLearner:
     """Return a learner with the project's settings."""
     learning, asking = settings.learning, settings.asking
@@ -180,7 +196,14 @@ def learner_of(
         device=asking.device if pool is None else "cpu",
         snapshot=snapshot,
         pool=pool,
+        candidates=candidates,
     )
+
+
+def candidates_of(contents: Contents, settings: Settings) -> Array | None:
+    """Return which bags may be asked about, (B,) of bool, where the settings limit it; else None."""
+    wanted = settings.asking.filter
+    return wanted.mask(contents.bag_files) if wanted else None
 
 
 def model_of(learning: Learning) -> MIMLClassifier:

@@ -19,6 +19,7 @@ from bagwise.project.access.names import validate_name
 from bagwise.project.answers.annotator_noise import AnnotatorRates, labels_of_bag
 from bagwise.project.answers.events import LISTED, Event
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
+from bagwise.project.queue.spreading import GroupCounts, in_turns
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.queries import Lease
@@ -175,31 +176,64 @@ class _Granting:
             return None
         ranking, left = self.current
         leased_to_them = {pair for lease in own for pair in lease.question.pairs}
-        free = list(islice(self._free(left, request.annotator, leased_to_them), missing + SPARE_CANDIDATES))
-        if len(free) < missing and not (ranking.complete and ranking.applied >= len(self.state.events)):
-            return None
         # Every question that was leased, answered since or not, has had its turn.
         turn = len(self.leases) + self._answered
         audits = [question.audit for question in ranking.questions[turn : turn + missing]]
+        if self.state.group_counts is None:
+            free = list(islice(self._free(left, request.annotator, leased_to_them), missing + SPARE_CANDIDATES))
+        else:
+            free = self._in_turns(self.state.group_counts, left, request.annotator, leased_to_them, missing, audits)
+        if len(free) < missing and not (ranking.complete and self._is_current(ranking)):
+            return None
         asked = [pair for lease in self.leases for pair in lease.question.pairs]
         chosen = next_questions(audits, free, asked, missing)
         return still + [self._lease(question, request.annotator, ranking) for question in chosen]
 
+    def _is_current(self, ranking: Ranking) -> bool:
+        return self.state.trainer.rankings.is_current(ranking, len(self.state.events))
+
+    def _in_turns(
+        self,
+        group_counts: GroupCounts,
+        left: list[Question],
+        annotator: str,
+        own: set[Pair],
+        missing: int,
+        audits: Sequence[bool],
+    ) -> list[Question]:
+        """Questions drawn at random for the turns of audits, and for the others as many that are spread over groups."""
+        drawn = list(islice(self._free([one for one in left if one.audit], annotator, own), missing))
+        taken = own.union(*(question.pairs for question in drawn))
+        counts, groups = group_counts.after(self.state.events), group_counts.groups
+        counts.update(int(groups[lease.bag]) for lease in self.leases for _ in lease.question.pairs)
+        chosen = in_turns(
+            [one for one in left if not one.audit],
+            groups,
+            counts,
+            lambda some: self._free(some, annotator, taken),
+            missing - min(sum(audits), len(drawn)),
+        )
+        return drawn + chosen
+
     def _still_open(self, lease: Lease) -> Lease | None:
         """The lease with the classes that its person may still be asked; None without the first."""
+        if not self.state.may_ask(lease.bag):
+            return None
         question, wants = lease.question, self.state.wants
         classes = [c for c in question.classes if wants((lease.bag, c), lease.annotator, question.instance)]
         if lease.label_class not in classes:
             return None
         return replace(lease, question=_with_classes(question, classes))
 
-    def _free(self, left: list[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
+    def _free(self, left: Sequence[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
         """The questions that this person may be asked, with the classes that they may be asked about, best first.
 
         Of several questions about instances of one pair it is the first.
         """
         leased, wants, taken = self._leased, self.state.wants, set(own)
         for question in left:
+            if not self.state.may_ask(question.bag):
+                continue
             classes = [
                 pair[1]
                 for pair in question.pairs

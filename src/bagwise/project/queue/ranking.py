@@ -59,12 +59,13 @@ class TrainerStopped(BagwiseError):
 class Ranking:
     """Questions, best first, by a model that knew `applied` events; `complete` if these are all that are open.
 
-    `version` is that of the contents, and `people` the rates at which the model takes answers to be wrong.
+    `contents` is the digest of what it learned from, `version` that of all contents, and `people` the rates at which the model takes answers to be wrong.
     """
 
     questions: Sequence[Question]
     complete: bool
     applied: int
+    contents: str
     version: int
     model: MIMLClassifier
     people: AnnotatorRates
@@ -87,6 +88,12 @@ class RankingPublisher:
         self._error: BaseException | None = None
         self.newest: Ranking | None = None
         self.wanted, self.closed = 0, False
+        self.least_version = 0
+        """Rankings with older contents are about other bags than may be asked about now."""
+
+    def is_current(self, ranking: Ranking, after: int) -> bool:
+        """Whether it knows so many events, and which bags may be asked about."""
+        return ranking.applied >= after and ranking.version >= self.least_version
 
     def waits(self, after: int, count: int, require_newer: bool = False) -> Iterator[Wait]:
         """What to wait for, one after the other, for `count` questions that know `after` events.
@@ -113,7 +120,7 @@ class RankingPublisher:
             usable = isinstance(error, TrainerStopped) and found is not None and not require_newer
             if error is not None and not usable:
                 raise error
-            if self.closed or (found is not None and found.applied >= after and found.has(count)):
+            if self.closed or (found is not None and self.is_current(found, after) and found.has(count)):
                 return None
             self.wanted = max(self.wanted, count) if self._busy else count
             if not self._busy:
@@ -130,7 +137,7 @@ class RankingPublisher:
             # Events that this ranking does not know were saved after its computation began.
             self._behind_since, self._began = self._began, time.monotonic()
             self._took.append(self._began - self._behind_since)
-            self._busy = not (self.closed or (done and ranking.has(self.wanted)))
+            self._busy = not (self.closed or (done and self.is_current(ranking, 0) and ranking.has(self.wanted)))
             idle, published = not self._busy, self._next()
         published.set_result(None)
         return idle

@@ -23,6 +23,7 @@ from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier
 from bagwise.project.imports.locations import Locations, file_row, moment, named_place
 from bagwise.project.project import Project
+from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 from bagwise.project.training.model_file import provenance_of
 
 OF_INSTANCE, OF_BAG = "instance", "bag"
@@ -75,7 +76,7 @@ class Known:
         return cls(values, instances)
 
 
-def detections_of(project: Project, threshold: float | None = None) -> DetectionTable:
+def detections_of(project: Project, threshold: float | None = None, wanted: BagFilter = EVERYTHING) -> DetectionTable:
     """Return the detections in all bags of a project that were not removed.
 
     Parameters
@@ -84,6 +85,8 @@ def detections_of(project: Project, threshold: float | None = None) -> Detection
         An open project.
     threshold : float, optional
         Used for all classes instead of the thresholds of the model.
+    wanted : BagFilter
+        Only in bags that were recorded there and then.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def detections_of(project: Project, threshold: float | None = None) -> Detection
     """
     project.validate_known()
     model = project.model().classifier
-    without = project.contents.removed
+    without = np.setdiff1d(np.arange(len(project.bags)), project.bags_passing(wanted)).tolist()
     return detect(model, project.bags, project.classes, project.locations(), Known.of(project), threshold, without)
 
 

@@ -6,6 +6,7 @@ from bagwise.learning.questions import Instances, Pair
 from bagwise.project.answers.current_labels import disputed_in_bag
 from bagwise.project.answers.events import Event
 from bagwise.project.project import Project
+from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,14 @@ class Disagreement:
     disputed: Instances = ()
 
 
-def disagreements_of(project: Project) -> list[Disagreement]:
-    """Return all disagreements: first the pairs, then those that are only about instances."""
+def disagreements_of(project: Project, bags: BagFilter = EVERYTHING) -> list[Disagreement]:
+    """Return disagreements about bags that pass the filter: first the pairs, then those only about instances."""
     votes, contents = project.votes, project.contents
     disputed = {
         pair: instances
         for bag in votes.pointed_bags()
         for pair, instances in disputed_in_bag(contents, votes, bag).items()
     }
-    pairs = dict.fromkeys([*votes.disagreements(), *disputed])
+    passing = bags.mask(contents.bag_files)
+    pairs = [pair for pair in dict.fromkeys([*votes.disagreements(), *disputed]) if passing[pair[0]]]
     return [Disagreement(pair, votes.effective_about(pair), disputed.get(pair, ())) for pair in pairs]

@@ -12,6 +12,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.project.project import Project
 from bagwise.project.reports.detections import detections_of
 from bagwise.project.reports.placing import labels_with_places
+from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 
 EXPORTS = ("labels", "predictions", "detections", "answers", "model")
 FROM_THE_MODEL = ("predictions", "detections", "model")
@@ -35,7 +36,13 @@ def forms_of(what: str) -> dict[str, str]:
     return OF_ANSWERS if what == "answers" else OF_MODELS
 
 
-def exporter(what: str, to: Path, form: str | None = None, threshold: float | None = None) -> Write:
+def exporter(
+    what: str,
+    to: Path,
+    form: str | None = None,
+    threshold: float | None = None,
+    wanted: BagFilter = EVERYTHING,
+) -> Write:
     """Return a function that writes an export of a project; raise before a project is opened where that cannot work.
 
     Parameters
@@ -48,6 +55,8 @@ def exporter(what: str, to: Path, form: str | None = None, threshold: float | No
         The name of the format, where the suffix does not give it.
     threshold : float, optional
         For detections: used for all classes instead of the thresholds of the model.
+    wanted : BagFilter
+        Only what is about bags that were recorded there and then.
 
     Raises
     ------
@@ -57,19 +66,21 @@ def exporter(what: str, to: Path, form: str | None = None, threshold: float | No
     if what not in EXPORTS:
         raise BagwiseError(f"There is no export {what!r}: choose one of {', '.join(EXPORTS)}.")
     if what == "model":
+        if wanted:
+            raise BagwiseError("A model is that of all bags: leave out --site, --from-date, --to-date and --hours.")
         return lambda project: _write_model(project, to)
     if what == "answers":
-        return _answers_to(to)
+        return _answers_to(to, wanted)
     module = formats.writer(to, what, form)
     if what == "labels":
-        return lambda project: _write_labels(project, module, to)
+        return lambda project: _write_labels(project, module, to, wanted)
     if what == "detections":
-        return lambda project: module.write_detections(detections_of(project, threshold), to)
-    return lambda project: module.write_predictions(project.predictions(), to)
+        return lambda project: module.write_detections(detections_of(project, threshold, wanted), to)
+    return lambda project: module.write_predictions(project.predictions(wanted), to)
 
 
-def _write_labels(project: Project, module: Any, to: Path) -> None:
-    table = labels_with_places(project)
+def _write_labels(project: Project, module: Any, to: Path, wanted: BagFilter) -> None:
+    table = labels_with_places(project, wanted)
     module.write_labels(table if getattr(module, "NAMES_BAGS", False) else table.by_file(), to)
 
 
@@ -78,15 +89,17 @@ def _write_model(project: Project, to: Path) -> None:
     project.model().save(to)
 
 
-def _answers_to(to: Path) -> Write:
+def _answers_to(to: Path, wanted: BagFilter) -> Write:
     suffix = ".jsonl" if to.suffix == ".ndjson" else to.suffix
     if suffix not in OF_ANSWERS.values():
         raise BagwiseError(f"{to}: answers are written as .csv, .jsonl or .parquet.")
     write = {".csv": _write_csv, ".jsonl": _write_lines, ".parquet": _write_parquet}[suffix]
-    return lambda project: write(_rows(project), to)
+    return lambda project: write(_rows(project, wanted), to)
 
 
-def _rows(project: Project) -> list[dict[str, Any]]:
+def _rows(project: Project, wanted: BagFilter) -> list[dict[str, Any]]:
+    # Answers about removed bags are part of the record.
+    passing = set(project.bags_passing(wanted).tolist()) if wanted else range(len(project.bags))
     rows = [
         {
             **asdict(event),
@@ -95,6 +108,7 @@ def _rows(project: Project) -> list[dict[str, Any]]:
             **{name: list(instances) for name, instances in zip(POINTED, event.pointing, strict=True)},
         }
         for event in project.events
+        if event.bag in passing
     ]
     for row in rows:
         del row["label_class"]

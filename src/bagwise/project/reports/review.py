@@ -9,6 +9,7 @@ from bagwise.learning.questions import Pair
 from bagwise.project.answers.events import ANSWER_OF, VALUE, Event
 from bagwise.project.project import Project, predict
 from bagwise.project.reports.disagreements import disagreements_of
+from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 from bagwise.project.storage.queries import UNKNOWN
 from bagwise.project.training.model_file import ModelInfo
 
@@ -23,12 +24,15 @@ class AnswerFilter:
         Show only answers about this class, with this answer, of this person.
     disagreement : bool
         Show only answers to pairs about which people disagree.
+    bags : BagFilter
+        Show only answers about bags that were recorded there and then.
     """
 
     label_class: str | None = None
     answer: str | None = None
     annotator: str | None = None
     disagreement: bool = False
+    bags: BagFilter = EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -79,21 +83,26 @@ def history(project: Project, wanted: AnswerFilter) -> list[Event]:
     project.catch_up()
     place = None if wanted.label_class is None else position_of(project, wanted.label_class)
     disputed = {one.pair for one in disagreements_of(project)} if wanted.disagreement else set()
+    passing = wanted.bags.mask(project.contents.bag_files)
     return [
         event
         for event in reversed(project.votes.all_effective())
         if place in (None, event.label_class)
+        and passing[event.bag]
         and wanted.answer in (None, event.answer)
         and wanted.annotator in (None, event.annotator)
         and (not wanted.disagreement or event.pair in disputed)
     ]
 
 
-def imported(project: Project, class_name: str | None = None, answer: str | None = None) -> list[tuple[Pair, str]]:
+def imported(
+    project: Project, class_name: str | None = None, answer: str | None = None, bags: BagFilter = EVERYTHING
+) -> list[tuple[Pair, str]]:
     """Return the imported labels in effect as (pair, answer), by bag; those corrected since are answers."""
     project.catch_up()
     contents, corrected = project.contents, project.votes.corrected_imports()
     wanted = contents.given != UNKNOWN if answer is None else contents.given == VALUE[answer]
+    wanted = wanted & bags.mask(contents.bag_files)[:, None]
     if class_name is not None:
         wanted = wanted & (np.arange(len(project.classes)) == position_of(project, class_name))
     pairs = [(int(bag), int(label_class)) for bag, label_class in np.argwhere(wanted)]
@@ -101,7 +110,13 @@ def imported(project: Project, class_name: str | None = None, answer: str | None
 
 
 def beliefs(
-    project: Project, annotator: str, class_name: str, start: int, count: int, likeliest_first: bool = True
+    project: Project,
+    annotator: str,
+    class_name: str,
+    start: int,
+    count: int,
+    likeliest_first: bool = True,
+    bags: BagFilter = EVERYTHING,
 ) -> Beliefs:
     """Return some of the bags that this person could still decide for a class, sorted by the model's belief.
 
@@ -115,11 +130,14 @@ def beliefs(
         Which of the bags to return.
     likeliest_first : bool
         The order.
+    bags : BagFilter
+        Only bags that were recorded there and then.
     """
     place, model = position_of(project, class_name), project.model()
     column = model.classifier.predict_proba(project.bags)[:, place]
     known = np.ones(len(column), bool)
     known[project.contents.kept_bags] = ~np.isnan(project.labels().values[:, place])
+    known |= ~bags.mask(project.contents.bag_files)
     decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
     order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()
     open_ones = [

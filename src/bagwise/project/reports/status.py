@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from bagwise.evaluation.noise import Rate
+from bagwise.kernels import Array
 from bagwise.project.answers.events import NOWHERE, Event
 from bagwise.project.instances import partitions
 from bagwise.project.project import Project
 from bagwise.project.queue.answering_time import Timed, answering_times
 from bagwise.project.reports.disagreements import disagreements_of
 from bagwise.project.storage import queries
+from bagwise.project.storage.bag_files import NO_FILE, NO_SITE
 from bagwise.project.training.model_file import ModelInfo
 
 NORMAL_95 = 1.96
@@ -55,6 +57,21 @@ class ClassStatus:
 
 
 @dataclass(frozen=True)
+class SiteStatus:
+    """One site: its recordings, the bags that they are or that are clips of them, answers about these, known pairs.
+
+    The name is empty for all bags of which the site is not known; `pairs` is the number of all.
+    """
+
+    name: str
+    recordings: int
+    bags: int
+    answers: int
+    known: int
+    pairs: int
+
+
+@dataclass(frozen=True)
 class Status:
     """Counts of a project.
 
@@ -86,6 +103,10 @@ class Status:
         Ids of removed bags.
     model : ModelInfo
         Which model predictions come from.
+    sites : list of SiteStatus
+        By name; empty where no site is known.
+    first_date, last_date : str or None
+        The first and the last day of a recording, where any is known.
 
     Examples
     --------
@@ -115,6 +136,9 @@ class Status:
     bytes_on_disk: dict[str, int]
     removed: list[str]
     model: ModelInfo
+    sites: list[SiteStatus]
+    first_date: str | None
+    last_date: str | None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -181,7 +205,56 @@ def status_of(project: Project) -> Status:
         _bytes_on_disk(project),
         contents.ids[sorted(contents.removed)].tolist(),
         project.model_info(),
+        sites_of(project, known, answers),
+        *_days(project),
     )
+
+
+def sites_of(project: Project, known: Array, answers: Sequence[Event]) -> list[SiteStatus]:
+    """Return the status of every site, without removed bags.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    known : ndarray of bool, shape (bags that were not removed, classes)
+        Which pairs are known.
+    answers : sequence of Event
+        The answers in effect.
+
+    Returns
+    -------
+    list of SiteStatus
+        By name, bags of no known site last; empty where no site is known.
+    """
+    contents, files = project.contents, project.contents.bag_files
+    if not files.sites:
+        return []
+    of_bags = files.site_of[contents.kept_bags]
+    answered = Counter(files.site_of[[event.bag for event in answers]].tolist()) if answers else Counter[int]()
+    found = []
+    for number in [*range(len(files.sites)), NO_SITE]:
+        here = of_bags == number
+        if not here.any():
+            continue
+        recordings = files.file_of[contents.kept_bags[here]]
+        found.append(
+            SiteStatus(
+                "" if number == NO_SITE else files.sites[number],
+                len(np.unique(recordings[recordings != NO_FILE])),
+                int(here.sum()),
+                answered[number],
+                int(known[here].sum()),
+                known[here].size,
+            )
+        )
+    return found
+
+
+def _days(project: Project) -> tuple[str | None, str | None]:
+    begins = project.contents.bag_files.begins
+    days = begins[~np.isnat(begins)].astype("datetime64[D]")
+    return (str(days.min()), str(days.max())) if len(days) else (None, None)
 
 
 def audits_of(answers: Sequence[Event]) -> list[Event]:

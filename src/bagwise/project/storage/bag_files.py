@@ -16,6 +16,7 @@ from bagwise.kernels import Array
 from bagwise.project.storage import schema
 
 NO_FILE = -1
+NO_SITE = -1
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,21 @@ class BagSource:
 
     file: SourceFile
     clip: tuple[float, float] | None = None
+
+    @property
+    def words(self) -> str:
+        """Where and when, for people: site, date and time, and the file with the part of it, as far as they are known.
+
+        Examples
+        --------
+        >>> dawn = SourceFile("dawn.wav", 3600.0, 48_000, Origin("north", "2026-05-24T04:00:00"))
+        >>> BagSource(dawn, (600.0, 610.0)).words
+        'north · 2026-05-24 04:10:00 · dawn.wav, 10:00 to 10:10'
+        """
+        when = self.recorded_at
+        part = "" if self.clip is None else f", {_clock(self.clip[0])} to {_clock(self.clip[1])}"
+        known = (self.file.origin.site, "" if when is None else f"{when:%Y-%m-%d %H:%M:%S}", f"{self.file.name}{part}")
+        return " · ".join(one for one in known if one)
 
     @property
     def start(self) -> float:
@@ -113,6 +129,27 @@ class BagFiles:
         """The names of the files."""
         return [file.name for file in self.files]
 
+    @cached_property
+    def sites(self) -> list[str]:
+        """The names of the sites, sorted."""
+        return sorted({file.origin.site for file in self.files} - {""})
+
+    @cached_property
+    def site_of(self) -> Array:
+        """The position of the site of each bag in `sites`; `NO_SITE` where it is not known."""
+        position = {name: number for number, name in enumerate(self.sites)}
+        # The last one is that of bags without a file.
+        of_files = [*(position.get(file.origin.site, NO_SITE) for file in self.files), NO_SITE]
+        return np.array(of_files, np.int64)[self.file_of]
+
+    @cached_property
+    def begins(self) -> Array:
+        """When each bag begins, in local time of its recorder, to the millisecond; NaT where it is not known."""
+        of_files = [*(_local_time(file.origin.recorded_at) for file in self.files), None]
+        moments = np.array(of_files, "datetime64[ms]")[self.file_of]
+        found: Array = moments + (1000 * np.nan_to_num(self.clips[:, 0])).astype("timedelta64[ms]")
+        return found
+
     def extended(self, bags: int, files: Sequence[SourceFile], entries: Sequence[Entry]) -> "BagFiles":
         """Return these files with those of an import, whose bags follow.
 
@@ -138,6 +175,19 @@ class BagFiles:
         return BagFiles(
             [*self.files, *files], np.concatenate([self.file_of, file_of]), np.concatenate([self.clips, clips])
         )
+
+
+def _clock(seconds: float) -> str:
+    """Seconds of a file as m:ss or h:mm:ss, with a fraction where there is one."""
+    whole, part = divmod(round(seconds * 1000), 1000)
+    fraction = f".{part:03d}".rstrip("0") if part else ""
+    minutes, second = divmod(whole, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}{fraction}" if hours else f"{minute}:{second:02d}{fraction}"
+
+
+def _local_time(recorded_at: str) -> datetime | None:
+    return datetime.fromisoformat(recorded_at).replace(tzinfo=None) if recorded_at else None
 
 
 def read(connection: Connection) -> BagFiles:

@@ -4,9 +4,10 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,11 @@ class Contents:
         return bool(self.given[pair] != UNKNOWN)
 
     def digest(self) -> str:
-        """Return a hash of everything, instances included."""
+        """Return a hash of everything that a model may depend on, instances included."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         found = hashlib.sha256(self.project.encode())
         found.update(json.dumps([self.ids.tolist(), self.classes, sorted(self.adjudicators), self.checksums]).encode())
         found.update(json.dumps(sorted(self.removed)).encode())
@@ -292,6 +297,22 @@ def add_import(
         ),
     )
     _contents_changed(connection)
+
+
+def set_files(connection: Connection, files: BagFiles, changed: Sequence[int], attached: Mapping[int, int]) -> None:
+    """Save files that were changed or are new, by position, and the files of bags that had none, by bag.
+
+    Other processes are told to read the contents again; what they learn from, and hence their models, stays the same.
+    """
+    stored = connection.execute(select(func.count()).select_from(schema.files)).scalar_one()
+    rows = [bag_files.file_row(position, files.files[position]) for position in changed]
+    _insert(connection, schema.files, (row for row in rows if row["position"] >= stored))
+    for row in rows:
+        if row["position"] < stored:
+            connection.execute(update(schema.files).where(schema.files.c.position == row["position"]).values(**row))
+    for bag, file in attached.items():
+        connection.execute(update(schema.bags).where(schema.bags.c.position == bag).values(file=file))
+    connection.execute(update(schema.changes).values(contents=schema.changes.c.contents + 1))
 
 
 def _insert(connection: Connection, table: Any, rows: Iterable[dict[str, Any]]) -> None:

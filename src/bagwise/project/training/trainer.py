@@ -23,6 +23,8 @@ from bagwise.project.answers.snapshots import SNAPSHOT_EVERY, Snapshots
 from bagwise.project.imports.importing import Progress, quiet
 from bagwise.project.queue.answering_time import answering_seconds
 from bagwise.project.queue.ranking import Ranking, RankingPublisher
+from bagwise.project.queue.spreading import about_other_groups, groups_of
+from bagwise.project.storage.queries import Contents
 from bagwise.project.training.cluster_pool import pool_on
 
 PUBLISH_EVERY = 0.5
@@ -40,6 +42,7 @@ class Trainer:
         cluster: str = "",
     ) -> None:
         self._start = (counted.contents, bags, counted.settings)
+        self._groups = groups_of(counted.contents.bag_files, counted.settings.asking.spread)
         self._events, self._snapshots = events, snapshots
         self._cluster = cluster
         self._pool: Pool | None = None
@@ -48,6 +51,14 @@ class Trainer:
         self._training = threading.RLock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-trainer")
         self.rankings = RankingPublisher(self._begin)
+
+    def show(self, contents: Contents) -> None:
+        """Go on with contents that differ from those before only in what nothing is learned from."""
+        self._start = (contents, *self._start[1:])
+        asking = self._start[2].asking
+        self._groups = groups_of(contents.bag_files, asking.spread)
+        if asking.filter or asking.spread:
+            self.rankings.least_version = contents.version
 
     # The model
 
@@ -103,6 +114,8 @@ class Trainer:
             self._catch_up_with_events(quiet, time.monotonic() + PUBLISH_EVERY)
             assert self.replay is not None
             assert self.replay.learner is not None
+            if self.replay.contents is not self._start[0]:
+                self.replay.show(self._start[0])
             learner = self.replay.learner
             if learner.granularity == "best_value":
                 learner.seconds = answering_seconds(self._events, self._start[2].asking)
@@ -110,10 +123,14 @@ class Trainer:
                 questions = learner.rank(count)
             except NothingToAsk:
                 questions = []
+            complete = len(questions) < count
+            if self._groups is not None and not complete:
+                questions += about_other_groups(learner, questions, self._groups, count)
             return Ranking(
                 questions,
-                len(questions) < count,
+                complete,
                 self.replay.applied,
+                self.replay.contents.digest(),
                 self.replay.contents.version,
                 copy.copy(self.replay.learner.model),
                 self.replay.people,

@@ -97,7 +97,7 @@ class TrainerProcess(Trainer):
 
     def _publish(self, ranking: Ranking, done: bool) -> bool:
         """Publish it; False where the process waits although there are further events."""
-        if ranking.version != self._start[0].version:
+        if ranking.contents != self._start[0].digest():
             # The contents changed: the next request notices it, and gets another trainer.
             self.rankings.close()
             return True

@@ -32,6 +32,20 @@ class KnownInstance(BaseModel):
     present: bool
 
 
+class SourceOut(BaseModel):
+    """Where and when a bag was recorded: the file, and the seconds of it; `words` says all that is known.
+
+    `recorded_at` is when the bag begins, in local time of the recorder.
+    """
+
+    file: str
+    start: float
+    end: float | None
+    site: str
+    recorded_at: str | None
+    words: str
+
+
 class Bag(BaseModel):
     """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture.
 
@@ -44,6 +58,7 @@ class Bag(BaseModel):
     features: list[str]
     shape: tuple[int, int] | None
     known: list[KnownInstance]
+    source: SourceOut | None
 
 
 class Example(Bag):
@@ -307,6 +322,23 @@ def bag_of(project: Project, position: int) -> Bag:
             )
             for label in project.known_instances(position)
         ],
+        source=source_of(project, position),
+    )
+
+
+def source_of(project: Project, position: int) -> SourceOut | None:
+    """Where and when a bag was recorded, where its file is known."""
+    source = project.source_of(position)
+    if source is None:
+        return None
+    when = source.recorded_at
+    return SourceOut(
+        file=source.file.name,
+        start=source.start,
+        end=source.end,
+        site=source.file.origin.site,
+        recorded_at=None if when is None else when.isoformat(),
+        words=source.words,
     )
 
 

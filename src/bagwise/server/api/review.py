@@ -9,7 +9,7 @@ from bagwise.project import Event, Project
 from bagwise.project.reports.review import AnswerFilter, beliefs, history, imported, position_of, positions_of
 from bagwise.server.api.questions import Bag, EventOut, bag_of, event_out
 from bagwise.server.api.status import ModelOut
-from bagwise.server.dependencies import CurrentProject, KeyOfSeveral, Name, Person
+from bagwise.server.dependencies import CurrentProject, KeyOfSeveral, Name, Person, Recorded
 
 MOST_SHOWN = 100
 
@@ -79,6 +79,7 @@ class BulkIn(BaseModel):
 def answers(
     project: CurrentProject,
     _: Person,
+    recorded: Recorded,
     class_name: Annotated[str | None, Query(max_length=1000)] = None,
     answer: Literal["present", "absent", "unsure", "skipped"] | None = None,
     annotator: Annotated[str | None, Query(max_length=200)] = None,
@@ -87,7 +88,7 @@ def answers(
     count: Count = 20,
 ) -> HistoryOut:
     """Return the answers in effect that pass all filters, newest first."""
-    found = history(project, AnswerFilter(class_name, answer, annotator, disagreement))
+    found = history(project, AnswerFilter(class_name, answer, annotator, disagreement, recorded))
     shown = found[start : start + count]
     people = sorted({event.annotator for event in project.votes.all_effective()})
     return HistoryOut(of=len(found), people=people, answers=[reviewed_answer(project, event) for event in shown])
@@ -97,13 +98,14 @@ def answers(
 def imported_labels(
     project: CurrentProject,
     _: Person,
+    recorded: Recorded,
     class_name: Annotated[str | None, Query(max_length=1000)] = None,
     answer: Literal["present", "absent"] | None = None,
     start: Start = 0,
     count: Count = 20,
 ) -> ImportsOut:
     """Return the imported labels in effect that pass all filters, by bag; those corrected since are answers."""
-    found = imported(project, class_name, answer)
+    found = imported(project, class_name, answer, recorded)
     labels = [
         ImportedOut(
             bag_id=str(project.contents.ids[bag]),
@@ -120,13 +122,14 @@ def imported_labels(
 def predictions(
     project: CurrentProject,
     person: Person,
+    recorded: Recorded,
     class_name: Annotated[str, Query(max_length=1000)],
     order: Literal["most", "least"] = "most",
     start: Start = 0,
     count: Count = 20,
 ) -> BeliefsOut:
     """Return bags without an answer for the class, the most or the least likely first."""
-    found = beliefs(project, person, class_name, start, count, order == "most")
+    found = beliefs(project, person, class_name, start, count, order == "most", recorded)
     bags = [BeliefOut(bag=bag_of(project, b.bag), belief=b.belief, evidence=b.evidence) for b in found.bags]
     return BeliefsOut(of=found.of, bags=bags, model=ModelOut.of(found.model))
 

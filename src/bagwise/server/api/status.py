@@ -41,10 +41,25 @@ class ModelOut(BaseModel):
         return cls(**info.as_json())
 
 
+class SiteOut(BaseModel):
+    """A site: its recordings, bags, answers about these, and how many of their `pairs` are known.
+
+    The name is empty for all bags of which the site is not known.
+    """
+
+    name: str
+    recordings: int
+    bags: int
+    answers: int
+    known: int
+    pairs: int
+
+
 class StatusOut(BaseModel):
     """Counts of the project; `agreement`: how often an answer to an audit was what the model believed before.
 
-    `pointed` of the answers say of an instance whether it is of the class.
+    `pointed` of the answers say of an instance whether it is of the class. `sites` is empty where none is known;
+    `first_date` and `last_date` are the days of the first and the last recording.
     """
 
     name: str
@@ -59,6 +74,9 @@ class StatusOut(BaseModel):
     seconds_per_answer: float | None
     classes: list[ClassOut]
     model: ModelOut
+    sites: list[SiteOut]
+    first_date: str | None
+    last_date: str | None
 
 
 @router.get("/status")
@@ -79,4 +97,7 @@ def status(project: CurrentProject, person: Person) -> StatusOut:
         seconds_per_answer=found.seconds_per_answer,
         classes=[ClassOut(**vars(one)) for one in found.classes],
         model=ModelOut.of(found.model),
+        sites=[SiteOut(**vars(one)) for one in found.sites],
+        first_date=found.first_date,
+        last_date=found.last_date,
     )

@@ -13,6 +13,9 @@ export function drawBag(bag, evidence, pointing = false) {
   return bag.shape ? pictures(bag, evidence, pointing) : table(bag, evidence, SHOWN_FEATURES, pointing);
 }
 
+// Where and when it was recorded, and the file with its time range; where that is not known, its name.
+export const whereabouts = (bag) => bag.source?.words ?? bag.id;
+
 export function drawExample(bag) {
   if (bag.medium) return drawMediumSmall(bag);
   const evidence = bag.evidence ?? -1;

@@ -1,6 +1,6 @@
 // One question, one key, the next question already there. Answers are kept until the server has them.
 
-import { drawBag, drawExample } from "/static/bag.js";
+import { drawBag, drawExample, whereabouts } from "/static/bag.js";
 import { checked, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
 import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
@@ -9,6 +9,7 @@ import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
 import { wordOf } from "/static/instances.js";
 import { elsewhere, isOfInstance, move, picks, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
+import { fillRecorded } from "/static/recorded.js";
 import { showPredictions, startPredictions } from "/static/predictions.js";
 import { showHistory, startHistory } from "/static/review.js";
 import { isOff, startShortcuts } from "/static/shortcuts.js";
@@ -128,7 +129,7 @@ function show() {
   if (isWhole(one)) find("question").textContent = `Which of these are in this ${one.bag_word}?`;
   else if (isOfInstance(one)) find("question").replaceChildren(`Is the marked ${wordOf(one.bag)} ${article} `, make("b", {}, one.class_name), "?");
   else find("question").replaceChildren(`Is there ${article} `, make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
-  find("which").textContent = one.bag.id;
+  find("which").textContent = whereabouts(one.bag);
   find("bag").replaceChildren(drawBag(one.bag, one.evidence, one.pointing));
   showHighlight();
   showPointing(one, isWhole(one));
@@ -270,10 +271,11 @@ for (const form of document.querySelectorAll("form.filters")) form.addEventListe
 
 async function fillClasses() {
   try {
-    const { classes } = await get("/api/status");
+    const { classes, ...recorded } = await get("/api/status");
     for (const select of document.querySelectorAll("select.of-classes")) {
       select.append(...classes.map((one) => make("option", { value: one.name }, one.name)));
     }
+    fillRecorded(recorded);
     if (shownView() === "predictions") showPredictions(0);
   } catch {
     setTimeout(fillClasses, 1000);

@@ -1,7 +1,8 @@
 // What the model believes about bags without an answer: sorted, and accepted or rejected many at a time.
 
-import { drawExample } from "/static/bag.js";
+import { drawExample, whereabouts } from "/static/bag.js";
 import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
+import { recorded } from "/static/recorded.js";
 import { pager } from "/static/views.js";
 
 const COUNT = 24;
@@ -14,7 +15,9 @@ let onSaved = () => {};
 export function startPredictions(box, saved) {
   outbox = box;
   onSaved = saved;
-  for (const id of ["belief-class", "belief-order"]) find(id).addEventListener("change", () => showPredictions(0));
+  for (const one of document.querySelectorAll("#belief-class, #belief-order, #belief-recorded select, #belief-recorded input")) {
+    one.addEventListener("change", () => showPredictions(0));
+  }
   find("belief-all").addEventListener("change", (event) => {
     for (const box of boxes()) box.checked = event.target.checked;
     count();
@@ -32,7 +35,7 @@ export async function showPredictions(first = start) {
   if (!name) return;
   let found;
   try {
-    found = await get("/api/review/predictions", { class_name: name, order: find("belief-order").value, start, count: COUNT });
+    found = await get("/api/review/predictions", { class_name: name, order: find("belief-order").value, ...recorded("belief"), start, count: COUNT });
   } catch (error) {
     find("belief-message").textContent = error.message;
     return;
@@ -50,11 +53,11 @@ const boxes = () => [...document.querySelectorAll("#beliefs input")];
 const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
 
 function item(one, name) {
-  const description = `${one.bag.id}: ${name} is believed with ${percent(one.belief)}`;
+  const description = `${whereabouts(one.bag)}: ${name} is believed with ${percent(one.belief)}`;
   return make("li", {}, make("label", {},
     make("input", { type: "checkbox", value: one.bag.id, "aria-label": description }),
     make("div", { class: "thumbnail highlight" }, drawExample({ ...one.bag, evidence: one.evidence })),
-    make("span", { class: "note" }, one.bag.id, make("b", {}, percent(one.belief)))));
+    make("span", { class: "note" }, whereabouts(one.bag), make("b", {}, percent(one.belief)))));
 }
 
 function count() {

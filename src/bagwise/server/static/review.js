@@ -1,8 +1,9 @@
 // Answers and imported labels: filtered, paged, and corrected in place. A correction is a new answer; both are kept.
 
-import { drawExample } from "/static/bag.js";
+import { drawExample, whereabouts } from "/static/bag.js";
 import { find, get, make, newKey, WORDS } from "/static/dom.js";
 import { nameOf } from "/static/instances.js";
+import { recorded } from "/static/recorded.js";
 import { pager } from "/static/views.js";
 
 const COUNT = 20;
@@ -43,6 +44,7 @@ async function answers() {
     answer: find("history-answer").value,
     annotator: find("history-person").value,
     disagreement: find("history-disagreement").checked,
+    ...recorded("history"),
     start,
     count: COUNT,
   });
@@ -54,7 +56,7 @@ async function answers() {
 async function importedLabels() {
   const answer = find("history-answer").value;
   if (!["", "present", "absent"].includes(answer)) return { of: 0, answers: [] };
-  const found = await get("/api/review/imported", { class_name: find("history-class").value, answer, start, count: COUNT });
+  const found = await get("/api/review/imported", { class_name: find("history-class").value, answer, ...recorded("history"), start, count: COUNT });
   return { of: found.of, answers: found.labels };
 }
 
@@ -85,6 +87,7 @@ function item(one) {
     make("div", { class: `thumbnail${shown ? " highlight" : ""}` }, drawExample({ ...one.bag, evidence: shown })),
     make("div", { class: "about" },
       make("p", {}, make("b", {}, one.class_name), place, one.answer === "skipped" ? ", skipped" : ""),
+      make("p", { class: "note whereabouts" }, whereabouts(one.bag) === one.bag_id ? "" : whereabouts(one.bag)),
       make("p", { class: "pointed" }, pointed(one)),
       make("p", { class: "note" }, note.filter(Boolean).join(" · "))),
     make("div", { class: "choices", role: "group", "aria-label": `Correct ${what}` }, ...choices));
