@@ -61,7 +61,8 @@ def test_answers_are_filtered_by_site_day_and_hour(page, server, width):
     assert at_north
     page.get_by_text(f"of {len(at_north)}", exact=False).wait_for()
     page.wait_for_function(
-        "() => [...document.querySelectorAll('#history .whereabouts')].every((one) => one.textContent.startsWith('north'))"
+        "() => [...document.querySelectorAll('#history .whereabouts')]"
+        ".every((one) => one.textContent.startsWith('north'))"
     )
     page.locator("#history-hours").fill("0-12")
     page.locator("#history-hours").press("Enter")

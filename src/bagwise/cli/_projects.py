@@ -110,7 +110,7 @@ def add_details(project: Project, details: Details | None) -> None:
         return
     found = project.import_details(details)
     say(f"Details of {found.files} recordings: {escape(details.path.name)}.")
-    _list(found.unknown, f"{'sites' if details.of_sites else 'names'} of the file are not in the project")
+    _say_unknown(found.unknown, "sites" if details.of_sites else "names", details.path.name)
 
 
 def read_details(file: Path | None) -> Details | None:
@@ -132,10 +132,14 @@ def add_scores(project: Project, table: ScoreTable | None, source: Source | None
         say(f"{len(named)} classes without scores: {escape(', '.join(named))}")
         if found.nearest:
             say("Where one of the names in brackets is meant, write it in --classes.")
-    for names, what in ((found.unknown, "classes"), (found.unknown_bags, "bags")):
-        if names:
-            listed = f": {', '.join(names)}" if len(names) <= MOST_LISTED else ""
-            say(f"{len(names):,} {what} of {escape(table.source)} are not in the project{escape(listed)}")
+    _say_unknown(found.unknown, "classes", table.source)
+    _say_unknown(found.unknown_bags, "bags", table.source)
+
+
+def _say_unknown(names: Sequence[str], what: str, source: str) -> None:
+    if names:
+        listed = f": {', '.join(names)}" if len(names) <= MOST_LISTED else ""
+        say(f"{len(names):,} {what} of {escape(source)} are not in the project{escape(listed)}")
 
 
 def add_scores_of_embedder(project: Project, before: Collection[Path] = ()) -> None:

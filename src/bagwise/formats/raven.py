@@ -6,8 +6,8 @@ channel of a selection: they count as one. With `File Offset (s)` times count fr
 `Begin Time (s)` through all files that it opened together; where `End Time (s)` is missing, `Delta Time (s)` gives it.
 A selection without a class, which nobody has annotated yet, says nothing. Raven has selections of present sounds only;
 our column `Label Type` (positive, negative, uncertain) distinguishes the others, and without it every selection is
-present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from 0 to 0 is, and
-`clip` where it is about some seconds of it with all frequencies. Detections have their `Probability`.
+present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from 0 to 0 is,
+and `clip` where it is about some seconds of it with all frequencies. Detections have their `Probability`.
 """
 
 import csv
