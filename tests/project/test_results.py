@@ -276,7 +276,7 @@ def test_no_detection_is_an_empty_table(tmp_path):
 def test_kaleidoscope_and_birdnet_say_what_is_not_a_label(tmp_path):
     row = {"file": "north/a.wav", "start": 1.5, "end": 2.0, "class": "Parus major_Great Tit", "probability": 0.9}
     table = DetectionTable.of(
-        [row, {**row, "start": 4.0, "end": 5.0, "low": 900.0, "high": 3000.0, "confirmed": "bag"}]
+        [row, {**row, "start": 4.0, "end": 5.0, "low": 900.0, "high": 3000.0, "confirmed": "instance"}]
     )
     modules = formats.able_to("write_detections")
     modules["kaleidoscope"].write_detections(table, tmp_path / "k.csv")
@@ -322,7 +322,7 @@ def test_camtrap_dp_has_sites_media_and_observations(project, tmp_path):
     assert wren["eventEnd"][0] > wren["eventStart"][0]
     module.write_detections(with_coordinates(table), tmp_path / "d.camtrap-dp.zip")
     labels = formats.read_labels(tmp_path / "d.camtrap-dp.zip")
-    assert len(labels.placed) == (table.frame["confirmed"] != "").sum()
+    assert len(labels.placed) == (table.frame["confirmed"] == "instance").sum()
 
 
 def test_a_report_counts_by_site_class_and_period(project, season, tmp_path):

@@ -24,7 +24,7 @@ from typing import Any
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.core.extras import require
 from bagwise.core.plugins import choose, discover
-from bagwise.formats._detections import BagSpan, DetectionTable
+from bagwise.formats._detections import OF_BAG, OF_INSTANCE, BagSpan, DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel, as_labels
 from bagwise.formats._scores import Matching, ScoreTable, scores_from
 from bagwise.formats._spreadsheet import marked, marked_frame
@@ -34,6 +34,8 @@ from bagwise.formats._values import NOT_IN_NAMES, Place
 
 __all__ = [
     "NOT_IN_NAMES",
+    "OF_BAG",
+    "OF_INSTANCE",
     "BagSpan",
     "DetectionTable",
     "LabelTable",

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 SOUND_COLUMNS = ("start", "end", "low", "high")
+OF_INSTANCE, OF_BAG = "instance", "bag"
+"""What people confirmed: that this instance is of the class, or only that the class is in the bag."""
 
 
 @dataclass(frozen=True)

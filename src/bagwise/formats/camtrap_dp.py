@@ -23,7 +23,7 @@ import polars as pl
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.class_names import BETWEEN
-from bagwise.formats._detections import DetectionTable
+from bagwise.formats._detections import OF_INSTANCE, DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._types import RowLocator, Table
 from bagwise.formats._values import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE, PLACE_COLUMNS, place_from
@@ -117,12 +117,14 @@ def write_detections(table: DetectionTable, path: Path) -> None:
 def _validate_complete(files: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     needed = {"latitude": "coordinates", "longitude": "coordinates", "recorded_at": "time"}
     if not files:
-        raise BagwiseError(f"{path}: Camtrap DP needs the files of the bags, and none is known. Choose another format.")
+        raise BagwiseError(
+            f"{path.name}: Camtrap DP needs the files of the bags, and none is known. Choose another format."
+        )
     for name, row in files.items():
         for column, word in needed.items():
             if row[column] in (None, ""):
                 what = f"Camtrap DP needs the coordinates and the time of every file, and {name} has no {word}"
-                raise BagwiseError(f"{path}: {what}. Choose another format.")
+                raise BagwiseError(f"{path.name}: {what}. Choose another format.")
 
 
 def _deployment(row: Mapping[str, Any]) -> str:
@@ -178,7 +180,7 @@ def _medium(row: Mapping[str, Any]) -> dict[str, Any]:
 def _observations(table: DetectionTable, files: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for number, (name, place, row) in enumerate(table.placed(), start=1):
-        begins = files[name]["recorded_at"]
+        begins, is_human = files[name]["recorded_at"], row["confirmed"] == OF_INSTANCE
         rows.append(
             {
                 "observationID": str(number),
@@ -189,8 +191,8 @@ def _observations(table: DetectionTable, files: Mapping[str, Mapping[str, Any]])
                 "observationLevel": "media",
                 "observationType": "animal",
                 "scientificName": row["class"].partition(BETWEEN)[0],
-                "classificationMethod": "human" if row["confirmed"] else "machine",
-                "classifiedBy": "" if row["confirmed"] else f"Bagwise ({table.model})" if table.model else "Bagwise",
+                "classificationMethod": "human" if is_human else "machine",
+                "classifiedBy": "" if is_human else f"Bagwise ({table.model})" if table.model else "Bagwise",
                 "classificationProbability": row["probability"],
                 "observationTags": " | ".join(f"{column}:{value!r}" for column, value in place.items()),
             }

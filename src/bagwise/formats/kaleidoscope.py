@@ -13,7 +13,7 @@ import polars as pl
 
 from bagwise.core.errors import FileError
 from bagwise.formats import csv
-from bagwise.formats._detections import DetectionTable
+from bagwise.formats._detections import OF_INSTANCE, DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._spreadsheet import marked_frame
 from bagwise.formats._text import header_of
@@ -75,7 +75,7 @@ def read_table(path: Path) -> Table:
 
 
 def write_detections(table: DetectionTable, path: Path) -> None:
-    """Write one row for every detection; MANUAL ID is given where people said that the class is there."""
+    """Write one row for every detection; MANUAL ID is given where people said that it is this one."""
     rows = []
     for recording, place, row in table.placed():
         file = PurePosixPath(recording)
@@ -94,7 +94,7 @@ def write_detections(table: DetectionTable, path: Path) -> None:
                 "DATE": day,
                 "TIME": time[:8],
                 "AUTO ID": row["class"],
-                "MANUAL ID": row["class"] if row["confirmed"] else "",
+                "MANUAL ID": row["class"] if row["confirmed"] == OF_INSTANCE else "",
                 "PROBABILITY": row["probability"],
             }
         )

@@ -18,7 +18,7 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
-from bagwise.formats import DetectionTable
+from bagwise.formats import OF_BAG, OF_INSTANCE, DetectionTable
 from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier
 from bagwise.project.imports.locations import Locations, file_row, moment, named_place
@@ -26,7 +26,6 @@ from bagwise.project.project import Project
 from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 from bagwise.project.training.model_file import provenance_of
 
-OF_INSTANCE, OF_BAG = "instance", "bag"
 WHOLE_BAG = -1
 
 
