@@ -56,13 +56,12 @@ def test_answers_are_filtered_by_site_day_and_hour(page, server, width):
     assert page.locator("#history-site option").all_inner_texts() == ["all sites", *SITES]
     assert page.locator("#history-from").get_attribute("min") == "2026-05-01"
     assert faults(page) == []
-    page.get_by_label("at", exact=True).select_option("north")
+    page.locator("#history-site").select_option("north")
     at_north = [event.bag for event in project.events if site_of(project, event.bag) == "north"]
     assert at_north
     page.get_by_text(f"of {len(at_north)}", exact=False).wait_for()
     page.wait_for_function(
-        "() => [...document.querySelectorAll('#history .whereabouts')]"
-        ".every((one) => one.textContent.startsWith('north'))"
+        "() => [...document.querySelectorAll('.whereabouts')].every((one) => one.textContent.startsWith('north'))"
     )
     page.locator("#history-hours").fill("0-12")
     page.locator("#history-hours").press("Enter")
