@@ -1,7 +1,7 @@
 """What the commands of projects share: options, reading of files, opening of projects, wording of events."""
 
 import getpass
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
