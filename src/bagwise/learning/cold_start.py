@@ -7,8 +7,8 @@
    class that may be in it (P >= 0.1), first those that class discovery asked about, then others in a random order. It
    is skipped where there are hardly more than five bags per class: of so few, the model learns more from variety.
 
-Embeddings of a trained model (`MANY_FEATURES`) tell classes apart after a few labels, so a cold start costs more there
-than it gains after 3 labels per class, and 6 with bag completion.
+Embeddings of a trained model (`MANY_FEATURES`) tell classes apart after a few labels, and the criterion chooses better
+than a cold start from there on: it ends at 3 labels per class, with bag completion at 6 (docs/embeddings.md).
 
 Scores of a classifier are put to the test by the first answers (`model.usefulness`): these are asked for as without
 scores, so that nothing is lost where they are useless. Where they help, class discovery then asks about the likeliest
