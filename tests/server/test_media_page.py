@@ -394,6 +394,8 @@ def test_a_picture_is_zoomed_and_moved_with_its_boxes(page, serve):
     page.wait_for_function("() => document.querySelector('#bag .picture.zoomed')")
     zoomed = aligned()
     assert zoomed["width"] == pytest.approx(np.e * image["width"], rel=0.02)
+    grown = page.locator(f'#bag [data-instance="{evidence}"]').bounding_box()
+    assert grown["x"] <= x <= grown["x"] + grown["width"], "it stays under the pointer"
     page.mouse.move(window["x"] + window["width"] / 2, window["y"] + window["height"] / 2)
     page.mouse.down()
     page.mouse.move(window["x"] + window["width"] / 2 - 50, window["y"] + window["height"] / 2 - 40, steps=4)

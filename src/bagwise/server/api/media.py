@@ -32,6 +32,7 @@ LONGEST_PART = 120.0
 MOST_SAMPLES = 16_000_000
 """Of one part: 32 MB, which are 120 s up to 133 kHz, and 32 s of a bat detector's 500 kHz."""
 LOUDEST = 32767
+WAV = "audio/wav"
 
 router = APIRouter(tags=["media"])
 
@@ -64,12 +65,6 @@ class Medium(BaseModel):
     sound: Sound | None
 
 
-class WavResponse(Response):
-    """A response that is sound."""
-
-    media_type = "audio/wav"
-
-
 def medium_of(project: Project, bag: int) -> Medium | None:
     """Return the file of a bag and the places of its instances; None where it has none."""
     kept = project.medium(bag)
@@ -99,8 +94,12 @@ def file_of(project: CurrentProject, _: Person, bag: BagNumber) -> FileResponse:
     return FileResponse(kept.path, media_type=media.type_of(kept.path.suffix).content, headers=HEADERS)
 
 
-@router.get("/media/{bag}/sound", response_class=WavResponse, responses={404: {"description": "It has no sound."}})
-def sound_of(project: CurrentProject, _: Person, bag: BagNumber, start: Seconds, end: Seconds) -> WavResponse:
+@router.get(
+    "/media/{bag}/sound",
+    response_class=Response,
+    responses={200: {"content": {WAV: {}}}, 404: {"description": "It has no sound."}},
+)
+def sound_of(project: CurrentProject, _: Person, bag: BagNumber, start: Seconds, end: Seconds) -> Response:
     """Some seconds of the recording of the bag at this position, also before and after the bag.
 
     They come as WAV with one channel of 16 bits at the rate of the file. The loudest sample is full scale; the header
@@ -115,7 +114,8 @@ def sound_of(project: CurrentProject, _: Person, bag: BagNumber, start: Seconds,
             sound.seek(start)
             samples = sound.read(round(end * sound.rate) - round(start * sound.rate))
             peak = float(np.max(np.abs(samples), initial=0.0)) or 1.0
-            return WavResponse(_wav(samples / peak, sound.rate), headers={**HEADERS, "Bagwise-Peak": f"{peak:.9g}"})
+            headers = {**HEADERS, "Bagwise-Peak": f"{peak:.9g}"}
+            return Response(_wav(samples / peak, sound.rate), media_type=WAV, headers=headers)
     except FileError as error:
         raise HTTPException(404, "The recording of this bag cannot be decoded.") from error
 
