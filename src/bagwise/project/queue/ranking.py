@@ -59,8 +59,8 @@ class TrainerStopped(BagwiseError):
 class Ranking:
     """Questions, best first, by a model that knew `applied` events; `complete` if these are all that are open.
 
-    `contents` is the digest of what it learned from, `version` that of all contents, and `people` the rates at which the
-    model takes answers to be wrong.
+    `contents` is the digest of what it learned from, `version` that of all contents, and `people` the rates at which
+    the model takes answers to be wrong.
     """
 
     questions: Sequence[Question]
