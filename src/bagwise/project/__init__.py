@@ -6,6 +6,7 @@ from bagwise.project.answers.annotations import Annotation
 from bagwise.project.answers.answers import AlreadyAnswered, Submission, whole_bag_answers
 from bagwise.project.answers.corrections import Replaced
 from bagwise.project.answers.events import ANSWERS, Event
+from bagwise.project.imports.details import Details
 from bagwise.project.imports.media import Kept, Media
 from bagwise.project.imports.table_import import Tables
 from bagwise.project.instances.worker_pool import Each, in_processes
@@ -18,6 +19,7 @@ from bagwise.project.reports.participation import Participation, participants
 from bagwise.project.reports.quality import Report, quality_of
 from bagwise.project.reports.status import SiteStatus, Status, status_of
 from bagwise.project.settings import Asking, Display, Learning, Settings
+from bagwise.project.storage.bag_filter import BagFilter
 from bagwise.project.storage.database import DatabaseError
 from bagwise.project.storage.integrity_check import check
 from bagwise.project.storage.queries import Lease
@@ -29,8 +31,10 @@ __all__ = [
     "AlreadyAnswered",
     "Annotation",
     "Asking",
+    "BagFilter",
     "ChangedData",
     "DatabaseError",
+    "Details",
     "Display",
     "Each",
     "Event",

@@ -46,6 +46,11 @@ class ChangedData:
         measured.
     classes : list of ClassChange
         Empty where no model has learned anything yet.
+
+    Examples
+    --------
+    >>> ChangedData(["New: 1 bag."], 0.31, []).unlike
+    0.31
     """
 
     sentences: list[str]

@@ -58,9 +58,23 @@ class ClassStatus:
 
 @dataclass(frozen=True)
 class SiteStatus:
-    """One site: its recordings, the bags that they are or that are clips of them, answers about these, known pairs.
+    """One site, without removed bags.
 
-    The name is empty for all bags of which the site is not known; `pairs` is the number of all.
+    Parameters
+    ----------
+    name : str
+        Empty for all bags of which the site is not known.
+    recordings, bags : int
+        Its recordings, and the bags that these are or that are clips of them.
+    answers : int
+        Answers in effect about these bags.
+    known, pairs : int
+        How many of their pairs are known, and how many there are.
+
+    Examples
+    --------
+    >>> SiteStatus("pond", recordings=2, bags=720, answers=30, known=30, pairs=3600).name
+    'pond'
     """
 
     name: str
