@@ -307,8 +307,9 @@ def test_what_is_left_may_be_in_a_slow_shard(pools, data):
     labels = Labels(data[1], (np.arange(BAGS) >= 200)[:, None] * np.ones(len(CLASSES)))
     _, there = pair_of(pool, data, labels=labels, audit=0, model=MIMLClassifier(max_iter=2))
     there.ask()
-    pool.messages.send("be_slow", {0: (1.0,)})
-    pool.timeout = 0.2
+    # On a busy machine the other shard needs a while, too.
+    pool.messages.send("be_slow", {0: (5.0,)})
+    pool.timeout = 2.0
     with pytest.raises(BagwiseError, match="in shards that did not reply in time"):
         there.ask()
     pool.timeout = None
