@@ -93,7 +93,9 @@ def test_the_workflow_runs_make_test_on_every_python():
 def test_the_hooks_download_nothing_and_are_the_checks_of_make():
     makefile = (ROOT / "Makefile").read_text()
     targets = re.search(r"^checks: (.*)$", makefile, flags=re.MULTILINE)[1].split()
-    recipes = [re.search(rf"^{one}:.*\n((?:\t.*\n)+)", makefile, flags=re.MULTILINE)[1] for one in targets]
+    recipes = [
+        re.search(rf"^{one}:.*\n((?:\t.*\n)+)", makefile, flags=re.MULTILINE)[1] for one in targets if one != "docs"
+    ]
     programs = set(re.findall(r"\$\(BIN\)/(\S+)", "".join(recipes)))
     repositories = yaml_of(".pre-commit-config.yaml")["repos"]
     assert [one["repo"] for one in repositories] == ["local"]
