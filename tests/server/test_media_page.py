@@ -46,11 +46,16 @@ def answer(page, truth):
     page.wait_for_function("before => ![before, ''].includes(document.body.dataset.shown)", arg=before)
 
 
-def places_of(server, page):
-    """The places of the bag that is shown, and which of them made the model ask."""
+def lease_of(server, page):
+    """The question that is shown."""
     with server.project.database.reading() as connection:
         key = page.locator("body").get_attribute("data-shown")
-        lease = queries.leases_with(connection, [key])[key]
+        return queries.leases_with(connection, [key])[key]
+
+
+def places_of(server, page):
+    """The places of the bag that is shown, and which of them made the model ask."""
+    lease = lease_of(server, page)
     return server.project.medium(lease.bag).places, lease.question.evidence[0]
 
 

@@ -4,13 +4,14 @@ import contextlib
 
 import numpy as np
 import pytest
+import soundfile
 from PIL import Image
 from typer.testing import CliRunner
 
 from bagwise.cli import app
 from bagwise.ingest import worker_pool
 from tests.server.conftest import Running
-from tests.server.test_media_page import answer_until, opened, places_of, shown
+from tests.server.test_media_page import answer_until, lease_of, opened, places_of, shown
 from tests.support import example_media
 
 
@@ -104,3 +105,32 @@ def test_outlines_are_sent_only_where_there_are_some(page, serve, tmp_path):
     asked = "address => fetch(address).then((response) => response.status)"
     assert [page.evaluate(asked, f"/media/{bag}/outlines") for bag in (0, 1, 9)] == [200, 404, 404]
     page.wait_for_selector("#bag .picture :is(.outlines, .place)")
+
+
+def test_a_clip_of_a_long_recording_is_seen_at_its_time_and_only_its_seconds_are_sent(page, serve, tmp_path):
+    """Three minutes with one tone in each: whichever clip is asked about, its marked sound is where the axis says."""
+    rate, seconds = 16_000, 180
+    sound = np.random.default_rng(0).normal(scale=0.003, size=rate * seconds)
+    for start in range(5, seconds, 10):
+        when = np.arange(start * rate, (start + 1) * rate)
+        sound[when] += 0.3 * np.sin(2 * np.pi * 3000 * when / rate)
+    (tmp_path / "files" / "pond").mkdir(parents=True)
+    soundfile.write(tmp_path / "files" / "pond" / "20260524_040000.wav", sound, rate)
+    server = serve(["wren", "robin"])
+    sent = []
+    page.on("response", lambda one: sent.append((one.url, len(one.body()))) if "/sound?" in one.url else None)
+    opened(page, server, "#bag .evidence")
+    lease = lease_of(server, page)
+    start, end = server.project.medium(lease.bag).clip
+    places, evidence = places_of(server, page)
+    assert places[evidence]["start"] == pytest.approx(start + 5, abs=0.2)
+    label = page.locator("#bag .plot").get_attribute("aria-label")
+    minutes, rest = divmod(int(start), 60)
+    assert f"{minutes}:{rest:02}" in label
+    plot, box = (page.locator(f"#bag {one}").bounding_box() for one in (".plot", ".evidence"))
+    assert (box["x"] - plot["x"]) / plot["width"] == pytest.approx(0.5, abs=0.05)
+    when = f"pond · 2026-05-24 04:{minutes:02}:{rest:02} · pond/20260524_040000.wav, {minutes}:{rest:02} to "
+    assert page.locator("#which").inner_text().startswith(when)
+    ours = [size for url, size in sent if f"/media/{lease.bag}/" in url]
+    assert sum(ours) == 44 + 2 * rate * (end - start), "ten seconds, not three minutes"
+    assert page.faults == []
