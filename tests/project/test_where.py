@@ -193,6 +193,19 @@ def test_a_site_that_is_named_later_is_asked_about_without_a_restart(make, tmp_p
     assert lease.bag == 8
 
 
+def test_a_training_process_goes_on_with_other_candidates(make, tmp_path):
+    make(sites=["marsh"])
+    with Project.open(tmp_path / "p", apart=True) as served, Project.open(tmp_path / "p") as other:
+        (lease,) = served.ask("ann")
+        assert served.source_of(lease.bag).file.origin.site == "marsh"
+        process = served._state.trainer._process
+        rows = [f"bag {bag},{'marsh' if bag == 7 else 'north'}," for bag in range(60)]
+        other.import_details(details(tmp_path, rows))
+        (lease,) = served.ask("bob")
+        assert lease.bag == 7
+        assert served._state.trainer._process is process
+
+
 @pytest.mark.parametrize("audit", [0.0, 0.2])
 def test_questions_are_spread_over_sites(make, say, audit, monkeypatch):
     # A short ranking, which is about some of the sites only.

@@ -420,11 +420,12 @@ class Project:
             values = np.where(known == queries.UNKNOWN, np.nan, known)
             kept_bags = self.bags_passing(wanted)
             ids = self.contents.ids[kept_bags].tolist()
-            in_table = set(kept_bags.tolist())
+            in_table = np.zeros(len(self.contents.ids), bool)
+            in_table[kept_bags] = True
             placed = [
                 PlacedLabel(str(self.contents.ids[bag]), self.classes[one.label_class], one.present, one.instance)
                 for bag, one in instance_labels_of(self.contents, self.votes)
-                if one.present is not None and bag in in_table
+                if one.present is not None and in_table[bag]
             ]
             return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags], placed=placed)
 
