@@ -135,6 +135,19 @@ def test_the_birdnet_page_runs(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("one_process")
+def test_the_page_about_a_season_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    text = (ROOT / "docs/season.md").read_text()
+    for full, small in (("], 60\n", "], 2\n"), ("hours=[4, 12]", "hours=[4]"), ("ANSWERS = 500\n", "ANSWERS = 60\n")):
+        assert full in text
+        text = text.replace(full, small)
+    run_page(text, found)
+    assert found["right"] > 0.9, "after sixty answers about 48 clips and seven species, with BirdNET's scores"
+    assert {path.name for path in Path("report").iterdir()} >= {"report.md", "shares.csv", "histories", "figures"}
+
+
+@pytest.mark.usefixtures("one_process")
 def test_the_documents_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = {}
