@@ -137,7 +137,7 @@ def test_the_page_says_which_model_predicts(page, answered):
     page.get_by_role("link", name="Downloads").click()
     page.wait_for_selector("#downloads button")
     said = page.locator("#downloads .model").all_inner_texts()
-    assert said == ["Model: trained, 30 answers, threshold 0.5."] * 2
+    assert said == ["Model: trained, 30 answers, threshold 0.5."] * 3, "of predictions, detections and the model"
     page.get_by_role("link", name="Predictions").click()
     page.locator("#belief-model", has_text="Model: trained, 30 answers").wait_for()
     assert page.faults == []
