@@ -18,7 +18,7 @@ from bagwise.ingest.sound import containers
 from bagwise.ingest.sound.chunks import announced_frames, chunks_of
 from bagwise.ingest.sound.decoding import open_sound, read_part, sound_info, sound_remark
 from bagwise.ingest.sound.recordings import stretches
-from bagwise.ingest.worker import segment_one
+from bagwise.ingest.worker import Task, segment_one
 
 SECONDS = 4.0
 
@@ -354,7 +354,7 @@ def test_in_a_folder_each_bad_file_has_its_reason_and_nothing_else_is_lost(tmp_p
     encode(tmp_path / "good.wma", "wmav2", sweep(44100), 44100, "asf")
     sound(tmp_path / "夜鶯.aiff", samples, 16000)
     reasons = {
-        path.name: segment_one(path, "sound", lambda: sound_windows.segment).reason
+        path.name: segment_one(Task(path), "sound", lambda: sound_windows.segment).reason
         for path in sorted(tmp_path.iterdir())
     }
     unreadable = "cannot be read as sound: it is damaged or in an unknown format. Convert it to FLAC, or leave it out."

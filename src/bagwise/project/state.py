@@ -156,7 +156,8 @@ class ProjectState:
         """
         with self.database.reading() as connection:
             contents = queries.contents(connection)
-        if contents.digest() == self.contents.digest():
+        moved = storage.settled(self.folder, self.settings).data != self.settings.data
+        if contents.digest() == self.contents.digest() and not moved:
             self.counted.contents = contents
             self._show(contents)
             self.trainer.show(contents)
