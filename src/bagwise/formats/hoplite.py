@@ -5,7 +5,7 @@ deployments have files of the same name, by deployment and file; where all files
 below the folder that all of them are in. Embeddings are in the index, which the library usearch reads.
 
 hoplite.sqlite alone is labels: annotations of spans of time, positive, negative or uncertain (which says nothing). In
-perch-hoplite an annotation is about every window that it meets. So what is present in a recording, nobody knows where,
+perch-hoplite an annotation is about every window that it meets. So what is present in a recording, at an unknown place,
 is written as an annotation from 0 to 0, which meets none, and what is absent from a recording as one of its whole
 length. Both have the provenance RECORDING, by which they are known when they are read.
 """

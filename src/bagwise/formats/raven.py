@@ -4,7 +4,7 @@ Without it, or where files of several folders have the same name, `Begin Path` d
 A selection is a place: its times, and its frequencies where there are any. Raven may have a row for each view and
 channel of a selection: they count as one. With `File Offset (s)` times count from there, since Raven counts
 `Begin Time (s)` through all files that it opened together; where `End Time (s)` is missing, `Delta Time (s)` gives it.
-A selection without a class, which nobody has annotated yet, says nothing. Raven has selections of present sounds only;
+A selection without a class, which is not annotated yet, says nothing. Raven has selections of present sounds only;
 our column `Label Type` (positive, negative, uncertain) distinguishes the others, and without it every selection is
 present. Our column `Scope` says `recording` where a row is about the whole recording, as a selection from 0 to 0 is,
 and `clip` where it is about some seconds of it with all frequencies. Detections have their `Probability`.

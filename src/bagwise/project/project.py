@@ -1007,7 +1007,7 @@ class Project:
     def annotate(self, annotation: Annotation) -> list[Event]:
         """Make the answers of a person about a bag what an annotation of another tool says.
 
-        What it says anew is answered, what changed is corrected, and what it no longer says is undone; sent again, it
+        What is new in it is answered, what changed is corrected, and what it no longer says is undone; sent again, it
         changes nothing.
 
         Parameters

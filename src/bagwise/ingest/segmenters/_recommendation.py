@@ -1,4 +1,4 @@
-"""Which segmenter suits the files of a folder, where nobody chose one."""
+"""Which segmenter suits the files of a folder, where none is chosen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LOOKED_AT = 64
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The segmenter to use where nobody chose one.
+    """The segmenter to use where none is chosen.
 
     Parameters
     ----------
