@@ -30,7 +30,9 @@ from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
 from bagwise.project.answers.current_labels import disputed_in_bag, instance_labels_of, known_of, labels_in_bag
 from bagwise.project.answers.events import ANSWER_OF, Event, Pointing
+from bagwise.project.answers.notes import Notes
 from bagwise.project.answers.votes import Votes
+from bagwise.project.classes.class_changes import ClassChanges
 from bagwise.project.imports import media as kept
 from bagwise.project.imports.details import Details, DetailsMatching, import_details
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
@@ -110,6 +112,10 @@ class Project:
     ----------
     placement : Placement
         What became of labels that say where, in the last import by this object.
+    class_changes : ClassChanges
+        Adds, renames, describes, merges and retires classes.
+    notes : Notes
+        What people noted about bags and questions.
 
     Examples
     --------
@@ -133,6 +139,8 @@ class Project:
         self._answers = Answers(self._state)
         self._corrections = Corrections(self._state, self._answers, self._leases)
         self._annotations = Annotations(self._state, self._answers, self._corrections)
+        self.class_changes = ClassChanges(self._state)
+        self.notes = Notes(self._state)
         self.model_file = ModelFile(folder)
         self.placement = Placement()
 
@@ -286,8 +294,27 @@ class Project:
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, by position."""
+        """The names of the classes, by position; also of those that are not asked any more."""
         return self.contents.classes
+
+    @property
+    def active_classes(self) -> list[str]:
+        """The names of the classes that are asked about, predicted and counted."""
+        return self.contents.class_list.active_names
+
+    def known(self) -> tuple[Array, Array]:
+        """Return what is known of every pair by position.
+
+        Returns
+        -------
+        values : ndarray of int8, shape (bags, classes)
+            1 present, 0 absent, -1 unknown.
+        unsure : ndarray of bool, shape (bags, classes)
+            Which pairs were answered with unsure.
+        """
+        with self._state.lock:
+            self.catch_up()
+            return self._state.counted.known()
 
     @property
     def votes(self) -> Votes:
@@ -366,7 +393,10 @@ class Project:
         with self._state.lock:
             self.catch_up()
             trained, stored = self.model_file.current(self._state.counted)
+            contents = self.contents
         if trained is not None:
+            # A class may have another name since it was trained.
+            trained = named(trained, contents, self.folder)
             return ProjectModel(trained, info_of(trained))
         online = self.online_model()
         with self._state.lock:
@@ -411,12 +441,12 @@ class Project:
         Returns
         -------
         LabelTable
-            A row for each bag that was not removed: 1 present, 0 absent, NaN unknown; which pairs are unsure; and the
-            instances that are known to be of a class, or not to be.
+            A row for each bag that was not removed, a column for each active class: 1 present, 0 absent, NaN unknown;
+            which pairs are unsure; and the instances that are known to be of a class, or not to be.
         """
         with self._state.lock:
-            self.catch_up()
-            known, unsure = self._state.counted.known()
+            known, unsure = self.known()
+            active = self.contents.class_list.active
             values = np.where(known == queries.UNKNOWN, np.nan, known)
             kept_bags = self.bags_passing(wanted)
             ids = self.contents.ids[kept_bags].tolist()
@@ -425,9 +455,10 @@ class Project:
             placed = [
                 PlacedLabel(str(self.contents.ids[bag]), self.classes[one.label_class], one.present, one.instance)
                 for bag, one in instance_labels_of(self.contents, self.votes)
-                if one.present is not None and in_table[bag]
+                if one.present is not None and in_table[bag] and one.label_class in active
             ]
-            return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags], placed=placed)
+            table = np.ix_(kept_bags, active)
+            return LabelTable(ids, self.active_classes, values[table], unsure[table], placed=placed)
 
     def examples(self, label_class: int, count: int) -> list[int]:
         """Return positions of up to `count` bags that have the class: newest answers first, then imported ones.
@@ -448,7 +479,9 @@ class Project:
         for (bag, corrected_class), correction in self.votes.corrected_imports().items():
             if corrected_class == label_class:
                 imported[bag] = correction.answer == "present"
-        return list(dict.fromkeys([*answered, *np.flatnonzero(imported).tolist()]))[:count]
+        members = self.contents.class_list.members.get(label_class, ())
+        of_members = [bag for member in members for bag in self.examples(member, count)]
+        return list(dict.fromkeys([*answered, *np.flatnonzero(imported).tolist(), *of_members]))[:count]
 
     def medium(self, bag: int) -> kept.Kept | None:
         """Return the file of a bag and the places of its instances in it; None where it has no file.
@@ -534,11 +567,14 @@ class Project:
         Returns
         -------
         PredictionTable
-            P(class in bag), the instance that contributes most to it, the thresholds and the name of the model; the
-            files of the bags and the times of the instances where they are known.
+            P(class in bag) of the active classes, the instance that contributes most to it, the thresholds and the
+            name of the model; the files of the bags and the times of the instances where they are known.
         """
         without = np.setdiff1d(np.arange(len(self.bags)), self.bags_passing(wanted)).tolist()
-        return predict(self.model().classifier, self.bags, self.classes, without, self.locations())
+        return predict(self.model().classifier, self.bags, self.classes, without, self.locations(), self._active())
+
+    def _active(self) -> list[int]:
+        return [int(place) for place in self.contents.class_list.active]
 
     def fit_model(self, trials: list[Trial] | None = None) -> MIMLClassifier:
         """Return a model fitted from scratch to everything known; it is not stored.
@@ -1281,6 +1317,7 @@ def predict(
     classes: Sequence[str],
     without: Collection[int] = (),
     locations: Locations | None = None,
+    only: Sequence[int] | None = None,
 ) -> PredictionTable:
     """Return P(class in bag) with the instance that carries most of it, computed for some bags at a time.
 
@@ -1296,6 +1333,8 @@ def predict(
         Positions of bags to leave out.
     locations : Locations, optional
         Where the bags and their instances are.
+    only : sequence of int, optional
+        Positions of the classes to return; by default all.
 
     Returns
     -------
@@ -1309,7 +1348,7 @@ def predict(
     >>> table.ids, table.evidence
     (['a'], array([[1, 0]]))
     """
-    made = provenance_of(model)
+    made, columns = provenance_of(model), list(range(len(classes)) if only is None else only)
     probability, evidence, ids, bags_of_rows = [], [], list[str](), list[int]()
     for positions in bags.portions():
         wanted = positions[~np.isin(positions, list(without))]
@@ -1318,15 +1357,15 @@ def predict(
         some = bags.select(wanted)
         ids += [str(name) for name in some.ids]
         bags_of_rows += wanted.tolist()
-        probability.append(model.predict_proba(some))
-        evidence.append(strongest_instances(model, some))
+        probability.append(model.predict_proba(some)[:, columns])
+        evidence.append(strongest_instances(model, some)[:, columns])
     strongest = np.concatenate(evidence)
     return PredictionTable(
         ids,
-        classes,
+        [classes[place] for place in columns],
         np.concatenate(probability),
         strongest,
-        model.thresholds_,
+        np.asarray(model.thresholds_)[columns],
         "" if made is None else made.name,
         None if locations is None or not locations.known else [locations.span(bag) for bag in bags_of_rows],
         None if locations is None else locations.times(bags_of_rows, strongest),

@@ -55,9 +55,10 @@ class Beliefs:
 
 def position_of(project: Project, class_name: str) -> int:
     """Return the position of a class; raise `BagwiseError` where it does not exist."""
-    if class_name not in project.classes:
+    found = project.contents.class_list.position(class_name)
+    if found is None:
         raise BagwiseError(f"There is no class {class_name} in the project.")
-    return project.classes.index(class_name)
+    return found
 
 
 def positions_of(project: Project, ids: list[str]) -> list[int]:
@@ -135,8 +136,8 @@ def beliefs(
     """
     place, model = position_of(project, class_name), project.model()
     column = model.classifier.predict_proba(project.bags)[:, place]
-    known = np.ones(len(column), bool)
-    known[project.contents.kept_bags] = ~np.isnan(project.labels().values[:, place])
+    known = project.known()[0][:, place] != UNKNOWN
+    known[sorted(project.contents.removed)] = True
     known |= ~bags.mask(project.contents.bag_files)
     decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
     order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()

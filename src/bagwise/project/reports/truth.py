@@ -36,7 +36,10 @@ class TrueQuality:
 
     def _restart(self) -> None:
         self._contents = self.project.contents
-        self._bags, self._labels = read_truth(self.project.folder / TRUTH, self._contents.classes)
+        keys = self._contents.class_list.keys
+        self._bags, truth = read_truth(self.project.folder / TRUTH, keys)
+        self._columns = [c for c in self._contents.class_list.active.tolist() if keys[c] in truth]
+        self._labels = np.stack([truth[keys[c]] for c in self._columns], axis=1)
         self._replay = replay.Replay(self._contents, self.project.settings, self.project.bags)
         self._replay.begin()
         self._quality = {0: self._measured()}
@@ -56,7 +59,8 @@ class TrueQuality:
     def _measured(self) -> float:
         assert self._replay.learner is not None
         metric = self.project.settings.stopping.metric
-        return goodness(self._labels, self._replay.learner.predict_proba(self._bags), metric)
+        predicted = self._replay.learner.predict_proba(self._bags)
+        return goodness(self._labels, predicted[:, self._columns], metric)
 
 
 def goodness(truth: Array, probability: Array, metric: str) -> float:
@@ -65,20 +69,20 @@ def goodness(truth: Array, probability: Array, metric: str) -> float:
     return measured.goodness(measured(truth, probability))
 
 
-def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, Array]:
-    """Return held-out bags and whether each of the classes is in them, (bags, classes).
+def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, dict[str, Array]]:
+    """Return held-out bags and, for those of the classes that the file has, whether each is in them, (bags,).
 
     Raises
     ------
     FileError
-        Where a label of one of the classes is missing.
+        Where a label is missing, or none is of these classes.
     """
     source = formats.read(path)
     table = source.labels
-    if table is None or not set(classes) <= set(table.classes) or np.isnan(table.values).any():
-        raise FileError(path, "must have a label for each of the project's classes in each of its bags.")
-    columns = [list(table.classes).index(name) for name in classes]
-    return source.to_bags(), table.values[:, columns].astype(bool)
+    if table is None or not set(classes) & set(table.classes) or np.isnan(table.values).any():
+        raise FileError(path, "must have a label for classes of the project in each of its bags.")
+    found = {name: table.values[:, c].astype(bool) for c, name in enumerate(table.classes) if name in classes}
+    return source.to_bags(), found
 
 
 def write_truth(folder: Path, bags: Bags, labels: Array, classes: Sequence[str]) -> None:
