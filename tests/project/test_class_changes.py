@@ -65,7 +65,7 @@ def test_a_name_changes_and_the_model_does_not(project, say):
     assert np.array_equal(project.learner.model.weights_, before)
     model = project.model()
     assert (model.info.stored, model.classifier.class_names_[0]) == ("current", "heron")
-    assert list(model.info.thresholds)[0] == "heron"
+    assert next(iter(model.info.thresholds)) == "heron"
     assert all(event.label_class == 0 for event in history(project, AnswerFilter(label_class=old))), "it is still found"
     assert [one.kind for one in project.class_changes.history()] == ["renamed"]
     assert project.class_changes.add(old, "ann") == 6, "its old name is free"
@@ -268,7 +268,7 @@ class SlowClasses:
     """What is answered, by bag and class, and which classes are parts of which."""
 
     def __init__(self):
-        self.parts = {place: () for place in range(len(CLASSES))}
+        self.parts = dict.fromkeys(range(len(CLASSES)), ())
         self.into, self.retired, self.split = {}, set(), set()
         self.said, self.order = {}, []
 

@@ -40,6 +40,10 @@ COMMANDS = {
         "labelling",
         "Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner.",
     ),
+    "classes": Entry(
+        "classes", "List the classes of a project, or change one: add, rename, describe, merge, split, retire, restore."
+    ),
+    "notes": Entry("classes", "List what people noted about bags and questions, or note something."),
     "disagreements": Entry(
         "labelling", "List the pairs about which, or about whose instances, people disagree, and the answer of each."
     ),

@@ -13,7 +13,18 @@ from fastapi.staticfiles import StaticFiles
 from bagwise.core.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, DatabaseError, NotAllowed, NotSignedIn, Project, TrainerStopped
 from bagwise.project.reports.progress import ProgressOf
-from bagwise.server.api import downloads, label_studio, media, people, progress, quality, questions, review, status
+from bagwise.server.api import (
+    classes,
+    downloads,
+    label_studio,
+    media,
+    people,
+    progress,
+    quality,
+    questions,
+    review,
+    status,
+)
 from bagwise.server.batcher import Batcher
 from bagwise.server.dependencies import REFUSED, Replaced, cookie_of
 from bagwise.server.middleware import SecurityMiddleware, SlowRequestMiddleware
@@ -21,7 +32,7 @@ from bagwise.server.rate_limit import SECONDS, RateLimit, TooManyAttempts
 from bagwise.server.site import Site
 
 STATIC = Path(__file__).parent / "static"
-MODULES = (questions, status, progress, quality, review, downloads, people, media)
+MODULES = (questions, classes, status, progress, quality, review, downloads, people, media)
 CODES = {
     AlreadyAnswered: 409,
     NotAllowed: 403,

@@ -4,6 +4,7 @@ Every change is recorded with person and time, and nothing is deleted: the class
 (`storage/class_list.py`), and the model one of the answers and the changes.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from sqlalchemy import Connection
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.access.names import validate_name
-from bagwise.project.access.roles import validate_may_change_classes
+from bagwise.project.access.roles import NotAllowed, validate_may_change_classes
 from bagwise.project.classes import examples
 from bagwise.project.classes.class_file import ClassEntry
 from bagwise.project.state import ProjectState
@@ -57,6 +58,23 @@ class ClassChanges:
         with self.state.database.reading() as connection:
             return queries.class_changes(connection)
 
+    def may_change(self, annotator: str) -> bool:
+        """Return whether this person may change classes.
+
+        Parameters
+        ----------
+        annotator : str
+            Name of the person.
+
+        Returns
+        -------
+        bool
+        """
+        with self.state.database.reading() as connection, contextlib.suppress(NotAllowed):
+            validate_may_change_classes(self.state, connection, annotator)
+            return True
+        return False
+
     def add(self, name: str, annotator: str, **details: str) -> int:
         """Add a class; it is asked about from now on.
 
@@ -81,7 +99,7 @@ class ClassChanges:
         BagwiseError
             Where a class has this name.
         """
-        (position,) = self.add_all([ClassEntry(name, **details)], annotator)
+        (position,) = self._add_all([ClassEntry(name, **details)], annotator, are_new=True)
         return position
 
     def add_all(self, entries: Sequence[ClassEntry], annotator: str) -> list[int]:
@@ -90,7 +108,7 @@ class ClassChanges:
         Parameters
         ----------
         entries : sequence of ClassEntry
-            Names and details. One name alone must be new.
+            Names and details.
         annotator : str
             Who adds them.
 
@@ -99,13 +117,15 @@ class ClassChanges:
         list of int
             The positions of the classes.
         """
+        return self._add_all(entries, annotator)
 
+    def _add_all(self, entries: Sequence[ClassEntry], annotator: str, are_new: bool = False) -> list[int]:
         def adding(connection: Connection, before: ClassList) -> tuple[list[int], Changed, bool]:
             changed: Changed = []
             positions, new = [], False
             for entry in entries:
                 name = _validated(entry.name)
-                position = None if len(entries) == 1 else before.position(name)
+                position = None if are_new else before.position(name)
                 if position is None:
                     _validate_free(before, name)
                     position, new = queries.add_class(connection, name), True

@@ -36,9 +36,11 @@ class TrueQuality:
 
     def _restart(self) -> None:
         self._contents = self.project.contents
-        keys = self._contents.class_list.keys
-        self._bags, truth = read_truth(self.project.folder / TRUTH, keys)
-        self._columns = [c for c in self._contents.class_list.active.tolist() if keys[c] in truth]
+        class_list = self._contents.class_list
+        keys = class_list.keys
+        imported = [key for key, one in zip(keys, class_list, strict=True) if not one.is_added]
+        self._bags, truth = read_truth(self.project.folder / TRUTH, imported)
+        self._columns = [c for c in class_list.active.tolist() if keys[c] in truth]
         self._labels = np.stack([truth[keys[c]] for c in self._columns], axis=1)
         self._replay = replay.Replay(self._contents, self.project.settings, self.project.bags)
         self._replay.begin()
@@ -70,17 +72,17 @@ def goodness(truth: Array, probability: Array, metric: str) -> float:
 
 
 def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, dict[str, Array]]:
-    """Return held-out bags and, for those of the classes that the file has, whether each is in them, (bags,).
+    """Return held-out bags and whether each of the classes is in them, (bags,), by name.
 
     Raises
     ------
     FileError
-        Where a label is missing, or none is of these classes.
+        Where a label of one of the classes is missing.
     """
     source = formats.read(path)
     table = source.labels
-    if table is None or not set(classes) & set(table.classes) or np.isnan(table.values).any():
-        raise FileError(path, "must have a label for classes of the project in each of its bags.")
+    if table is None or not set(classes) <= set(table.classes) or np.isnan(table.values).any():
+        raise FileError(path, "must have a label for each of the project's classes in each of its bags.")
     found = {name: table.values[:, c].astype(bool) for c, name in enumerate(table.classes) if name in classes}
     return source.to_bags(), found
 

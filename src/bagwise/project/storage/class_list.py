@@ -47,6 +47,8 @@ class LabelClass:
         Position of the class that it became a part of.
     is_split : bool
         Whether it was made of others that are apart again.
+    is_added : bool
+        Whether it was added by a person, and not imported.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class LabelClass:
     retired: bool = False
     merged_into: int | None = None
     is_split: bool = False
+    is_added: bool = False
 
     @property
     def is_active(self) -> bool:
@@ -142,7 +145,9 @@ class ClassList:
         earlier: dict[str, int] = {}
         for change in changes:
             place, now = change.label_class, classes[change.label_class]
-            if change.kind == "renamed":
+            if change.kind == "added":
+                classes[place] = replace(now, is_added=True)
+            elif change.kind == "renamed":
                 earlier[now.name] = place
                 classes[place] = replace(now, name=change.value["name"])
             elif change.kind == "described":

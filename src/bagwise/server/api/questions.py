@@ -10,6 +10,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Pair, Question
 from bagwise.project import Event, Lease, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
+from bagwise.server.api.classes import GuideOut, NoteOut, guide_of, note_out
 from bagwise.server.api.media import Medium, medium_of
 from bagwise.server.dependencies import CurrentBatcher, CurrentProject, Key, KeyOfSeveral, Name, Person
 
@@ -82,7 +83,7 @@ class QuestionOut(BaseModel):
     `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances, more than one, so that
     an answer can say which of them it is. Where `instance` is given, the question is *is this instance of the class?*
     `opinions` are those of a classifier whose scores the project has; audits, from which quality is estimated, are
-    asked without them.
+    asked without them. `guide` is what is said of the class, null where nothing is; `notes` are those about the bag.
     """
 
     key: str
@@ -99,6 +100,8 @@ class QuestionOut(BaseModel):
     pointing: bool
     opinions: list[OpinionOut]
     instance: int | None
+    guide: GuideOut | None
+    notes: list[NoteOut]
 
 
 class AnswerIn(BaseModel):
@@ -298,7 +301,14 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         pointing=project.shows_instances(question.bag),
         opinions=[] if question.audit else opinions_of(project, question),
         instance=question.instance,
+        guide=_guide(project, lease.label_class),
+        notes=[note_out(project, one) for one in project.notes.of(question.bag)],
     )
+
+
+def _guide(project: Project, label_class: int) -> GuideOut | None:
+    found = guide_of(label_class, project.contents.class_list[label_class])
+    return found if any(found.model_dump().values()) else None
 
 
 def opinions_of(project: Project, question: Question) -> list[OpinionOut]:

@@ -1,10 +1,14 @@
 // One question, one key, the next question already there. Answers are kept until the server has them.
 
+import { openAlsoHere, startAlsoHere } from "/static/also-here.js";
 import { drawBag, drawExample, whereabouts } from "/static/bag.js";
 import { checked, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
+import { fetchClasses, showClassList, startClassList } from "/static/class-list.js";
 import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
+import { showGuide } from "/static/guide.js";
 import { prepare, pressMedium } from "/static/media.js";
+import { openNote, showNotes, startNotes } from "/static/notes.js";
 import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
 import { wordOf } from "/static/instances.js";
@@ -54,6 +58,7 @@ const outbox = new Outbox(
 );
 
 function inWords(saved, words = WORDS[saved.answer]) {
+  if ("text" in saved) return `Noted about ${saved.bag_id}.`;
   if (!("others" in saved)) return `Saved: ${saved.class_name} in ${saved.bag_id}, ${words}.`;
   const undone = [...saved.others, saved];
   if (undone.length === 1) return `Taken back: ${saved.class_name} in ${saved.bag_id}, ${left(saved)}.`;
@@ -112,6 +117,8 @@ function show() {
   find("examples").replaceChildren();
   find("belief").textContent = "";
   find("opinion").textContent = one ? thought(one) : "";
+  showGuide(one);
+  showNotes(one);
   find("audit").hidden = !one?.audit;
   showChecklist(one, answerWhole);
   find("bag").hidden = !one;
@@ -164,6 +171,14 @@ function send(path, body) {
   outbox.send(path, body);
   show();
   if (questions.length < AHEAD) fetchAhead();
+}
+
+// What else is there, though another class is asked: the question stays.
+function sayAlsoHere(one, name) {
+  if (name === one.class_name && !isWhole(one)) return void sayPresent(yes());
+  questions = questions.filter((other, place) => place === 0 || other.bag.id !== one.bag.id || other.class_name !== name);
+  outbox.send("/api/answers", { key: newKey(), bag: one.bag.id, class_name: name, answer: "present", where: picks(), highlighted: isHighlighted() });
+  unpick();
 }
 
 function undo() {
@@ -225,6 +240,8 @@ function press(key) {
   else if (key in ANSWERS) answer(ANSWERS[key]);
   else if (UNDO.includes(key)) undo();
   else if (key === "h") toggleHighlight();
+  else if (key === "o" && questions[0]) openAlsoHere(questions[0], picks().length, sayAlsoHere);
+  else if (key === "t" && questions[0]) openNote(questions[0]);
   else if (key === "b" && questions[0]) find("belief").textContent = believed(questions[0]);
   else return pressMedium(key);
   return true;
@@ -269,17 +286,31 @@ document.addEventListener("click", (event) => event.detail && event.target.close
 find("help-button").addEventListener("click", () => find("help").showModal());
 for (const form of document.querySelectorAll("form.filters")) form.addEventListener("submit", (event) => event.preventDefault());
 
+// The choices of class in every view, now and after each change.
+function offerClasses(names) {
+  for (const select of document.querySelectorAll("select.of-classes")) {
+    const before = select.value;
+    const all = [...select.options].filter((one) => one.value === "");
+    select.replaceChildren(...all, ...names.map((name) => make("option", { value: name }, name)));
+    select.value = names.includes(before) || all.length && before === "" ? before : select.options[0]?.value ?? "";
+  }
+}
+
 async function fillClasses() {
   try {
     const { classes, ...recorded } = await get("/api/status");
-    for (const select of document.querySelectorAll("select.of-classes")) {
-      select.append(...classes.map((one) => make("option", { value: one.name }, one.name)));
-    }
+    offerClasses(classes.map((one) => one.name));
     fillRecorded(recorded);
     if (shownView() === "predictions") showPredictions(0);
   } catch {
     setTimeout(fillClasses, 1000);
   }
+}
+
+// Another person may have changed the classes since.
+async function withClasses(show) {
+  await fetchClasses().catch(() => null);
+  show();
 }
 
 function showLabel() {
@@ -289,9 +320,18 @@ function showLabel() {
 
 startPointing();
 startShortcuts();
+startClassList(offerClasses);
+startAlsoHere();
+startNotes(outbox);
 outbox.resume();
 fetchAhead();
 fillClasses();
 startHistory(outbox);
 startPredictions(outbox, forgetQuestions);
-startViews({ label: showLabel, answers: () => showHistory(0), predictions: () => showPredictions(0), downloads: showDownloads });
+startViews({
+  label: showLabel,
+  answers: () => withClasses(() => showHistory(0)),
+  predictions: () => withClasses(() => showPredictions(0)),
+  "class-list": showClassList,
+  downloads: showDownloads,
+});
