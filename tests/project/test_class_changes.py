@@ -108,6 +108,7 @@ def test_merged_classes_are_one(small):
     assert open_ones == {2, 3, 5}, "an unsure one may still be decided by another person"
     assert {bag for question in small.rank(100).questions for bag, c in question.pairs if c == 3} == {2, 5}
     assert set(small.examples(3, 9)) == {0, 4}
+    assert len(history(small, AnswerFilter(label_class="tit"))) == 8, "with the answers about its parts"
     all_is_well(small)
     answered(small, (0, 3, "absent"))
     assert small.counts_as((0, 3)) == "absent", "what is answered about the merged class counts"

@@ -84,11 +84,11 @@ def history(project: Project, wanted: AnswerFilter) -> list[Event]:
     project.catch_up()
     place = None if wanted.label_class is None else position_of(project, wanted.label_class)
     disputed = {one.pair for one in disagreements_of(project)} if wanted.disagreement else set()
-    passing = wanted.bags.mask(project.contents.bag_files)
+    passing, class_list = wanted.bags.mask(project.contents.bag_files), project.contents.class_list
     return [
         event
         for event in reversed(project.votes.all_effective())
-        if place in (None, event.label_class)
+        if place in (None, event.label_class, class_list.root(event.label_class))
         and passing[event.bag]
         and wanted.answer in (None, event.answer)
         and wanted.annotator in (None, event.annotator)
