@@ -3,7 +3,7 @@
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli._app import console, say
+from bagwise.cli._app import say, show_table
 from bagwise.data import metrics
 from bagwise.evaluation import Interval
 from bagwise.evaluation.forecast import Forecast
@@ -21,7 +21,7 @@ def show_quality(report: Report) -> None:
         table.add_row(escape(one.name), _in_words(one.precision), _in_words(one.recall), _needed(one.forecast))
     shown = ", ".join(f"{metrics.get(name).title} {_in_words(value)}" for name, value in report.metrics.items())
     table.caption = shown[0].upper() + shown[1:]
-    console.print(table)
+    show_table(table, "")
     say(f"Answers until {report.metric.replace('_', ' ')} {report.target:g}: {_needed(report.forecast)}.")
     say(f"[bold]{'Stop' if report.verdict.stop else 'Go on'}.[/] {escape(report.verdict.why)}")
 

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli._app import app, console, say
+from bagwise.cli._app import app, say, show_table
 from bagwise.cli._projects import AsJson, At, Folder
 from bagwise.core.errors import BagwiseError
 from bagwise.project import Invitations, Project
@@ -60,4 +60,7 @@ def _list(people: Invitations, as_json: bool) -> None:
     for one in found:
         until = datetime.fromtimestamp(one.until, UTC).date().isoformat()
         table.add_row(escape(one.name), one.at[:10], until, one.state)
-    console.print(table if found else "Nobody was invited: no sign-in is needed, on this machine only.")
+    if found:
+        show_table(table, "person")
+    else:
+        say("Nobody was invited: no sign-in is needed, on this machine only.")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bagwise.core.errors import BagwiseError, FileError
+from bagwise.core.wording import counted
 from bagwise.data.metrics import THRESHOLD
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers.replay import Replay
@@ -235,4 +236,4 @@ def _belongs(made: Provenance, contents: Contents) -> bool:
 
 
 def _name(kind: Kind, answers: int) -> str:
-    return f"{kind}, {answers} answers"
+    return f"{kind}, {counted(answers, 'answer')}"
