@@ -37,7 +37,7 @@ from bagwise.cli._projects import (
     saved_in_words,
     undone_in_words,
 )
-from bagwise.cli._whole_bag import WHOLE_HELP, checked, classes_with_keys, show_whole
+from bagwise.cli._whole_bag import WHOLE_HELP, checked, show_whole
 from bagwise.core.errors import BagwiseError
 from bagwise.core.logs import LogLevel, configure_logging
 from bagwise.core.wording import counted
@@ -94,11 +94,11 @@ def _help(project: Project, lease: Lease) -> str:
 
 def _answered(project: Project, lease: Lease, me: str, pressed: Iterator[str]) -> list[Event] | None:
     """Show a question and save the answer; nothing where an answer was undone, None to quit."""
-    start, classes = time.monotonic(), classes_with_keys(lease.question)
+    start, classes = time.monotonic(), lease.question.classes
     pointing = project.shows_instances(lease.bag)
     if len(classes) > 1:
-        show_whole(project, lease, classes, pointing)
-        given = checked(lease, classes, pressed, pointing)
+        show_whole(project, lease, pointing)
+        given = checked(lease, pressed, pointing)
     else:
         show_one(project, lease)
         given = answered_by_key(keys_of(lease, len(project.bags[lease.bag]), pointing), pressed)

@@ -1,7 +1,7 @@
 // One question, one key, the next question already there. Answers are kept until the server has them.
 
 import { drawBag, drawExample, whereabouts } from "/static/bag.js";
-import { checked, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
+import { checked, classKey, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
 import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
 import { prepare, pressMedium } from "/static/media.js";
@@ -24,7 +24,6 @@ const OF_INSTANCE = { absent: "no, not the marked one", unsure: "unsure about th
 const UNDO = ["z", "ArrowLeft", "Backspace"];
 const MOVES = { ",": -1, ".": 1 };
 const REPEATED = /^(?:[-+=]|Shift\+Arrow.*)$/; // Held down, these zoom and move on.
-const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
 
 let questions = [];
 let shownAt = 0;
@@ -113,7 +112,7 @@ function show() {
   find("belief").textContent = "";
   find("opinion").textContent = one ? thought(one) : "";
   find("audit").hidden = !one?.audit;
-  showChecklist(one, answerWhole);
+  showChecklist(one);
   find("bag").hidden = !one;
   const finished = !one && !outbox.keys().size;
   find("nothing").hidden = !finished;
@@ -125,10 +124,9 @@ function show() {
     showPointing(null, false);
     return;
   }
-  const article = STARTS_WITH_A_VOWEL.test(one.class_name) ? "an" : "a";
   if (isWhole(one)) find("question").textContent = `Which of these are in this ${one.bag_word}?`;
-  else if (isOfInstance(one)) find("question").replaceChildren(`Is the marked ${wordOf(one.bag)} ${article} `, make("b", {}, one.class_name), "?");
-  else find("question").replaceChildren(`Is there ${article} `, make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
+  else if (isOfInstance(one)) find("question").replaceChildren(`Is the marked ${wordOf(one.bag)} `, make("b", {}, one.class_name), "?");
+  else find("question").replaceChildren("Is ", make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
   find("which").textContent = whereabouts(one.bag);
   find("bag").replaceChildren(drawBag(one.bag, one.evidence, one.pointing));
   showHighlight();
@@ -141,11 +139,11 @@ function show() {
 
 function answerWhole(skip = false) {
   const one = questions[0];
-  if (skip !== true && picks().length) {
+  if (!skip && picks().length) {
     find("message").textContent = "Choose the class of what you picked, or Esc to pick nothing; then send.";
     return;
   }
-  send("/api/answers/whole", { key: one.key, bag: one.bag.id, ...checked(), skip: skip === true, seconds: (performance.now() - shownAt) / 1000 });
+  send("/api/answers/whole", { key: one.key, bag: one.bag.id, ...checked(), skip, seconds: (performance.now() - shownAt) / 1000 });
 }
 
 // Of a yes, `pointed` says where.
@@ -254,7 +252,7 @@ document.addEventListener("keydown", (event) => {
   const writing = event.target.closest("input, select, textarea");
   const operates = event.target.closest("a, button, summary") && [" ", "Enter"].includes(event.key);
   if (writing || operates || isOff(event.key)) return;
-  const key = nameOf(event);
+  const key = classKey(event) ?? nameOf(event);
   if (event.repeat && !REPEATED.test(key)) return;
   if (key === "?") find("help").showModal();
   else if (shownView() !== "label" || !press(key)) return;
