@@ -121,6 +121,66 @@ def test_on_a_small_telephone_nothing_needed_for_an_answer_is_out_of_sight(seen,
         assert box["y"] + box["height"] <= 640, wanted
 
 
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_the_help_begins_at_its_beginning_and_its_sentences_are_not_broken_into_columns(seen, running, size):
+    seen.set_viewport_size({"width": size[0], "height": size[1]})
+    seen.goto(running.address)
+    seen.wait_for_selector("#bag .strip")
+    seen.keyboard.press("?")
+    help = seen.locator("#help")
+    assert help.evaluate("one => one.scrollTop") == 0
+    assert seen.locator("#help-title").bounding_box()["y"] > 0
+    assert help.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing is cut at the side"
+    sentence = seen.locator("#help .switch")
+    widths = sentence.evaluate("one => [...one.children].map((part) => part.getBoundingClientRect().width)")
+    assert len(widths) == 2, "a box and a sentence"
+    assert widths[1] > 0.7 * sentence.bounding_box()["width"]
+    seen.keyboard.press("Escape")
+    assert not help.is_visible()
+
+
+def test_one_number_of_answers_what_it_means_and_how_well_by_class(seen, running):
+    project = running.project
+    for number in range(3):
+        project.undo("ann", f"undo {number}")
+    project.correct(1, "ann", "unsure")
+    seen.goto(running.address)
+    seen.wait_for_selector("#figures dd")
+    assert seen.locator("#figures dd").first.inner_text() == "22"
+    assert seen.locator("#chart .readout").inner_text().startswith("After 22 answers")
+    assert seen.locator("#answers-note").inner_text().startswith("1 of them unsure · 4 corrected or taken back")
+    assert "the share that is both" in seen.locator("#metric-meaning").inner_text()
+    rows = seen.locator("#by-class-rows tr")
+    assert rows.count() > 0
+    assert "of the strips that have it, how many the model finds" in seen.locator("#by-class").inner_text()
+    assert all("%" in text or "–" in text for text in rows.locator("td").all_inner_texts())
+
+
+def test_the_forecast_is_a_sentence(seen, running):
+    forecasts = {
+        "cannot be told yet": (None, 0, None),
+        "40 more answers at least": (None, 40, None),
+        "more answers alone will hardly do": (None, None, None),
+        "reached": (0, 0, 0),
+        "probably reached; at most 12 more answers": (0, 0, 12),
+        "about 1 more answer, perhaps many more": (1, 1, None),
+        "about 30 more answers (10 to 90)": (30, 10, 90),
+    }
+    coming = list(forecasts.values())
+
+    def with_forecast(route):
+        needed, low, high = coming.pop(0)
+        route.fulfill(json={**route.fetch().json(), "forecast": {"needed": needed, "low": low, "high": high}})
+
+    seen.route("**/api/progress*", with_forecast)
+    seen.goto(running.address)
+    for words in forecasts:
+        seen.wait_for_function("words => document.querySelector('#forecast').textContent.startsWith(words)", arg=words)
+        if coming:
+            seen.locator("#target").dispatch_event("change")
+    assert not coming
+
+
 def test_everything_is_reached_and_done_by_keyboard_alone(seen, running):
     seen.goto(running.address)
     seen.wait_for_selector("#bag .strip")

@@ -1,6 +1,6 @@
 // The learning curve: an estimate with its interval, the truth beside it where it is known. Drawn as SVG, with a table of the same values.
 
-import { make, percent } from "/static/dom.js";
+import { counted, make, percent } from "/static/dom.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [360, 190, 38, 8, 10, 24];
 const SVG = "http://www.w3.org/2000/svg";
@@ -56,7 +56,7 @@ export class Chart {
     }
     for (const [share, anchor] of [[0, "start"], [0.5, "middle"], [1, "end"]]) {
       const answers = Math.round(this.last * share);
-      found.push(shape("text", { x: this.#x(answers), y: HEIGHT - 6, "text-anchor": anchor }, share === 1 ? `${answers} answers` : answers));
+      found.push(shape("text", { x: this.#x(answers), y: HEIGHT - 6, "text-anchor": anchor }, share === 1 ? counted(answers, "answer") : answers));
     }
     return found;
   }
@@ -104,7 +104,7 @@ export class Chart {
 function describe(one) {
   if (!one) return "Nothing is known yet.";
   const estimate = one.estimate === null ? "not estimated" : `${percent(one.estimate)} (${percent(one.low)} to ${percent(one.high)})`;
-  return `After ${one.answers} answers: ${estimate}${one.truth === null ? "" : `, in truth ${percent(one.truth)}`}.`;
+  return `After ${counted(one.answers, "answer")}: ${estimate}${one.truth === null ? "" : `, in truth ${percent(one.truth)}`}.`;
 }
 
 function row(one) {

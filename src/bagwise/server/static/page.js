@@ -2,7 +2,7 @@
 
 import { drawBag, drawExample, whereabouts } from "/static/bag.js";
 import { checked, classKey, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
-import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
+import { counted, find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
 import { prepare, pressMedium } from "/static/media.js";
 import { Outbox } from "/static/outbox.js";
@@ -42,7 +42,7 @@ const outbox = new Outbox(
     find("pending").textContent = waiting ? `${waiting} not saved yet, trying again…` : "";
   },
   (saved, sent) => {
-    find("message").textContent = Array.isArray(saved) ? `Saved: ${saved.length} answers.` : inWords(saved, said.get(sent.key));
+    find("message").textContent = Array.isArray(saved) ? `Saved: ${counted(saved.length, "answer")}.` : inWords(saved, said.get(sent.key));
     said.delete(sent.key);
     refreshSoon();
     if (!questions.length) fetchAhead();
@@ -57,7 +57,7 @@ function inWords(saved, words = WORDS[saved.answer]) {
   const undone = [...saved.others, saved];
   if (undone.length === 1) return `Taken back: ${saved.class_name} in ${saved.bag_id}, ${left(saved)}.`;
   const known = undone.filter((one) => left(one) !== OPEN).map((one) => `${one.class_name} ${left(one)}`);
-  return `Taken back: ${undone.length} answers about ${saved.bag_id}, ${known.length ? `with ${known.join(", ")}` : OPEN}.`;
+  return `Taken back: ${counted(undone.length, "answer")} about ${saved.bag_id}, ${known.length ? `with ${known.join(", ")}` : OPEN}.`;
 }
 
 // What an undo left of a pair.
