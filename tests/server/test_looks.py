@@ -127,16 +127,16 @@ def test_the_help_begins_at_its_beginning_and_its_sentences_are_not_broken_into_
     seen.goto(running.address)
     seen.wait_for_selector("#bag .strip")
     seen.keyboard.press("?")
-    help = seen.locator("#help")
-    assert help.evaluate("one => one.scrollTop") == 0
+    dialog = seen.locator("#help")
+    assert dialog.evaluate("one => one.scrollTop") == 0
     assert seen.locator("#help-title").bounding_box()["y"] > 0
-    assert help.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing is cut at the side"
+    assert dialog.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing is cut at the side"
     sentence = seen.locator("#help .switch")
     widths = sentence.evaluate("one => [...one.children].map((part) => part.getBoundingClientRect().width)")
     assert len(widths) == 2, "a box and a sentence"
     assert widths[1] > 0.7 * sentence.bounding_box()["width"]
     seen.keyboard.press("Escape")
-    assert not help.is_visible()
+    assert not dialog.is_visible()
 
 
 def test_one_number_of_answers_what_it_means_and_how_well_by_class(seen, running):
@@ -153,7 +153,7 @@ def test_one_number_of_answers_what_it_means_and_how_well_by_class(seen, running
     rows = seen.locator("#by-class-rows tr")
     assert rows.count() > 0
     assert "of the strips that have it, how many the model finds" in seen.locator("#by-class").inner_text()
-    assert all("%" in text or "–" in text for text in rows.locator("td").all_inner_texts())
+    assert all("%" in text or text == "\N{EN DASH}" for text in rows.locator("td").all_inner_texts())
 
 
 def test_the_forecast_is_a_sentence(seen, running):

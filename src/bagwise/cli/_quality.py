@@ -24,8 +24,8 @@ def show_quality(report: Report) -> None:
     show_table(table, "class")
     say("Found: the share of the bags with the class that the model finds (recall).", end=" ")
     say("False alarms: the share of the bags it reports that do not have it (1 - precision).")
-    for name in report.metrics:
-        say(f"{metrics.get(name).title.capitalize()}: {metrics.get(name).description}")
+    meant = metrics.get(report.metric)
+    say(f"{meant.goodness_title[0].upper()}{meant.goodness_title[1:]}: {meant.description}")
     say(f"Answers until {report.metric.replace('_', ' ')} {report.target:g}: {_needed(report.forecast)}.")
     say(f"[bold]{'Stop' if report.verdict.stop else 'Go on'}.[/] {escape(report.verdict.why)}")
 

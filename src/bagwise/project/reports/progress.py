@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Estimated:
-    """Estimates by the number of answers, the last one, its audit answers, forecast, verdict, and those of the classes."""
+    """Estimates by the number of answers, the last one, its audit answers, forecast, verdict, and those of classes."""
 
     at: dict[int, Interval]
     now: Interval | None

@@ -79,10 +79,10 @@ class QuestionOut(BaseModel):
     """*Is the class in the bag?* `belief` is for those who ask for it.
 
     Where `classes` names several, this one first, the question is which of them are in the bag; `positions` in the
-    project, `beliefs` and `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances, more than one, so that
-    an answer can say which of them it is. Where `instance` is given, the question is *is this instance of the class?*
-    `opinions` are those of a classifier whose scores the project has; audits, from which quality is estimated, are
-    asked without them.
+    project, `beliefs` and `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances,
+    more than one, so that an answer can say which of them it is. Where `instance` is given, the question is *is this
+    instance of the class?* `opinions` are those of a classifier whose scores the project has; audits, from which
+    quality is estimated, are asked without them.
     """
 
     key: str
