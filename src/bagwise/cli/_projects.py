@@ -84,7 +84,13 @@ AnswerWord = Annotated[
     typer.Argument(metavar="ANSWER", help="yes (or present), no (or absent), unsure; where it was asked, skipped."),
 ]
 Name = Annotated[str | None, typer.Option("--as", help="Who answers (default: the user's name).")]
-At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
+At = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="What people type to get here, as in https://label.org (default: as it was served last).",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
 
 

@@ -42,6 +42,7 @@ from bagwise.core.errors import BagwiseError
 from bagwise.core.logs import LogLevel, configure_logging
 from bagwise.core.wording import counted
 from bagwise.project import AlreadyAnswered, Event, Invitations, Lease, Project, Submission
+from bagwise.project.access.address import DEFAULT_PORT, Address
 from bagwise.project.reports.disagreements import Disagreement, disagreements_of
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.project.storage.bag_filter import BagFilter
@@ -132,7 +133,7 @@ def _answered(project: Project, lease: Lease, me: str, pressed: Iterator[str]) -
 def serve(
     folder: Folder,
     name: Name = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 8765,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = DEFAULT_PORT,
     host: Annotated[
         str, typer.Option(help="Address to listen on; for others than this machine, invite people first.")
     ] = ("127.0.0.1"),
@@ -160,15 +161,19 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
     server.validate_host(project, site)
     with console.status("Making ready; the first time takes half a minute"):
         project.make_ready()
-    address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
-    who = "those who were invited" if Invitations(project.database).any_invited() else me
-    say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
+    address = Address(site.host, port, site.at)
+    address.remember(project.folder)
+    invited = Invitations(project.database).any_invited()
+    who = "those who were invited" if invited else me
+    say(f"Bagwise is at {address.link} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
+    if invited and address.is_loopback:
+        say("It is reached from this machine only; for others: --host 0.0.0.0, or a proxy and --at ADDRESS.")
     if site.missing_tls is not None:
         say(f"[yellow]{escape(site.missing_tls)}[/]")
     if project.database.is_read_only:
         say("The folder is read-only: the project can be read, but answers cannot be saved.")
     if browser:
-        threading.Timer(1.0, webbrowser.open, [address]).start()
+        threading.Timer(1.0, webbrowser.open, [address.link]).start()
     server.serve(project, me, site, port)
 
 
