@@ -26,6 +26,16 @@ def faults(page):
     ]
 
 
+def at_both_sizes(page):
+    """The same on a screen and on a telephone, where also nothing is wider than it."""
+    found = []
+    for width, height in ((390, 844), (1280, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        found += faults(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    return found
+
+
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory):
     """A project with a few answers, perhaps one of them to a random check, and what is estimated from them."""
@@ -59,15 +69,15 @@ def test_no_serious_fault_in_any_view(seen, running, scheme):
         seen.goto(f"{running.address}/#{view}")
         seen.wait_for_selector(there)
         seen.wait_for_function("() => document.querySelector('#figures dd') || document.body.dataset.view !== 'label'")
-        assert faults(seen) == [], view
+        assert at_both_sizes(seen) == [], view
     seen.goto(f"{running.address}/#label")
     seen.get_by_text("As a table").click()
     seen.locator("#audit").evaluate("mark => (mark.hidden = false)")
     seen.locator("#audit button").focus()
     seen.keyboard.press("b")
-    assert faults(seen) == [], "random check, belief and table"
+    assert at_both_sizes(seen) == [], "random check, belief and table"
     seen.keyboard.press("?")
-    assert faults(seen) == [], "help"
+    assert at_both_sizes(seen) == [], "help"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,6 +9,7 @@ from bagwise.cli._demo import make_demo
 from bagwise.project import Asking, Project
 from tests.conftest import LONGEST, source_of
 from tests.server.conftest import Running
+from tests.server.test_looks import at_both_sizes
 
 
 @pytest.fixture
@@ -116,6 +117,7 @@ def test_what_is_not_pressed_is_said_to_be_absent_and_send_is_in_sight(page, who
         box = send.bounding_box()
         assert box["y"] + box["height"] <= height, "without scrolling"
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert at_both_sizes(page) == []
     shown = page.locator("body").get_attribute("data-shown")
     send.click()
     page.wait_for_function("before => ![before, ''].includes(document.body.dataset.shown)", arg=shown)
@@ -137,6 +139,7 @@ def test_more_than_ten_classes_have_keys_or_are_found_by_their_name(page, many):
     page.goto(many.address)
     page.wait_for_selector("#checklist button[aria-pressed]")
     keys = keys_shown(page)
+    assert at_both_sizes(page) == []
     assert [keys[f"species {n}"] for n in (1, 10, 11, 20, 21)] == ["1", "0", "⇧1", "⇧0", ""]
     page.keyboard.press("Shift+Digit2")
     assert page.locator("#checklist [aria-pressed=true]").get_attribute("data-class") == "species 12"

@@ -226,7 +226,7 @@ def _segment(listing: Listing, recipe: Recipe, cache: ingest.Cache, existing: Ex
     if len(segmented.renamed) > MOST_LISTED:
         say(f"{len(segmented.renamed)} files were renamed.")
     if listing.others:
-        say(f"{listing.others} other files, which are not {listing.medium}, were ignored.")
+        say(f"Ignored: {counted(listing.others, 'other file')}, not {listing.medium}.")
     return segmented
 
 

@@ -22,7 +22,7 @@ export class Chart {
     const scroll = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Values of the curve" }, values);
     place.replaceChildren(this.drawing, this.readout, make("details", {}, make("summary", {}, "As a table"), scroll));
     this.drawing.addEventListener("pointermove", (event) => this.#point(event));
-    this.drawing.addEventListener("pointerleave", () => this.#read(this.curve?.at(-1)));
+    this.drawing.addEventListener("pointerleave", () => this.#read(this.newest));
   }
 
   draw(curve) {
@@ -34,9 +34,10 @@ export class Chart {
     this.last = Math.max(10, curve.at(-1)?.answers ?? 0);
     this.marker = shape("g", { class: "marker" });
     this.drawing.replaceChildren(...this.#axes(), ...this.#band(), ...this.#line("truth"), ...this.#line("estimate"), this.marker);
-    this.drawing.setAttribute("aria-label", `Learning curve. ${describe(curve.at(-1))}`);
+    this.newest = curve.findLast((one) => one.estimate !== null || one.truth !== null) ?? curve.at(-1);
+    this.drawing.setAttribute("aria-label", `Learning curve. ${describe(this.newest)}`);
     this.rows.replaceChildren(...curve.map((one) => row(one)));
-    this.#read(curve.at(-1));
+    this.#read(this.newest);
   }
 
   #x(answers) {

@@ -40,7 +40,7 @@ function show(found) {
   document.title = `Bagwise: ${found.name}`;
   showFigures(found);
   chart.draw(found.curve);
-  find("checks").textContent = found.audits;
+  find("checks").textContent = counted(found.audits, "random check");
   find("key-truth").hidden = found.curve.every((one) => one.truth === null);
   showTarget(found.target);
   find("forecast").textContent = forecast(found);
@@ -57,8 +57,11 @@ function show(found) {
 }
 
 function showFigures(found) {
+  // It is estimated beside the answers, and may be of fewer of them.
+  const of = found.curve.findLast((one) => one.estimate !== null)?.answers ?? found.answers;
+  const when = of < found.answers ? `, after ${of}` : "";
   const quality = found.quality === null ? ["–", "after more answers"]
-    : [percent(found.quality.value), `${percent(found.quality.low)} to ${percent(found.quality.high)}`];
+    : [percent(found.quality.value), `${percent(found.quality.low)} to ${percent(found.quality.high)}${when}`];
   const seconds = found.seconds_per_answer === null ? "–" : `${found.seconds_per_answer.toFixed(1)} s`;
   const figures = [
     ["answers", found.answers, `${percent(found.filled)} known`],
