@@ -131,6 +131,17 @@ def test_on_a_small_telephone_nothing_needed_for_an_answer_is_out_of_sight(seen,
         assert box["y"] + box["height"] <= 640, wanted
 
 
+def test_what_answers_a_long_document_is_in_sight(page, serve):
+    running, _ = serve("text")
+    page.goto(running.address)
+    page.wait_for_selector("#bag .text")
+    for width, height in ((1280, 560), (390, 560)):
+        page.set_viewport_size({"width": width, "height": height})
+        for button in page.locator("#buttons button:visible").all():
+            box = button.bounding_box()
+            assert box["y"] + box["height"] <= height, button.inner_text()
+
+
 @pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
 def test_the_help_begins_at_its_beginning_and_its_sentences_are_not_broken_into_columns(seen, running, size):
     seen.set_viewport_size({"width": size[0], "height": size[1]})
