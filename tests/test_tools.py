@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import programs
+from tools import install, programs
 
 ROOT = Path(__file__).parents[1]
 
@@ -118,3 +118,16 @@ def test_a_run_prints_the_time_of_each_package_and_what_was_skipped(tmp_path):
         assert re.search(rf"^{package} +2 tests +\d+\.\d s$", done.stdout, flags=re.MULTILINE)
     assert re.search(r"^all +4 tests", done.stdout, flags=re.MULTILINE)
     assert "1 x Skipped: no moon" in done.stdout
+
+
+def test_an_installation_that_takes_long_keeps_saying_what_it_does(monkeypatch, capsys):
+    quiet_for_long = (
+        "import time; print('Collecting numpy', flush=True); time.sleep(2); print('Successfully installed a b')"
+    )
+    monkeypatch.setattr(install, "PIP", [sys.executable, "-c", quiet_for_long])
+    monkeypatch.setattr(install, "SECONDS_BETWEEN_LINES", 0.1)
+    assert install.install([], "numpy")
+    said = capsys.readouterr().out
+    assert said.startswith("Installing numpy")
+    assert said.count("Collecting numpy") >= 2, "a step that does not end is shown again, with its seconds"
+    assert said.rstrip().endswith("installed 2 packages")

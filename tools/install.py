@@ -13,6 +13,7 @@ import platform
 import re
 import subprocess
 import sys
+import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
 TORCH = "torch==2.13.0"
 TRITON = "triton>=3.9"
-SECONDS_BETWEEN_LINES = 5
+SECONDS_BETWEEN_LINES = 10
 WIDTH = 78
 STEP = re.compile(r"\s*(Collecting|Downloading|Installing|Building|Preparing|Getting)\b.*")
 
@@ -32,9 +33,19 @@ class Progress:
         self.start = time.monotonic()
         self.last = self.start
         self.is_terminal = sys.stdout.isatty()
+        self.step = ""
+        self.ended = threading.Event()
+        threading.Thread(target=self._go_on, daemon=True).start()
+
+    def _go_on(self) -> None:
+        """Show the step again and again: pip says nothing while it unpacks, which may take minutes."""
+        while not self.ended.wait(min(1, SECONDS_BETWEEN_LINES)):
+            if self.step:
+                self.show(self.step)
 
     def show(self, step: str) -> None:
         """Show a step; in a log, at most one every `SECONDS_BETWEEN_LINES`."""
+        self.step = step
         if self.is_terminal:
             print(f"\r{self._line(step):<{WIDTH}}", end="", flush=True)
         elif time.monotonic() - self.last > SECONDS_BETWEEN_LINES:
@@ -43,9 +54,14 @@ class Progress:
 
     def end(self, what: str) -> None:
         """Show the last line."""
+        self.stop()
         if self.is_terminal:
             print("\r" + " " * WIDTH, end="\r")
         print(self._line(what), flush=True)
+
+    def stop(self) -> None:
+        """Show nothing any more."""
+        self.ended.set()
 
     def _line(self, step: str) -> str:
         return f"[{time.monotonic() - self.start:4.0f} s] {' '.join(step.split())}"[:WIDTH]
@@ -66,8 +82,10 @@ def install(arguments: list[str], what: str, quiet_failure: bool = False) -> boo
     if pip.returncode == 0:
         count = sum(len(line.split()) - 2 for line in output if line.startswith("Successfully installed"))
         progress.end(f"installed {count} packages")
-    elif not quiet_failure:
-        print("".join(output[-30:]), file=sys.stderr)
+    else:
+        progress.stop()
+        if not quiet_failure:
+            print("".join(output[-30:]), file=sys.stderr)
     return pip.returncode == 0
 
 

@@ -215,7 +215,7 @@ def test_recordings_that_were_cut_off_are_used_as_far_as_they_go(season):
     (season / "season" / "south" / "empty.wav").write_bytes(b"")
     (season / "season" / "south" / "song.wav").write_text("not a sound at all, only words")
     said = init()
-    assert "2 files were skipped" in said
+    assert "2 files skipped" in said
     assert "north/20260524_050000.wav: ends after" in said.replace("\n", " ")
     assert "south/20260524_060000.flac: " in said
     with Project.open("project") as project:

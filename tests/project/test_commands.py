@@ -22,7 +22,7 @@ from bagwise.project import Project
 from tests.formats.test_reading import write_csv
 
 
-def bagwise(*arguments, keys=""):
+def bagwise(*arguments, keys="", columns=160):
     """(exit code, stdout, stderr) of a command line."""
     out, err = io.StringIO(), io.StringIO()
     code = 0
@@ -30,7 +30,7 @@ def bagwise(*arguments, keys=""):
         patch.setattr(sys, "argv", ["bagwise", *map(str, arguments)])
         patch.setattr(sys, "stdin", io.StringIO(keys))
         patch.setattr(getpass, "getuser", lambda: "tester")
-        patch.setenv("COLUMNS", "160")
+        patch.setenv("COLUMNS", str(columns))
         try:
             main()
         except SystemExit as end:

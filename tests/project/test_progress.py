@@ -281,3 +281,22 @@ def test_examples_are_found_while_others_answer(project):
         finally:
             sys.setswitchinterval(before)
     assert project.examples(0, 3) == [59, 58, 57]
+
+
+def test_answers_are_those_in_effect_everywhere(with_truth, say):
+    answer_some(with_truth, say, 31)
+    for number in range(5):
+        with_truth.undo("ann", f"undo {number}")
+    with_truth.correct(3, "ann", "unsure")
+    answer_some(with_truth, say, 2)
+    report = quality_of(with_truth)
+    found = ProgressOf(with_truth).now(TARGET)
+    assert found.status.answers == report.answers == report.history[-1].answers == 28
+    counts = [point.answers for point in found.curve]
+    assert counts == [0, 10, 20, 28], "the point at thirty was taken back"
+    votes = replay.Replay(with_truth.contents, with_truth.settings)
+    votes.count(with_truth.events)
+    for n_events in (0, 5, 31, 34, 36, 37, 39):
+        earlier = replay.Replay(with_truth.contents, with_truth.settings)
+        earlier.count(with_truth.events[:n_events])
+        assert votes.votes.answers_after[n_events] == len(earlier.votes.all_effective())

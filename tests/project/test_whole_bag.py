@@ -154,6 +154,23 @@ def test_a_whole_bag_in_the_terminal(whole):
         assert (len(present), sum(present)) == (10, 2), "the second bag was taken back"
 
 
+def test_the_keys_of_the_terminal_stay_with_the_classes(tmp_path, synthetic):
+    classes = [f"species {c + 1}" for c in range(35)]
+    folder = tmp_path / "many"
+    asking = Asking(granularity="bag")
+    with Project.create(folder, source_of(synthetic), classes=classes, asking=asking) as project:
+        project.answer_listed("bea", "absent", [(bag, bag % 7) for bag in range(len(project.bags))], "some")
+    code, out, err = bagwise("answer", folder, "--as", "ann", keys="a/3.a/3.q")
+    assert code == 0, err
+    assert "What you do not press is saved as absent." in out
+    assert "[a] species 11" in out
+    assert "[/3] species 34" in out
+    with Project.open(folder) as project:
+        said = [(event.bag, event.label_class) for event in project.events if event.answer == "present"]
+        assert sorted(c for _, c in said) == [10, 10, 33, 33]
+        assert len({bag for bag, _ in said}) == 2
+
+
 def test_an_unknown_granularity_is_refused():
     with pytest.raises(BagwiseError, match="granularity"):
         Project.create("nowhere", source_of(datasets.load("digits")), asking=Asking(granularity="heap"))

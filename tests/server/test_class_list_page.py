@@ -140,7 +140,7 @@ def test_a_class_that_nobody_thought_of_is_added_on_the_spot(page, sounds):
 def test_a_note_is_written_and_shown(page, sounds):
     page.goto(sounds.address)
     page.locator("#bag [data-instance]").first.wait_for()
-    page.keyboard.press("t")
+    page.keyboard.press("j")
     page.get_by_role("dialog").get_by_label("Note").fill("wind, or the sea?")
     page.keyboard.press("Control+Enter")
     page.locator("#notes").get_by_text("wind, or the sea?").wait_for()

@@ -26,6 +26,16 @@ def faults(page):
     ]
 
 
+def at_both_sizes(page):
+    """The same on a screen and on a telephone, where also nothing is wider than it."""
+    found = []
+    for width, height in ((390, 844), (1280, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        found += faults(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    return found
+
+
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory):
     """A project with a few answers, perhaps one of them to a random check, and what is estimated from them."""
@@ -59,15 +69,15 @@ def test_no_serious_fault_in_any_view(seen, running, scheme):
         seen.goto(f"{running.address}/#{view}")
         seen.wait_for_selector(there)
         seen.wait_for_function("() => document.querySelector('#figures dd') || document.body.dataset.view !== 'label'")
-        assert faults(seen) == [], view
+        assert at_both_sizes(seen) == [], view
     seen.goto(f"{running.address}/#label")
     seen.get_by_text("As a table").click()
     seen.locator("#audit").evaluate("mark => (mark.hidden = false)")
     seen.locator("#audit button").focus()
     seen.keyboard.press("b")
-    assert faults(seen) == [], "random check, belief and table"
+    assert at_both_sizes(seen) == [], "random check, belief and table"
     seen.keyboard.press("?")
-    assert faults(seen) == [], "help"
+    assert at_both_sizes(seen) == [], "help"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -119,6 +129,77 @@ def test_on_a_small_telephone_nothing_needed_for_an_answer_is_out_of_sight(seen,
         box = seen.locator(wanted).bounding_box()
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= 640, wanted
+
+
+def test_what_answers_a_long_document_is_in_sight(page, serve):
+    running, _ = serve("text")
+    page.goto(running.address)
+    page.wait_for_selector("#bag .text")
+    for width, height in ((1280, 560), (390, 560)):
+        page.set_viewport_size({"width": width, "height": height})
+        for button in page.locator("#buttons button:visible").all():
+            box = button.bounding_box()
+            assert box["y"] + box["height"] <= height, button.inner_text()
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_the_help_begins_at_its_beginning_and_its_sentences_are_not_broken_into_columns(seen, running, size):
+    seen.set_viewport_size({"width": size[0], "height": size[1]})
+    seen.goto(running.address)
+    seen.wait_for_selector("#bag .strip")
+    seen.keyboard.press("?")
+    dialog = seen.locator("#help")
+    assert dialog.evaluate("one => one.scrollTop") == 0
+    assert seen.locator("#help-title").bounding_box()["y"] > 0
+    assert dialog.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing is cut at the side"
+    sentence = seen.locator("#help .switch")
+    widths = sentence.evaluate("one => [...one.children].map((part) => part.getBoundingClientRect().width)")
+    assert len(widths) == 2, "a box and a sentence"
+    assert widths[1] > 0.7 * sentence.bounding_box()["width"]
+    seen.keyboard.press("Escape")
+    assert not dialog.is_visible()
+
+
+def test_one_number_of_answers_what_it_means_and_how_well_by_class(seen, running):
+    project = running.project
+    for number in range(3):
+        project.undo("ann", f"undo {number}")
+    project.correct(1, "ann", "unsure")
+    seen.goto(running.address)
+    seen.wait_for_selector("#figures dd")
+    assert seen.locator("#figures dd").first.inner_text() == "22"
+    assert seen.locator("#chart .readout").inner_text().startswith("After 22 answers")
+    assert seen.locator("#answers-note").inner_text().startswith("1 of them unsure · 4 corrected or taken back")
+    assert "the share that is both" in seen.locator("#metric-meaning").inner_text()
+    rows = seen.locator("#by-class-rows tr")
+    assert rows.count() > 0
+    assert "of the strips that have it, how many the model finds" in seen.locator("#by-class").inner_text()
+    assert all("%" in text or text == "\N{EN DASH}" for text in rows.locator("td").all_inner_texts())
+
+
+def test_the_forecast_is_a_sentence(seen, running):
+    forecasts = {
+        "cannot be told yet": (None, 0, None),
+        "40 more answers at least": (None, 40, None),
+        "more answers alone will hardly do": (None, None, None),
+        "reached": (0, 0, 0),
+        "probably reached; at most 12 more answers": (0, 0, 12),
+        "about 1 more answer, perhaps many more": (1, 1, None),
+        "about 30 more answers (10 to 90)": (30, 10, 90),
+    }
+    coming = list(forecasts.values())
+
+    def with_forecast(route):
+        needed, low, high = coming.pop(0)
+        route.fulfill(json={**route.fetch().json(), "forecast": {"needed": needed, "low": low, "high": high}})
+
+    seen.route("**/api/progress*", with_forecast)
+    seen.goto(running.address)
+    for words in forecasts:
+        seen.wait_for_function("words => document.querySelector('#forecast').textContent.startsWith(words)", arg=words)
+        if coming:
+            seen.locator("#target").dispatch_event("change")
+    assert not coming
 
 
 def test_everything_is_reached_and_done_by_keyboard_alone(seen, running):

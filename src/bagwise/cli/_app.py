@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
 from typer.core import TyperCommand, TyperGroup
 
 from bagwise.cli._commands import COMMANDS, Entry
@@ -53,6 +55,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+WIDEST = 2000
 console = Console(emoji=False)
 errors = Console(stderr=True, emoji=False)
 
@@ -60,6 +63,27 @@ errors = Console(stderr=True, emoji=False)
 def say(sentence: str, end: str = "\n") -> None:
     """Print one line, however long: the terminal may wrap it, a path in it stays whole."""
     console.print(sentence, soft_wrap=True, highlight=False, end=end)
+
+
+def show_table(table: Table, *whole: str) -> None:
+    """Print a table that shortens nothing: it breaks lines, but never in the columns whose names other commands need.
+
+    Parameters
+    ----------
+    table : Table
+        The table; where it needs more width than the window has, it is wider than that.
+    *whole : str
+        The headers of the columns that stay on one line.
+    """
+    unlimited = console.options.update(max_width=WIDEST)
+    for column in table.columns:
+        column.overflow = "fold"
+        if column.header in whole:
+            cells = (column.header, *column.cells)
+            column.no_wrap = True
+            column.min_width = max(Measurement.get(console, unlimited, cell).maximum for cell in cells)
+    needed = Measurement.get(console, unlimited, table).minimum
+    Console(emoji=False, width=max(console.width, needed)).print(table)
 
 
 def printable(sentence: str) -> str:

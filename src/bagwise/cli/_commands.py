@@ -17,7 +17,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "demo": Entry(
         "demo",
-        "Label strips of handwritten digits, *is there a 7 in this one?*, on a page; or let it answer by itself.",
+        "Label strips of handwritten digits, *is 7 in this strip?*, on a page; or let it answer by itself.",
         "",
     ),
     "init": Entry(

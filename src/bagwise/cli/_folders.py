@@ -12,6 +12,7 @@ from bagwise import formats, ingest
 from bagwise.cli._app import errors, printable, progress_bar, say
 from bagwise.cli._projects import import_bar, read_instances, stored_as
 from bagwise.core.errors import BagwiseError, FileError
+from bagwise.core.wording import counted
 from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest import ExistingBags, Listing, Recipe, SegmentedFolder
 from bagwise.ingest.clips import DEFAULT_SECONDS, LONG, Clipping
@@ -225,14 +226,14 @@ def _segment(listing: Listing, recipe: Recipe, cache: ingest.Cache, existing: Ex
     if len(segmented.renamed) > MOST_LISTED:
         say(f"{len(segmented.renamed)} files were renamed.")
     if listing.others:
-        say(f"{listing.others} other files, which are not {listing.medium}, were ignored.")
+        say(f"Ignored: {counted(listing.others, 'other file')}, not {listing.medium}.")
     return segmented
 
 
 def _list_skipped(skipped: Mapping[str, str]) -> None:
     if not skipped:
         return
-    errors.print(f"{len(skipped)} files were skipped:", highlight=False)
+    errors.print(f"{counted(len(skipped), 'file')} skipped:", highlight=False)
     for name, why in list(skipped.items())[:MOST_LISTED]:
         errors.print(f"  {printable(name)}: {printable(why)}", soft_wrap=True, highlight=False)
     if len(skipped) > MOST_LISTED:

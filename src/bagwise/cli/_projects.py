@@ -14,6 +14,7 @@ from rich.markup import escape
 from bagwise import formats
 from bagwise.cli._app import console, progress_bar, say
 from bagwise.core.errors import BagwiseError
+from bagwise.core.wording import counted
 from bagwise.evaluation.noise import Rate
 from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest.media import Files, Places, Spans
@@ -82,9 +83,35 @@ ToDate = Annotated[str | None, typer.Option(metavar="DATE", help="Only bags unti
 HoursOfDay = Annotated[
     str | None, typer.Option("--hours", help="Only bags that begin in this part of the day, as in 4-9 or 04:30-09:00.")
 ]
+AnswerWord = Annotated[
+    str,
+    typer.Argument(metavar="ANSWER", help="yes (or present), no (or absent), unsure; where it was asked, skipped."),
+]
 Name = Annotated[str | None, typer.Option("--as", help="Who answers (default: the user's name).")]
-At = Annotated[str, typer.Option(metavar="ADDRESS", help="What people type to get here, as in https://label.org.")]
+At = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="What people type to get here, as in https://label.org (default: as it was served last).",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+
+
+SAID = {
+    **dict.fromkeys(("present", "yes", "y"), "present"),
+    **dict.fromkeys(("absent", "no", "n"), "absent"),
+    **dict.fromkeys(("unsure", "u"), "unsure"),
+    **dict.fromkeys(("skipped", "skip", "s"), "skipped"),
+}
+
+
+def answer_named(word: str) -> str:
+    """Return the answer that a person's word stands for."""
+    said = SAID.get(word.strip().lower())
+    if said is None:
+        raise BagwiseError(f"{word!r} is not an answer: say yes (present), no (absent), unsure or skipped.")
+    return said
 
 
 def me_or(name: str | None) -> str:
@@ -113,7 +140,7 @@ def add_details(project: Project, details: Details | None) -> None:
     if details is None:
         return
     found = project.import_details(details)
-    say(f"Details of {found.files} recordings: {escape(details.path.name)}.")
+    say(f"Details of {counted(found.files, 'recording')}: {escape(details.path.name)}.")
     _say_unknown(found.unknown, "sites" if details.of_sites else "names", details.path.name)
 
 
@@ -133,7 +160,7 @@ def add_scores(project: Project, table: ScoreTable | None, source: Source | None
         named = [
             f"{one} ({' or '.join(found.nearest[one])}?)" if one in found.nearest else one for one in found.without
         ]
-        say(f"{len(named)} classes without scores: {escape(', '.join(named))}")
+        say(f"{counted(len(named), 'class')} without scores: {escape(', '.join(named))}")
         if found.nearest:
             say("Where one of the names in brackets is meant, write it in --classes.")
     _say_unknown(found.unknown, "classes", table.source)

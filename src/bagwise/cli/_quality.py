@@ -3,7 +3,7 @@
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli._app import console, say
+from bagwise.cli._app import say, show_table
 from bagwise.data import metrics
 from bagwise.evaluation import Interval
 from bagwise.evaluation.forecast import Forecast
@@ -16,12 +16,16 @@ def show_quality(report: Report) -> None:
         say("Estimated quality: too few answers to say anything yet.")
         return
     title = f"Estimated quality on new bags, 95 % intervals ({report.audits} audit answers)"
-    table = Table("", "precision", "recall", "answers to target", title=title)
+    table = Table("class", "found", "false alarms", "answers to target", title=title)
     for one in report.classes:
-        table.add_row(escape(one.name), _in_words(one.precision), _in_words(one.recall), _needed(one.forecast))
+        table.add_row(escape(one.name), _in_words(one.recall), _in_words(one.false_alarms), _needed(one.forecast))
     shown = ", ".join(f"{metrics.get(name).title} {_in_words(value)}" for name, value in report.metrics.items())
     table.caption = shown[0].upper() + shown[1:]
-    console.print(table)
+    show_table(table, "class")
+    say("Found: the share of the bags with the class that the model finds (recall).", end=" ")
+    say("False alarms: the share of the bags it reports that do not have it (1 - precision).")
+    meant = metrics.get(report.metric)
+    say(f"{meant.goodness_title[0].upper()}{meant.goodness_title[1:]}: {meant.description}")
     say(f"Answers until {report.metric.replace('_', ' ')} {report.target:g}: {_needed(report.forecast)}.")
     say(f"[bold]{'Stop' if report.verdict.stop else 'Go on'}.[/] {escape(report.verdict.why)}")
 
@@ -31,9 +35,10 @@ def _in_words(interval: Interval | None) -> str:
 
 
 def _needed(forecast: Forecast | None) -> str:
-    if forecast is None:
+    if forecast is None or (forecast.low == 0 and forecast.high is None):
         return "too early to say"
     if forecast.needed is None:
-        sooner = f" (at best {forecast.low})" if forecast.low is not None else ""
-        return f"not reachable{sooner}"
+        return "out of reach" if forecast.low is None else f"at least {forecast.low}, perhaps out of reach"
+    if forecast.high == 0:
+        return "reached"
     return f"{forecast.needed} ({forecast.low} to {'never' if forecast.high is None else forecast.high})"

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise import datasets
-from bagwise.cli._app import app, console
+from bagwise.cli._app import app, console, show_table
 from bagwise.core.errors import BagwiseError
 
 
@@ -24,7 +24,7 @@ def list_datasets(as_json: Annotated[bool, typer.Option("--json", help="One JSON
         if "bags" in one:
             sizes = [str(one[column]) for column in ("bags", "instances", "features", "classes")]
             table.add_row(one["name"], one["description"], *sizes, f"{one['classes_per_bag']:.2f}")
-    console.print(table)
+    show_table(table, "data set")
     for one in described:
         if "bags" not in one:
             reason = escape(one.get("missing", "it is built when it is first used, which takes minutes."))

@@ -23,7 +23,7 @@ def demo(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8765,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
-    """Label strips of handwritten digits, *is there a 7 in this one?*, on a page; or let it answer by itself."""
+    """Label strips of handwritten digits, *is 7 in this strip?*, on a page; or let it answer by itself."""
     if simulate is None:
         extras.require("app", "The page and its project")
         from bagwise.cli.labelling import demo_page

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli._app import app, console, say
+from bagwise.cli._app import app, console, say, show_table
 from bagwise.cli._projects import AsJson, Folder, FromDate, HoursOfDay, Sites, ToDate
 from bagwise.project import Project
 from bagwise.project.storage.bag_filter import BagFilter
@@ -39,4 +39,4 @@ def doubtful(
     for one in found:
         words = (one.bag, one.label_class, one.annotator, one.answer)
         table.add_row(str(one.number), *map(escape, words), f"{one.belief:.0%}", f"{one.wrong:.0%}")
-    console.print(table)
+    show_table(table, "bag", "class")

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli._app import app, console
+from bagwise.cli._app import app, show_table
 from bagwise.ingest import embedders
 
 
@@ -22,4 +22,4 @@ def list_embeddings(as_json: Annotated[bool, typer.Option("--json", help="One JS
     for one in described:
         cells = (one["typed"], one["description"], one["medium"] or "any", one["licence"], one["missing"])
         table.add_row(*(escape(cell) for cell in cells))
-    console.print(table)
+    show_table(table, "--embed")

@@ -14,13 +14,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise import server
-from bagwise.cli._app import app, console, say
+from bagwise.cli._app import app, console, say, show_table
 from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
 from bagwise.cli._keyed_answer import QUIT
 from bagwise.cli._keys import keys
 from bagwise.cli._one_class import INSTANCE_HELP, PLAIN_HELP, POINTING_HELP, answered_by_key, keys_of, show_one
 from bagwise.cli._projects import (
+    AnswerWord,
     AsJson,
     At,
     Folder,
@@ -30,15 +31,18 @@ from bagwise.cli._projects import (
     Sites,
     ToDate,
     answer_in_words,
+    answer_named,
     me_or,
     open_trained,
     saved_in_words,
     undone_in_words,
 )
-from bagwise.cli._whole_bag import WHOLE_HELP, checked, classes_with_keys, show_whole
+from bagwise.cli._whole_bag import WHOLE_HELP, checked, show_whole
 from bagwise.core.errors import BagwiseError
 from bagwise.core.logs import LogLevel, configure_logging
+from bagwise.core.wording import counted
 from bagwise.project import AlreadyAnswered, Event, Invitations, Lease, Project, Submission
+from bagwise.project.access.address import DEFAULT_PORT, Address
 from bagwise.project.reports.disagreements import Disagreement, disagreements_of
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.project.storage.bag_filter import BagFilter
@@ -77,7 +81,7 @@ def answer(
             if events is None:
                 break
             given += len(events)
-        say(f"{given} answers given; the project has {len(project.events)} events.")
+        say(f"{counted(given, 'answer')} given; the project has {counted(len(project.events), 'event')}.")
 
 
 def _help(project: Project, lease: Lease) -> str:
@@ -91,11 +95,11 @@ def _help(project: Project, lease: Lease) -> str:
 
 def _answered(project: Project, lease: Lease, me: str, pressed: Iterator[str]) -> list[Event] | None:
     """Show a question and save the answer; nothing where an answer was undone, None to quit."""
-    start, classes = time.monotonic(), classes_with_keys(lease.question)
+    start, classes = time.monotonic(), lease.question.classes
     pointing = project.shows_instances(lease.bag)
     if len(classes) > 1:
-        show_whole(project, lease, classes, pointing)
-        given = checked(lease, classes, pressed, pointing)
+        show_whole(project, lease, pointing)
+        given = checked(lease, pressed, pointing)
     else:
         show_one(project, lease)
         given = answered_by_key(keys_of(lease, len(project.bags[lease.bag]), pointing), pressed)
@@ -129,7 +133,7 @@ def _answered(project: Project, lease: Lease, me: str, pressed: Iterator[str]) -
 def serve(
     folder: Folder,
     name: Name = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 8765,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = DEFAULT_PORT,
     host: Annotated[
         str, typer.Option(help="Address to listen on; for others than this machine, invite people first.")
     ] = ("127.0.0.1"),
@@ -157,15 +161,19 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
     server.validate_host(project, site)
     with console.status("Making ready; the first time takes half a minute"):
         project.make_ready()
-    address = site.at or f"http://{f'[{site.host}]' if ':' in site.host else site.host}:{port}/"
-    who = "those who were invited" if Invitations(project.database).any_invited() else me
-    say(f"Bagwise is at {address} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
+    address = Address(site.host, port, site.at)
+    address.remember(project.folder)
+    invited = Invitations(project.database).any_invited()
+    who = "those who were invited" if invited else me
+    say(f"Bagwise is at {address.link} for {escape(who)}. Stop it with Ctrl-C; what was answered is saved.")
+    if invited and address.is_loopback:
+        say("It is reached from this machine only; for others: --host 0.0.0.0, or a proxy and --at ADDRESS.")
     if site.missing_tls is not None:
         say(f"[yellow]{escape(site.missing_tls)}[/]")
     if project.database.is_read_only:
         say("The folder is read-only: the project can be read, but answers cannot be saved.")
     if browser:
-        threading.Timer(1.0, webbrowser.open, [address]).start()
+        threading.Timer(1.0, webbrowser.open, [address.link]).start()
     server.serve(project, me, site, port)
 
 
@@ -226,7 +234,10 @@ def disagreements(
         words = "; ".join(f"{who}: {_pointed(what, one, who)}" for who, what in one["said"].items())
         disputed = ", ".join(map(str, one["disputed"]))
         table.add_row(escape(one["bag"]), escape(one["class"]), escape(words), one["decided"], disputed)
-    console.print(table if found else "There are no disagreements.")
+    if found:
+        show_table(table, "bag", "class")
+    else:
+        say("There are no disagreements.")
 
 
 def _in_words(project: Project, one: Disagreement) -> dict[str, Any]:
@@ -264,18 +275,18 @@ def correct(
             help="The number of an answer, as `export --what answers` has it; or bag and class of an imported label.",
         ),
     ],
-    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent, unsure or skipped.")],
+    answer: AnswerWord,
     name: Name = None,
     where: Where = None,
     elsewhere: Elsewhere = None,
 ) -> None:
     """Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner."""
-    here, not_here = where or (), elsewhere or ()
+    said, here, not_here = answer_named(answer), where or (), elsewhere or ()
     with Project.open(folder) as project:
         if len(what) == 1 and what[0].isdecimal():
-            event = project.correct(int(what[0]), me_or(name), answer, None, here, not_here)
+            event = project.correct(int(what[0]), me_or(name), said, None, here, not_here)
         elif len(what) == 2:
-            event = project.correct_imported(_pair_named(project, *what), me_or(name), answer, None, here, not_here)
+            event = project.correct_imported(_pair_named(project, *what), me_or(name), said, None, here, not_here)
         else:
             raise BagwiseError("Give the number of an answer, or the bag and the class of an imported label.")
         saved = saved_in_words(project, event)
@@ -291,14 +302,15 @@ def adjudicate(
     folder: Folder,
     bag: Annotated[str, typer.Argument(help="The bag's id.")],
     label_class: Annotated[str, typer.Argument(metavar="CLASS", help="The class.")],
-    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="present, absent or unsure.")],
+    answer: AnswerWord,
     name: Name = None,
     where: Where = None,
     elsewhere: Elsewhere = None,
 ) -> None:
     """Decide a pair about which, or about whose instances, people disagree."""
+    said = answer_named(answer)
     with Project.open(folder) as project:
         pair = _pair_named(project, bag, label_class)
-        event = project.adjudicate(pair, me_or(name), answer, where or (), elsewhere or ())
+        event = project.adjudicate(pair, me_or(name), said, where or (), elsewhere or ())
         saved = saved_in_words(project, event)
     say(f"{escape(saved)}.")

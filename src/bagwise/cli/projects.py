@@ -5,13 +5,14 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from bagwise import project as projects
 from bagwise.cli import _partition as parts
-from bagwise.cli._app import app, console, errors, progress_bar, say
+from bagwise.cli._app import app, console, errors, progress_bar, say, show_table
 from bagwise.cli._cluster import Cluster
 from bagwise.cli._folders import (
     RawFolder,
@@ -59,6 +60,7 @@ from bagwise.cli._projects import (
 )
 from bagwise.cli._quality import show_quality
 from bagwise.core.errors import BagwiseError
+from bagwise.core.wording import counted
 from bagwise.evaluation.noise import Rate
 from bagwise.learning.criteria import available as available_criteria
 from bagwise.model import solvers
@@ -144,11 +146,15 @@ def init(
 
 
 def _show_size(project: Project) -> None:
-    known = int((project.contents.given >= 0).sum())
-    say(
-        f"{escape(str(project.folder))}: {len(project.contents.kept_bags)} bags, {project.bags.n_instances} instances, "
-        f"{project.bags.n_features} features, {len(project.active_classes)} classes, {known} labels known."
-    )
+    counts = {
+        "bag": len(project.contents.kept_bags),
+        "instance": project.bags.n_instances,
+        "feature": project.bags.n_features,
+        "class": len(project.active_classes),
+        "label": int((~np.isnan(project.labels().values)).sum()),
+    }
+    listed = ", ".join(counted(count, noun) for noun, count in counts.items())
+    say(f"{escape(str(project.folder))}: {listed} known.")
     if project.placement.given:
         say(project.placement.sentence)
     without = sorted(
@@ -258,7 +264,7 @@ def _show_change(project: Project, bags: int) -> None:
         table = Table("class", "believed before", "in the new bags", title="Mean probability")
         for one in found.classes:
             table.add_row(escape(one.name), f"{one.before:.2f}", f"{one.new:.2f}")
-        console.print(table)
+        show_table(table, "class")
 
 
 @app.command()
@@ -273,16 +279,16 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         print(json.dumps({**found.as_json(), **people_too}, indent=2))
         return
     pointed = f", {found.pointed} of them pointing at instances" if found.pointed else ""
-    size = f"{found.bags} bags, {found.instances} instances"
-    say(f"[bold]{escape(found.name)}[/]: {size}, {found.answers} answers{pointed}")
+    size = f"{counted(found.bags, 'bag')}, {counted(found.instances, 'instance')}"
+    say(f"[bold]{escape(found.name)}[/]: {size}, {counted(found.answers, 'answer')}{pointed}")
     table = Table("class", "present", "absent", "undecided", "open", title=f"{found.filled:.1%} of all pairs known")
     for one in found.classes:
         table.add_row(escape(one.name), *(str(n) for n in (one.present, one.absent, one.unsure, one.open)))
-    console.print(table)
+    show_table(table, "class")
     if found.sites:
-        console.print(_table_of_sites(found.sites))
+        show_table(_table_of_sites(found.sites), "site")
     if people:
-        console.print(_table_of(people, found.wrong_by_person))
+        show_table(_table_of(people, found.wrong_by_person), "person")
     show_quality(estimated)
     say(escape(found.model.sentence))
     if found.seconds_per_answer is not None:
@@ -290,7 +296,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         by_kind = f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
         say(f"Median time per answer: {found.seconds_per_answer:.1f} s{by_kind}.")
     if found.disagreements:
-        say(f"Disagreements: {found.disagreements} pairs (bagwise disagreements {escape(str(folder))}).")
+        say(f"Disagreements: {counted(found.disagreements, 'pair')} (bagwise disagreements {escape(str(folder))}).")
     if found.removed:
         say(f"Removed: {escape(', '.join(found.removed))} (bagwise remove {escape(str(folder))} BAG --undo).")
     console.print("On disk: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in found.bytes_on_disk.items()))
@@ -329,7 +335,7 @@ def remove(
     what = "is back" if undo else "was removed"
     for bag in dict.fromkeys(bags):
         say(f"{escape(bag)} {what}.")
-    say(f"The project has {left} bags.")
+    say(f"The project has {counted(left, 'bag')}.")
 
 
 @app.command("rename-file")
@@ -370,4 +376,4 @@ def check(folder: Folder) -> None:
     if any(one.wrong for one in found):
         errors.print("The project is damaged: restore a backup, or report this output.")
         raise typer.Exit(1)
-    say(f"All is well: {answers} answers replayed.")
+    say(f"All is well: {counted(answers, 'answer')} replayed.")

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bagwise import formats
 from bagwise import project as projects
-from bagwise.cli._app import app, console, say
+from bagwise.cli._app import app, console, say, show_table
 from bagwise.cli._folders import read_or_segment, with_weights
 from bagwise.cli._projects import (
     BagColumn,
@@ -28,6 +28,7 @@ from bagwise.cli._projects import (
     load_model,
 )
 from bagwise.core.errors import BagwiseError, FileError
+from bagwise.core.wording import counted
 from bagwise.data import metrics
 from bagwise.data.bags import Bags
 from bagwise.formats import ScoreTable, Source
@@ -102,7 +103,7 @@ def train(
         _show_thresholds(model.info)
     per_label = model.classifier.log_likelihood_[-1] / known
     written = folder / MODEL if to is None else to
-    say(f"{escape(str(written))}: fitted to {known} labels, mean log-likelihood {per_label:.3f}.")
+    say(f"{escape(str(written))}: fitted to {counted(known, 'label')}, mean log-likelihood {per_label:.3f}.")
     say(escape(model.info.sentence))
 
 
@@ -151,7 +152,7 @@ def predict(
         order = [c for c in np.argsort(-table.probability[b]) if table.predicted[b, c]]
         words = ", ".join(f"{classes[c]} {table.probability[b, c]:.2f} ({table.evidence[b, c]})" for c in order)
         shown.add_row(escape(name), escape(words) or "none")
-    console.print(shown)
+    show_table(shown, "bag")
 
 
 def _validate_options(what: str, to: Path | None, threshold: float | None) -> None:
@@ -192,7 +193,7 @@ def _show_thresholds(info: ModelInfo) -> None:
     table = Table("class", "predicted above")
     for name, threshold in info.thresholds.items():
         table.add_row(escape(name), f"{threshold:.2f}")
-    console.print(table)
+    show_table(table, "class")
 
 
 def show_trials(trials: Sequence[Trial]) -> None:
@@ -203,7 +204,7 @@ def show_trials(trials: Sequence[Trial]) -> None:
     table = Table("setting", "value", "F of held-out labels", "")
     for one in trials:
         table.add_row(one.setting, escape(str(one.value)), f"{one.score:.3f}", "taken" if one.chosen else "")
-    console.print(table)
+    show_table(table)
 
 
 def _model_of(place: Path) -> tuple[MIMLClassifier, list[str]]:

@@ -1,4 +1,4 @@
-"""Strips of three to six handwritten digits: *is there a 7 in this strip?* Always available, with images."""
+"""Strips of three to six handwritten digits: *is 7 in this strip?* Always available, with images."""
 
 import numpy as np
 from sklearn.datasets import load_digits

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from bagwise.core.errors import BagwiseError
+from bagwise.project.access.address import ip_address, is_loopback
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -54,8 +55,7 @@ class Site:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        address = _ip_address(self.host)
-        return self.host == "localhost" or (address is not None and address.is_loopback)
+        return is_loopback(self.host)
 
     @property
     def is_secure(self) -> bool:
@@ -91,13 +91,6 @@ class Site:
             return False
         if name in LOOPBACK or name in (self.host, urlsplit(self.at).hostname):
             return True
-        listens = _ip_address(self.host)
+        listens = ip_address(self.host)
         everywhere = listens is not None and listens.is_unspecified
-        return everywhere and (_ip_address(name) is not None or name == socket.gethostname().lower())
-
-
-def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
+        return everywhere and (ip_address(name) is not None or name == socket.gethostname().lower())

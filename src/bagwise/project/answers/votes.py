@@ -152,6 +152,9 @@ class Votes:
 
     A question about one instance is asked of as many people. *Present* is an answer to the pair that points at the
     instance; *absent* and *unsure* leave the pair open (`verdicts`).
+
+    `answers_after` has, by the number of events, how many answers were in effect after them: a correction replaces one,
+    and an undo takes one away.
     """
 
     def __init__(
@@ -165,6 +168,7 @@ class Votes:
         self.people, self.share, self.seed = people, share, seed
         self.adjudicators, self.removed = adjudicators, removed
         self.decisions: dict[Pair, Decision] = {}
+        self.answers_after = [0]
         self._verdicts: dict[Pair, Verdicts] = {}
         self._chains: dict[Pair, list[Chain]] = {}
         self._imported: dict[Pair, Chain] = {}
@@ -192,6 +196,8 @@ class Votes:
         if chain.in_effect is not None:
             # An event that is in effect again is back at its place: the order is that of the numbers.
             self._in_effect[chain.in_effect.number] = chain.in_effect
+        more = 0 if event.bag in self.removed else (chain.in_effect is not None) - (before is not None)
+        self.answers_after.append(self.answers_after[-1] + more)
         if chain.voter is not None:
             self._count(event.pair, chain)
 

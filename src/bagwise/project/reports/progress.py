@@ -10,7 +10,7 @@ from bagwise.evaluation import Interval
 from bagwise.evaluation.forecast import Forecast, forecast
 from bagwise.evaluation.stopping import Verdict
 from bagwise.project.project import Project
-from bagwise.project.reports.quality import Report
+from bagwise.project.reports.quality import ClassReport, Report, not_taken_back
 from bagwise.project.reports.quality_process import QualityProcess
 from bagwise.project.reports.status import Status, status_of
 from bagwise.project.reports.truth import TrueQuality
@@ -24,7 +24,7 @@ RARE_AFTER = 10
 
 @dataclass(frozen=True)
 class Point:
-    """Quality after a number of events, with its 95 % interval, and the true quality where it is known."""
+    """Quality after a number of answers in effect, with its 95 % interval, and the true quality where it is known."""
 
     answers: int
     estimate: float | None
@@ -35,13 +35,14 @@ class Point:
 
 @dataclass(frozen=True)
 class Estimated:
-    """Estimates by the number of events, the last one, its audit answers, the forecast and the stopping verdict."""
+    """Estimates by the number of answers, the last one, its audit answers, forecast, verdict, and those of classes."""
 
     at: dict[int, Interval]
     now: Interval | None
     audits: int
     forecast: Forecast | None
     verdict: Verdict | None
+    classes: dict[str, ClassReport]
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,13 @@ class ProgressOf:
         """
         status, goal = status_of(self.project), self.project.settings.stopping
         level = goal.level if target is None else target
-        points = curve_points(len(self.project.events))
+        points, after = curve_points(len(self.project.events)), self.project.votes.answers_after
         truth = self._truth.at(points) if self._truth is not None else {}
         report, pending = self.estimating.newest()
         found = estimated(report, level)
-        curve = [
-            _point(n_events, found.at.get(n_events), truth.get(n_events)) for n_events in sorted({*points, *found.at})
-        ]
+        true = {after[n_events]: truth.get(n_events) for n_events in not_taken_back(after, points)}
+        answers = sorted({*true, *(count for count in found.at if count <= max(true))})
+        curve = [_point(count, found.at.get(count), true.get(count)) for count in answers]
         return Progress(status, goal.metric, level, found, pending, curve, rare_of(status))
 
     def close(self) -> None:
@@ -89,19 +90,20 @@ class ProgressOf:
         self.estimating.close()
 
 
-def _point(n_events: int, estimate: Interval | None, truth: float | None) -> Point:
+def _point(answers: int, estimate: Interval | None, truth: float | None) -> Point:
     if estimate is None:
-        return Point(n_events, None, None, None, truth)
-    return Point(n_events, estimate.value, estimate.low, estimate.high, truth)
+        return Point(answers, None, None, None, truth)
+    return Point(answers, estimate.value, estimate.low, estimate.high, truth)
 
 
 def estimated(report: Report | None, target: float) -> Estimated:
     """Return the estimates of a report and the forecast for a target."""
     if report is None:
-        return Estimated({}, None, 0, None, None)
+        return Estimated({}, None, 0, None, None, {})
     at = {point.answers: point.quality for point in report.history}
     now = at.get(max(at)) if at else None
-    return Estimated(at, now, report.audits, forecast(report.history, target), report.verdict)
+    classes = {one.name: one for one in report.classes}
+    return Estimated(at, now, report.audits, forecast(report.history, target), report.verdict, classes)
 
 
 def curve_points(events: int) -> list[int]:

@@ -44,6 +44,12 @@ class ClassReport:
     recall: Interval | None
     forecast: Forecast | None
 
+    @property
+    def false_alarms(self) -> Interval | None:
+        """Share of the bags for which the class is predicted that do not have it: 1 - precision."""
+        right = self.precision
+        return None if right is None else Interval(1 - right.value, 1 - right.high, 1 - right.low)
+
 
 @dataclass(frozen=True)
 class Report:
@@ -115,7 +121,7 @@ def quality_of(project: Project) -> Report:
     """
     project.catch_up()
     events = list(project.events)
-    return _report(project, _estimates(project, events), len(project.votes.all_effective()))
+    return _report(project, _estimates(project, events))
 
 
 def stored_quality(project: Project) -> Report | None:
@@ -123,11 +129,7 @@ def stored_quality(project: Project) -> Report | None:
     project.catch_up()
     events = list(project.events)
     found = _valid(project, events, _read(project))
-    if not found:
-        return None
-    counted = replay.Replay(project.contents, project.settings)
-    counted.count(events[: max(found)])
-    return _report(project, found, len(counted.votes.all_effective()))
+    return _report(project, found) if found else None
 
 
 def is_estimated(project: Project) -> bool:
@@ -137,14 +139,15 @@ def is_estimated(project: Project) -> bool:
     return set(_needed(project, events)) <= set(_valid(project, events, _read(project)))
 
 
-def _report(project: Project, found: dict[int, Quality], answers: int) -> Report:
+def _report(project: Project, found: dict[int, Quality]) -> Report:
     """Return the report for estimates by the number of events, of which the last is the present one."""
     goal, last = project.settings.stopping, max(found)
-    spread = _spread(found, last)
-    points = _points({count: found[count] for count in spread}, goal.metric)
-    now = found[last]
+    after = project.votes.answers_after
+    answers, now = after[last], found[last]
+    spread = not_taken_back(after, _spread(found, last))
+    points = _points({count: found[count] for count in spread}, goal.metric, after)
     recalls = [
-        [Point(count, recall) for count in spread if (recall := found[count].classes[c].recall) is not None]
+        [Point(after[count], recall) for count in spread if (recall := found[count].classes[c].recall) is not None]
         for c in range(len(project.active_classes))
     ]
     return Report(
@@ -159,14 +162,40 @@ def _report(project: Project, found: dict[int, Quality], answers: int) -> Report
         ],
         decide(Evidence(answers, points), goal),
         forecast(points, goal.level),
-        list(_points(found, goal.metric)),
+        list(_points({count: found[count] for count in not_taken_back(after, sorted(found))}, goal.metric, after)),
     )
 
 
-def _points(found: dict[int, Quality], metric: str) -> tuple[Point, ...]:
-    return tuple(
-        Point(count, value) for count, one in sorted(found.items()) if (value := _goodness(one, metric)) is not None
-    )
+def _points(found: dict[int, Quality], metric: str, answers_after: Sequence[int]) -> tuple[Point, ...]:
+    goodness = ((count, _goodness(one, metric)) for count, one in sorted(found.items()))
+    return tuple(Point(answers_after[count], value) for count, value in goodness if value is not None)
+
+
+def not_taken_back(answers_after: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """Return the numbers of events after which every later one has more answers: undone answers are no way forward.
+
+    Parameters
+    ----------
+    answers_after : sequence of int
+        Answers in effect, by the number of events.
+    counts : sequence of int
+        Numbers of events, ascending.
+
+    Returns
+    -------
+    list of int
+
+    Examples
+    --------
+    >>> not_taken_back([0, 1, 2, 1, 2, 3], [0, 1, 2, 3, 5])
+    [0, 3, 5]
+    """
+    kept: list[int] = []
+    for count in counts:
+        while kept and answers_after[kept[-1]] >= answers_after[count]:
+            kept.pop()
+        kept.append(count)
+    return kept
 
 
 def _spread(found: Iterable[int], last: int) -> list[int]:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bagwise.core.errors import BagwiseError, FileError
+from bagwise.core.wording import counted
 from bagwise.data.metrics import THRESHOLD
 from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier
@@ -249,4 +250,4 @@ def _belongs(made: Provenance, contents: Contents) -> bool:
 
 
 def _name(kind: Kind, answers: int) -> str:
-    return f"{kind}, {answers} answers"
+    return f"{kind}, {counted(answers, 'answer')}"

@@ -1,13 +1,17 @@
 """Progress: what the live panel shows."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from bagwise.data import metrics
+from bagwise.evaluation import Interval
+from bagwise.project import Project
 from bagwise.project.reports.progress import Progress
+from bagwise.project.reports.quality import ClassReport
+from bagwise.project.reports.status import ClassStatus
 from bagwise.server.api.quality import ForecastOut, IntervalOut, VerdictOut
 from bagwise.server.api.status import ClassOut
 from bagwise.server.dependencies import CurrentQuality, Person
@@ -26,20 +30,41 @@ class PointOut(BaseModel):
 
 
 class ClassProgress(ClassOut):
-    """The labels of a class, and whether it is rarely present."""
+    """The labels of a class, whether it is rarely present, and how well the model does on new bags.
+
+    `found` is the share of the bags with the class that the model finds (recall), `false_alarms` the share of those
+    that it finds which do not have it (1 - precision); null while they are not known.
+    """
 
     rare: bool
+    found: IntervalOut | None
+    false_alarms: IntervalOut | None
+
+    @classmethod
+    def of(cls, status: ClassStatus, rare: bool, quality: ClassReport | None) -> Self:
+        """Put together what is known of a class."""
+        found, wrong = (None, None) if quality is None else (quality.recall, quality.false_alarms)
+        return cls(**vars(status), rare=rare, found=_interval(found), false_alarms=_interval(wrong))
+
+
+def _interval(one: Interval | None) -> IntervalOut | None:
+    return None if one is None else IntervalOut(**asdict(one))
 
 
 class ProgressOut(BaseModel):
     """The live panel. The quality is the project's `metric` on new bags, on a scale where more is better.
 
-    It is estimated in the background: `pending` says that a newer estimate is being computed.
+    It is estimated in the background: `pending` says that a newer estimate is being computed. `answers` are those in
+    effect, of which some are `unsure` or `skipped`; `replaced` counts corrections and undos, which add no answer.
     """
 
     name: str
+    bag_word: str
     annotator: str
     answers: int
+    unsure: int
+    skipped: int
+    replaced: int
     filled: float
     seconds_per_answer: float | None
     metric: str
@@ -62,27 +87,33 @@ def progress(
     target: Annotated[float | None, Query(gt=0, lt=1)] = None,
 ) -> ProgressOut:
     """Return answers, quality with its interval, learning curve, labels by class, and the forecast for a target."""
-    return progress_out(of.now(target), person)
+    return progress_out(of.project, of.now(target), person)
 
 
-def progress_out(found: Progress, person: str) -> ProgressOut:
+def progress_out(project: Project, found: Progress, person: str) -> ProgressOut:
     """Convert the progress to the names of the API."""
     status, estimate = found.status, found.estimated
     return ProgressOut(
         name=status.name,
+        bag_word=project.settings.display.bag,
         annotator=person,
         answers=status.answers,
+        unsure=sum(said.get("unsure", 0) for said in status.by_person.values()),
+        skipped=sum(said.get("skipped", 0) for said in status.by_person.values()),
+        replaced=sum(event.kind != "answer" for event in project.events),
         filled=status.filled,
         seconds_per_answer=status.seconds_per_answer,
         metric=found.metric,
         metric_title=metrics.get(found.metric).goodness_title,
         metric_description=metrics.get(found.metric).description,
         target=found.target,
-        quality=None if estimate.now is None else IntervalOut(**asdict(estimate.now)),
+        quality=_interval(estimate.now),
         audits=estimate.audits,
         pending=found.pending,
         curve=[PointOut(**asdict(point)) for point in found.curve],
         forecast=None if estimate.forecast is None else ForecastOut(**asdict(estimate.forecast)),
         verdict=None if estimate.verdict is None else VerdictOut(**asdict(estimate.verdict)),
-        classes=[ClassProgress(**vars(one), rare=one.name in found.rare) for one in status.classes],
+        classes=[
+            ClassProgress.of(one, one.name in found.rare, estimate.classes.get(one.name)) for one in status.classes
+        ],
     )

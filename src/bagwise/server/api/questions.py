@@ -79,11 +79,12 @@ class OpinionOut(BaseModel):
 class QuestionOut(BaseModel):
     """*Is the class in the bag?* `belief` is for those who ask for it.
 
-    Where `classes` names several, this one first, the question is which of them are in the bag; `beliefs` and
-    `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances, more than one, so that
-    an answer can say which of them it is. Where `instance` is given, the question is *is this instance of the class?*
-    `opinions` are those of a classifier whose scores the project has; audits, from which quality is estimated, are
-    asked without them. `guide` is what is said of the class, null where nothing is; `notes` are those about the bag.
+    Where `classes` names several, this one first, the question is which of them are in the bag; `positions` in the
+    project, `beliefs` and `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances,
+    more than one, so that an answer can say which of them it is. Where `instance` is given, the question is *is this
+    instance of the class?* `opinions` are those of a classifier whose scores the project has; audits, from which
+    quality is estimated, are asked without them. `guide` is what is said of the class, null where nothing is; `notes`
+    are those about the bag.
     """
 
     key: str
@@ -95,6 +96,7 @@ class QuestionOut(BaseModel):
     belief: float
     examples: list[Example]
     classes: list[str]
+    positions: list[int]
     beliefs: list[float]
     evidences: list[int]
     pointing: bool
@@ -296,6 +298,7 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         belief=question.belief[0],
         examples=examples_of(project, lease.label_class),
         classes=[project.classes[c] for c in question.classes],
+        positions=list(question.classes),
         beliefs=list(question.belief),
         evidences=list(question.evidence),
         pointing=project.shows_instances(question.bag),

@@ -1,6 +1,6 @@
 // The learning curve: an estimate with its interval, the truth beside it where it is known. Drawn as SVG, with a table of the same values.
 
-import { make, percent } from "/static/dom.js";
+import { counted, make, percent } from "/static/dom.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [360, 190, 38, 8, 10, 24];
 const SVG = "http://www.w3.org/2000/svg";
@@ -22,7 +22,7 @@ export class Chart {
     const scroll = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Values of the curve" }, values);
     place.replaceChildren(this.drawing, this.readout, make("details", {}, make("summary", {}, "As a table"), scroll));
     this.drawing.addEventListener("pointermove", (event) => this.#point(event));
-    this.drawing.addEventListener("pointerleave", () => this.#read(this.curve?.at(-1)));
+    this.drawing.addEventListener("pointerleave", () => this.#read(this.newest));
   }
 
   draw(curve) {
@@ -34,9 +34,10 @@ export class Chart {
     this.last = Math.max(10, curve.at(-1)?.answers ?? 0);
     this.marker = shape("g", { class: "marker" });
     this.drawing.replaceChildren(...this.#axes(), ...this.#band(), ...this.#line("truth"), ...this.#line("estimate"), this.marker);
-    this.drawing.setAttribute("aria-label", `Learning curve. ${describe(curve.at(-1))}`);
+    this.newest = curve.findLast((one) => one.estimate !== null || one.truth !== null) ?? curve.at(-1);
+    this.drawing.setAttribute("aria-label", `Learning curve. ${describe(this.newest)}`);
     this.rows.replaceChildren(...curve.map((one) => row(one)));
-    this.#read(curve.at(-1));
+    this.#read(this.newest);
   }
 
   #x(answers) {
@@ -56,7 +57,7 @@ export class Chart {
     }
     for (const [share, anchor] of [[0, "start"], [0.5, "middle"], [1, "end"]]) {
       const answers = Math.round(this.last * share);
-      found.push(shape("text", { x: this.#x(answers), y: HEIGHT - 6, "text-anchor": anchor }, share === 1 ? `${answers} answers` : answers));
+      found.push(shape("text", { x: this.#x(answers), y: HEIGHT - 6, "text-anchor": anchor }, share === 1 ? counted(answers, "answer") : answers));
     }
     return found;
   }
@@ -104,7 +105,7 @@ export class Chart {
 function describe(one) {
   if (!one) return "Nothing is known yet.";
   const estimate = one.estimate === null ? "not estimated" : `${percent(one.estimate)} (${percent(one.low)} to ${percent(one.high)})`;
-  return `After ${one.answers} answers: ${estimate}${one.truth === null ? "" : `, in truth ${percent(one.truth)}`}.`;
+  return `After ${counted(one.answers, "answer")}: ${estimate}${one.truth === null ? "" : `, in truth ${percent(one.truth)}`}.`;
 }
 
 function row(one) {

@@ -6,6 +6,7 @@ export const find = (id) => document.getElementById(id);
 // Not `crypto.randomUUID`, which browsers have on https and on this machine only.
 export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 export const percent = (value) => `${Math.round(100 * value)} %`;
+export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 export const WORDS = { present: "yes", absent: "no", unsure: "unsure", skipped: "skipped" };
 
 export function make(name, attributes = {}, ...children) {

@@ -2,9 +2,9 @@
 
 import { openAlsoHere, startAlsoHere } from "/static/also-here.js";
 import { drawBag, drawExample, whereabouts } from "/static/bag.js";
-import { checked, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
+import { checked, classKey, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
 import { fetchClasses, showClassList, startClassList } from "/static/class-list.js";
-import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
+import { counted, find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
 import { showGuide } from "/static/guide.js";
 import { prepare, pressMedium } from "/static/media.js";
@@ -28,7 +28,6 @@ const OF_INSTANCE = { absent: "no, not the marked one", unsure: "unsure about th
 const UNDO = ["z", "ArrowLeft", "Backspace"];
 const MOVES = { ",": -1, ".": 1 };
 const REPEATED = /^(?:[-+=]|Shift\+Arrow.*)$/; // Held down, these zoom and move on.
-const STARTS_WITH_A_VOWEL = /^(?:[aeio]|8|11\b|18\b)/i;
 
 let questions = [];
 let shownAt = 0;
@@ -47,7 +46,7 @@ const outbox = new Outbox(
     find("pending").textContent = waiting ? `${waiting} not saved yet, trying again…` : "";
   },
   (saved, sent) => {
-    find("message").textContent = Array.isArray(saved) ? `Saved: ${saved.length} answers.` : inWords(saved, said.get(sent.key));
+    find("message").textContent = Array.isArray(saved) ? `Saved: ${counted(saved.length, "answer")}.` : inWords(saved, said.get(sent.key));
     said.delete(sent.key);
     refreshSoon();
     if (!questions.length) fetchAhead();
@@ -63,7 +62,7 @@ function inWords(saved, words = WORDS[saved.answer]) {
   const undone = [...saved.others, saved];
   if (undone.length === 1) return `Taken back: ${saved.class_name} in ${saved.bag_id}, ${left(saved)}.`;
   const known = undone.filter((one) => left(one) !== OPEN).map((one) => `${one.class_name} ${left(one)}`);
-  return `Taken back: ${undone.length} answers about ${saved.bag_id}, ${known.length ? `with ${known.join(", ")}` : OPEN}.`;
+  return `Taken back: ${counted(undone.length, "answer")} about ${saved.bag_id}, ${known.length ? `with ${known.join(", ")}` : OPEN}.`;
 }
 
 // What an undo left of a pair.
@@ -120,7 +119,7 @@ function show() {
   showGuide(one);
   showNotes(one);
   find("audit").hidden = !one?.audit;
-  showChecklist(one, answerWhole);
+  showChecklist(one);
   find("bag").hidden = !one;
   const finished = !one && !outbox.keys().size;
   find("nothing").hidden = !finished;
@@ -132,10 +131,9 @@ function show() {
     showPointing(null, false);
     return;
   }
-  const article = STARTS_WITH_A_VOWEL.test(one.class_name) ? "an" : "a";
   if (isWhole(one)) find("question").textContent = `Which of these are in this ${one.bag_word}?`;
-  else if (isOfInstance(one)) find("question").replaceChildren(`Is the marked ${wordOf(one.bag)} ${article} `, make("b", {}, one.class_name), "?");
-  else find("question").replaceChildren(`Is there ${article} `, make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
+  else if (isOfInstance(one)) find("question").replaceChildren(`Is the marked ${wordOf(one.bag)} `, make("b", {}, one.class_name), "?");
+  else find("question").replaceChildren("Is ", make("b", {}, one.class_name), ` in this ${one.bag_word}?`);
   find("which").textContent = whereabouts(one.bag);
   find("bag").replaceChildren(drawBag(one.bag, one.evidence, one.pointing));
   showHighlight();
@@ -148,11 +146,11 @@ function show() {
 
 function answerWhole(skip = false) {
   const one = questions[0];
-  if (skip !== true && picks().length) {
+  if (!skip && picks().length) {
     find("message").textContent = "Choose the class of what you picked, or Esc to pick nothing; then send.";
     return;
   }
-  send("/api/answers/whole", { key: one.key, bag: one.bag.id, ...checked(), skip: skip === true, seconds: (performance.now() - shownAt) / 1000 });
+  send("/api/answers/whole", { key: one.key, bag: one.bag.id, ...checked(), skip, seconds: (performance.now() - shownAt) / 1000 });
 }
 
 // Of a yes, `pointed` says where.
@@ -241,7 +239,7 @@ function press(key) {
   else if (UNDO.includes(key)) undo();
   else if (key === "h") toggleHighlight();
   else if (key === "o" && questions[0]) openAlsoHere(questions[0], picks().length, sayAlsoHere);
-  else if (key === "t" && questions[0]) openNote(questions[0]);
+  else if (key === "j" && questions[0]) openNote(questions[0]);
   else if (key === "b" && questions[0]) find("belief").textContent = believed(questions[0]);
   else return pressMedium(key);
   return true;
@@ -271,7 +269,7 @@ document.addEventListener("keydown", (event) => {
   const writing = event.target.closest("input, select, textarea");
   const operates = event.target.closest("a, button, summary") && [" ", "Enter"].includes(event.key);
   if (writing || operates || isOff(event.key)) return;
-  const key = nameOf(event);
+  const key = classKey(event) ?? nameOf(event);
   if (event.repeat && !REPEATED.test(key)) return;
   if (key === "?") find("help").showModal();
   else if (shownView() !== "label" || !press(key)) return;

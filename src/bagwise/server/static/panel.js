@@ -1,7 +1,7 @@
 // Does it learn? The live panel: refreshed after answers, but never so often that answering would wait for it.
 
 import { Chart } from "/static/chart.js";
-import { find, get, make, percent } from "/static/dom.js";
+import { counted, find, get, make, percent } from "/static/dom.js";
 
 const PAUSE = 1000;
 const TARGET = "bagwise-target";
@@ -40,40 +40,67 @@ function show(found) {
   document.title = `Bagwise: ${found.name}`;
   showFigures(found);
   chart.draw(found.curve);
-  find("checks").textContent = found.audits;
+  find("checks").textContent = counted(found.audits, "random check");
   find("key-truth").hidden = found.curve.every((one) => one.truth === null);
   showTarget(found.target);
   find("forecast").textContent = forecast(found);
   find("verdict").hidden = !found.verdict?.stop;
   find("verdict").textContent = found.verdict?.stop ? `You could stop. ${found.verdict.why}` : "";
   for (const place of document.querySelectorAll(".metric")) place.textContent = found.metric_title;
+  find("metric-meaning").textContent = `${found.metric_title[0].toUpperCase()}${found.metric_title.slice(1)}: ${inSentence(found.metric_description)}`;
+  for (const place of document.querySelectorAll(".bags")) place.textContent = `${found.bag_word}s`;
   find("classes").replaceChildren(...found.classes.map(classRow));
+  showQuality(found.classes);
   // The quality is worked out beside the answers, and after a restart the true one of older answers as well.
   const truthLags = found.curve[0].truth !== null && found.curve.at(-1).truth === null;
   if (truthLags || found.pending) refreshSoon();
 }
 
 function showFigures(found) {
+  // It is estimated beside the answers, and may be of fewer of them.
+  const of = found.curve.findLast((one) => one.estimate !== null)?.answers ?? found.answers;
+  const when = of < found.answers ? `, after ${of}` : "";
   const quality = found.quality === null ? ["–", "after more answers"]
-    : [percent(found.quality.value), `${percent(found.quality.low)} to ${percent(found.quality.high)}`];
+    : [percent(found.quality.value), `${percent(found.quality.low)} to ${percent(found.quality.high)}${when}`];
   const seconds = found.seconds_per_answer === null ? "–" : `${found.seconds_per_answer.toFixed(1)} s`;
   const figures = [
-    ["answers", "", found.answers, `${percent(found.filled)} known`],
-    [found.metric_title, found.metric_description, ...quality],
-    ["per answer", "", seconds, "median"],
+    ["answers", found.answers, `${percent(found.filled)} known`],
+    [found.metric_title, ...quality],
+    ["per answer", seconds, "median"],
   ];
-  find("figures").replaceChildren(...figures.map(([term, meaning, value, note]) =>
-    make("div", { title: meaning || null }, make("dt", {}, term), make("dd", {}, String(value)), make("dd", { class: "note" }, note))));
+  find("figures").replaceChildren(...figures.map(([term, value, note]) =>
+    make("div", {}, make("dt", {}, term), make("dd", {}, String(value)), make("dd", { class: "note" }, note))));
+  const parts = [[found.unsure, "of them unsure"], [found.skipped, "skipped"], [found.replaced, "corrected or taken back, counted once or not at all"]];
+  find("answers-note").textContent = parts.filter(([count]) => count).map((part) => part.join(" ")).join(" · ");
+}
+
+const inSentence = (text) => text[0].toLowerCase() + text.slice(1);
+
+// How well the model does on every class, as shares that need no explanation of precision and recall.
+function showQuality(classes) {
+  const known = classes.filter((one) => one.found || one.false_alarms);
+  find("by-class").hidden = !known.length;
+  find("by-class-rows").replaceChildren(...known.map((one) =>
+    make("tr", {}, make("th", { scope: "row" }, one.name), share(one.found), share(one.false_alarms))));
+}
+
+function share(one) {
+  if (!one) return make("td", {}, "–");
+  return make("td", {}, percent(one.value), make("span", { class: "note" }, ` ${Math.round(100 * one.low)}–${Math.round(100 * one.high)}`));
 }
 
 function forecast(found) {
   const one = found.forecast;
   if (one === null) return "not known yet";
-  const atLeast = `at least ${one.low} more answers`;
-  if (one.needed === null) return one.low === null ? "more answers alone will hardly do" : `${atLeast}, or never`;
+  const more = (count) => counted(count, "more answer");
+  if (one.needed === null && one.low === null) return "more answers alone will hardly do";
   if (one.high === 0) return "reached";
-  if (one.high === null) return `about ${one.needed} more answers, or many more`;
-  return `about ${one.needed} more answers (${one.low} to ${one.high})`;
+  // It may be reached already, or be out of reach: nothing can be said yet.
+  if (one.low === 0 && one.high === null) return "cannot be told yet; more random checks will";
+  if (one.needed === null) return `${more(one.low)} at least, and perhaps it is out of reach`;
+  if (one.high === null) return `about ${more(one.needed)}, perhaps many more`;
+  if (one.needed === 0) return `probably reached; at most ${more(one.high)}`;
+  return `about ${more(one.needed)} (${one.low} to ${one.high})`;
 }
 
 function classRow(one) {

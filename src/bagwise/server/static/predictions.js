@@ -1,7 +1,7 @@
 // What the model believes about bags without an answer: sorted, and accepted or rejected many at a time.
 
 import { drawExample, whereabouts } from "/static/bag.js";
-import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
+import { counted, find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { recorded } from "/static/recorded.js";
 import { pager } from "/static/views.js";
 
@@ -75,5 +75,5 @@ async function say(answer) {
   const saved = await outbox.send("/api/review/answers", { key: newKey(), class_name: name, answer, bags });
   onSaved();
   await showPredictions();
-  find("belief-message").textContent = saved ? `Saved: ${name}, ${WORDS[answer]}, for ${bags.length} bags.` : find("message").textContent;
+  find("belief-message").textContent = saved ? `Saved: ${name}, ${WORDS[answer]}, for ${counted(bags.length, "bag")}.` : find("message").textContent;
 }
