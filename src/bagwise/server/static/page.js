@@ -4,6 +4,7 @@ import { drawBag, drawExample, whereabouts } from "/static/bag.js";
 import { checked, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
 import { find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
+import { likelyAfter, showLikely } from "/static/likely.js";
 import { prepare, pressMedium } from "/static/media.js";
 import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
@@ -46,6 +47,7 @@ const outbox = new Outbox(
     find("message").textContent = Array.isArray(saved) ? `Saved: ${saved.length} answers.` : inWords(saved, said.get(sent.key));
     said.delete(sent.key);
     refreshSoon();
+    likelyAfter(Array.isArray(saved) ? saved.length : 1);
     if (!questions.length) fetchAhead();
   },
   (sentence) => {
@@ -285,6 +287,7 @@ async function fillClasses() {
 function showLabel() {
   shownAt = performance.now(); // Time spent on another page does not count for this question.
   refresh();
+  showLikely();
 }
 
 startPointing();
