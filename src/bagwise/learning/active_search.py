@@ -20,7 +20,7 @@ from bagwise.model.scored_pool import ScoredPool
 
 EVERY = 3
 HANDFUL = 8
-RARE_POOL, RARE_CLASS = 0.15, 0.1
+RARE_POOL, RARE_CLASS = 0.2, 0.1
 PATIENCE = 20
 
 

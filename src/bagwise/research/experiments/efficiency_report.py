@@ -193,18 +193,19 @@ def _search(rows: pl.DataFrame) -> str:
     """What the active search finds, and that it costs no accuracy."""
     here = rows.filter(pl.col("strategy").is_in([OURS, NO_SEARCH]))
     last = here.filter(pl.col("asked") == pl.col("asked").max())
+    most = int(last["asked"].max())  # type: ignore[arg-type]
     text = (
         "From nothing, with and without the active search of the cold start: where positives are rare, some questions "
         f"are about the likeliest bag of a class that was found. *Yes among {AFTER_DISCOVERY}*: answers *yes* to the "
         f"{AFTER_DISCOVERY} questions that follow the first yes of the last class that class discovery found. *Recall "
-        f"of rare classes*: after {last['asked'].max()} answers, mean over the classes in less than {RARE_BELOW:.0%} "
+        f"of rare classes*: after {most} answers, mean over the classes in less than {RARE_BELOW:.0%} "
         "of the bags, of those held-out bags that have them."
     )
     found = []
     for name in [name for name in SEARCHED if name in here["dataset"]]:
         per_arm = [last.filter((pl.col("dataset") == name) & (pl.col("strategy") == arm)) for arm in (NO_SEARCH, OURS)]
         prevalence = _prevalence(name)
-        yes = [f"{one['yes_after_discovery'].mean():.1f}" for one in per_arm]
+        yes = [f"{_mean(one['yes_after_discovery']):.1f}" for one in per_arm]
         recall = [_recall_of_rare(one, prevalence) for one in per_arm]
         found.append([name, f"{sum(prevalence) / len(prevalence):.1%}", *yes, *recall])
     yes_head = f"yes among {AFTER_DISCOVERY}"
@@ -212,6 +213,10 @@ def _search(rows: pl.DataFrame) -> str:
     finds = table([*head, "recall of rare classes: without", "recall of rare classes: with search"], found)
     by_class = "\n\n".join(_recall_by_class(last, name) for name in SEARCHED if name in here["dataset"])
     return f"## Where positives are rare\n\n{text}\n\n{finds}\n\n{_accuracy_kept(here)}\n\n{by_class}"
+
+
+def _mean(values: pl.Series) -> float:
+    return float(values.mean())  # type: ignore[arg-type]
 
 
 def _recalls(rows: pl.DataFrame) -> list[float | None]:
@@ -252,7 +257,7 @@ def _accuracy_kept(here: pl.DataFrame) -> str:
             for point in points
             for arm in (NO_SEARCH, OURS)
         ]
-        cells = [f"{one[METRIC].mean():.3f}" for one in means]
+        cells = [f"{_mean(one[METRIC]):.3f}" for one in means]
         pairs = [f"{without} → {searching}" for without, searching in zip(cells[::2], cells[1::2], strict=True)]
         lines.append([name, *pairs, _short(final[name]), _short(area[name])])
     head = [

@@ -2,7 +2,7 @@
 
 import { find, get, make } from "/static/dom.js";
 
-const EVERY = 10; // The beliefs about all bags are worked out for it: not after every answer.
+const EVERY = 20; // The beliefs about all bags are worked out for it: not after every answer.
 
 let answers = 0;
 let asked = 0; // Only the answer to the last request is shown.
