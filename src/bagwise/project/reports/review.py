@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bagwise.core.errors import BagwiseError
+from bagwise.kernels import Array
 from bagwise.learning.questions import Pair
 from bagwise.project.answers.events import ANSWER_OF, VALUE, Event
 from bagwise.project.project import Project, predict
@@ -12,6 +13,10 @@ from bagwise.project.reports.disagreements import disagreements_of
 from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 from bagwise.project.storage.queries import UNKNOWN
 from bagwise.project.training.model_file import ModelInfo
+
+AT_ONCE = 10
+LIKELY, LEAST_PRESENT = 0.8, 3
+"""Of the ten likeliest bags 83 % to 100 % then have the class on five data sets, but 58 % after a single yes on one."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,14 @@ class Beliefs:
     of: int
     bags: list[Belief]
     model: ModelInfo
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A class that many bags without an answer are likely to have, and how many: they can be answered at once."""
+
+    class_name: str
+    bags: int
 
 
 def position_of(project: Project, class_name: str) -> int:
@@ -136,19 +149,56 @@ def beliefs(
     """
     place, model = position_of(project, class_name), project.model()
     column = model.classifier.predict_proba(project.bags)[:, place]
-    known = project.known()[0][:, place] != UNKNOWN
-    known[sorted(project.contents.removed)] = True
-    known |= ~bags.mask(project.contents.bag_files)
-    decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
-    order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()
-    open_ones = [
-        bag
-        for bag in order
-        if not known[bag] and bag not in decided and not project.votes.has_answered((bag, place), annotator)
-    ]
+    order = np.argsort(-column if likeliest_first else column, kind="stable")
+    undecided = _undecided(project, annotator, project.known()[0])[:, place]
+    undecided &= bags.mask(project.contents.bag_files)
+    open_ones = order[undecided[order]].tolist()
     page = open_ones[start : start + count]
     found = []
     if page:
         evidence = predict(model.classifier, project.bags.select(page), project.classes).evidence[:, place]
         found = [Belief(bag, float(column[bag]), int(one)) for bag, one in zip(page, evidence, strict=True)]
     return Beliefs(len(open_ones), found, model.info)
+
+
+def likely(project: Project, annotator: str) -> Likely | None:
+    """Return the class whose likeliest bags are best answered many at a time, if there is one.
+
+    Parameters
+    ----------
+    project : Project
+        Its model (`Project.model`) has the beliefs.
+    annotator : str
+        Bags that this person answered for a class, or that have a label for it, are left out.
+
+    Returns
+    -------
+    Likely or None
+        Of the classes with `LEAST_PRESENT` labels *present* and `AT_ONCE` open bags that have it with `LIKELY` or more,
+        the one whose tenth is likeliest.
+    """
+    known = project.known()[0]
+    present = np.count_nonzero(known == 1, axis=0)
+    if len(project.contents.kept_bags) <= AT_ONCE or not (present >= LEAST_PRESENT).any():
+        return None
+    probability = project.model().classifier.predict_proba(project.bags)
+    open_beliefs = np.where(_undecided(project, annotator, known), probability, 0.0)
+    last = np.partition(open_beliefs, -AT_ONCE, axis=0)[-AT_ONCE]
+    last[present < LEAST_PRESENT] = 0
+    best = int(last.argmax())
+    if last[best] < LIKELY:
+        return None
+    return Likely(project.classes[best], int(np.count_nonzero(open_beliefs[:, best] >= LIKELY)))
+
+
+def _undecided(project: Project, annotator: str, known: Array) -> Array:
+    """Which pairs of active classes this person could still decide, (bags, classes), given what is known of all."""
+    contents, undecided = project.contents, np.zeros(known.shape, bool)
+    open_ones = np.ix_(contents.kept_bags, contents.class_list.active)
+    undecided[open_ones] = known[open_ones] == UNKNOWN
+    for pair in list(project.votes.decisions):
+        undecided[pair] = False
+    for event in project.votes.all_effective():
+        if event.annotator == annotator and project.votes.has_answered(event.pair, annotator):
+            undecided[event.pair] = False
+    return undecided

@@ -7,6 +7,7 @@ import { fetchClasses, showClassList, startClassList } from "/static/class-list.
 import { counted, find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
 import { showGuide } from "/static/guide.js";
+import { likelyAfter, showLikely } from "/static/likely.js";
 import { prepare, pressMedium } from "/static/media.js";
 import { openNote, showNotes, startNotes } from "/static/notes.js";
 import { Outbox } from "/static/outbox.js";
@@ -49,6 +50,7 @@ const outbox = new Outbox(
     find("message").textContent = Array.isArray(saved) ? `Saved: ${counted(saved.length, "answer")}.` : inWords(saved, said.get(sent.key));
     said.delete(sent.key);
     refreshSoon();
+    likelyAfter(Array.isArray(saved) ? saved.length : 1);
     if (!questions.length) fetchAhead();
   },
   (sentence) => {
@@ -314,6 +316,7 @@ async function withClasses(show) {
 function showLabel() {
   shownAt = performance.now(); // Time spent on another page does not count for this question.
   refresh();
+  showLikely();
 }
 
 startPointing();
