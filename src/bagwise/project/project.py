@@ -32,6 +32,7 @@ from bagwise.project.answers.current_labels import disputed_in_bag, instance_lab
 from bagwise.project.answers.events import ANSWER_OF, Event, Pointing
 from bagwise.project.answers.votes import Votes
 from bagwise.project.imports import media as kept
+from bagwise.project.imports import segmentation
 from bagwise.project.imports.details import Details, DetailsMatching, import_details
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.locations import Locations
@@ -43,6 +44,8 @@ from bagwise.project.instances.partitioning import partition
 from bagwise.project.instances.worker_pool import Each, in_processes
 from bagwise.project.queue.leases import LeaseRequest, Leases
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
+from bagwise.project.search.files import instances_of_file
+from bagwise.project.search.nearest import Similar, nearest
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.state import MakeTrainer, ProjectState
 from bagwise.project.storage import queries
@@ -587,6 +590,85 @@ class Project:
             model.save(to)
         self.model_file.write(model)
         return ProjectModel(model, info_of(model))
+
+    # Finding
+
+    def similar(
+        self,
+        bag: int | None = None,
+        instance: int | None = None,
+        instances: Array | None = None,
+        wanted: BagFilter = EVERYTHING,
+    ) -> Similar:
+        """Return all other bags by how near their nearest instance is to an instance, to a bag, or to a file.
+
+        The search is exact and reads all instances once, some at a time; they are compared as the model sees them.
+
+        Parameters
+        ----------
+        bag : int, optional
+            Position of the bag that is searched for; it is not among those that are found.
+        instance : int, optional
+            Position of an instance in it, the only one to compare with; by default all of the bag.
+        instances : ndarray, shape (n, n_features), optional
+            Without a bag: the instances to compare with, as `instances_of_file` returns them.
+        wanted : BagFilter
+            Only bags that were recorded there and then.
+
+        Returns
+        -------
+        Similar
+            The bags that were not removed, the nearest first, with the instance that is near.
+
+        Raises
+        ------
+        BagwiseError
+            If the bag or the instance does not exist, or neither a bag nor instances are given.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> rows = [np.array([[0.0, 0.0]]), np.array([[9.0, 9.0]]), np.array([[5.0, 5.0], [0.0, 1.0]])]
+        >>> source = Source.of_bags(Path("made.npz"), rows, ["a", "b", "c"])
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     with Project.create(f"{place}/project", source, classes=["low"]) as project:
+        ...         found = project.similar(bag=0)
+        >>> found.bags.tolist(), found.instances.tolist()
+        ([2, 1], [1, 0])
+        """
+        among = self.bags_passing(wanted)
+        if bag is not None:
+            self._state.validate_pair((bag, 0))
+            self._state.validate_instances(bag, () if instance is None else (instance,))
+            rows = self.bags[bag]
+            instances = rows if instance is None else rows[instance : instance + 1]
+            among = among[among != bag]
+        if instances is None:
+            raise BagwiseError("Say what to search for: a bag, or the instances of a file.")
+        return nearest(self.bags, self._state.trainer.newest(), instances, among)
+
+    def instances_of_file(self, path: str | Path, embed: str = "") -> Array:
+        """Return the instances of a file that is not in the project, segmented and embedded as its files were.
+
+        Parameters
+        ----------
+        path : str or Path
+            A recording, picture or document.
+        embed : str
+            What was typed after `--embed` when the files of the project were imported; it is never stored.
+
+        Returns
+        -------
+        ndarray, shape (n, n_features)
+
+        Raises
+        ------
+        BagwiseError
+            If the project was made from a table, was embedded differently, or the file cannot be segmented.
+        """
+        recipe = segmentation.recipe_of(self.folder)
+        recipe = None if recipe is None else recipe.with_embedder(embed)
+        return instances_of_file(Path(path), recipe, self.settings.data.features)
 
     # Wrong answers
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bagwise.core.errors import BagwiseError
+from bagwise.kernels import Array
 from bagwise.learning.questions import Pair
 from bagwise.project.answers.events import ANSWER_OF, VALUE, Event
 from bagwise.project.project import Project, predict
@@ -135,19 +136,39 @@ def beliefs(
     """
     place, model = position_of(project, class_name), project.model()
     column = model.classifier.predict_proba(project.bags)[:, place]
-    known = np.ones(len(column), bool)
-    known[project.contents.kept_bags] = ~np.isnan(project.labels().values[:, place])
-    known |= ~bags.mask(project.contents.bag_files)
-    decided = {bag for bag, label_class in list(project.votes.decisions) if label_class == place}
-    order = np.argsort(-column if likeliest_first else column, kind="stable").tolist()
-    open_ones = [
-        bag
-        for bag in order
-        if not known[bag] and bag not in decided and not project.votes.has_answered((bag, place), annotator)
-    ]
-    page = open_ones[start : start + count]
+    order = np.argsort(-column if likeliest_first else column, kind="stable")
+    open_ones = order[still_open(project, annotator, place, bags)[order]]
+    page = open_ones[start : start + count].tolist()
     found = []
     if page:
         evidence = predict(model.classifier, project.bags.select(page), project.classes).evidence[:, place]
         found = [Belief(bag, float(column[bag]), int(one)) for bag, one in zip(page, evidence, strict=True)]
     return Beliefs(len(open_ones), found, model.info)
+
+
+def still_open(project: Project, annotator: str, label_class: int, bags: BagFilter = EVERYTHING) -> Array:
+    """Return for every bag whether this person could still decide it for a class.
+
+    Parameters
+    ----------
+    project : Project
+        The project.
+    annotator : str
+        Bags that this person answered for the class are not open.
+    label_class : int
+        Position of the class; bags that have a label for it are not open.
+    bags : BagFilter
+        Only bags that were recorded there and then are open.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_bags,)
+    """
+    found = np.zeros(len(project.contents.ids), bool)
+    found[project.contents.kept_bags] = np.isnan(project.labels().values[:, label_class])
+    found &= bags.mask(project.contents.bag_files)
+    decided = [bag for bag, of in list(project.votes.decisions) if of == label_class]
+    found[decided] = False
+    for bag in np.flatnonzero(found).tolist():
+        found[bag] = not project.votes.has_answered((bag, label_class), annotator)
+    return found
