@@ -22,6 +22,7 @@ from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.questions import Instances, Pair
 from bagwise.model import MIMLClassifier, Trial, solvers
+from bagwise.model.features import fit_transformer
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotations import Annotation, Annotations
@@ -44,6 +45,7 @@ from bagwise.project.instances.partitioning import partition
 from bagwise.project.instances.worker_pool import Each, in_processes
 from bagwise.project.queue.leases import LeaseRequest, Leases
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
+from bagwise.project.search import plane
 from bagwise.project.search.files import instances_of_file
 from bagwise.project.search.nearest import Similar, nearest
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
@@ -645,7 +647,7 @@ class Project:
             among = among[among != bag]
         if instances is None:
             raise BagwiseError("Say what to search for: a bag, or the instances of a file.")
-        return nearest(self.bags, self._state.trainer.newest(), instances, among)
+        return nearest(self.bags, self._state.trainer.newest().transformer_, instances, among)
 
     def instances_of_file(self, path: str | Path, embed: str = "") -> Array:
         """Return the instances of a file that is not in the project, segmented and embedded as its files were.
@@ -670,6 +672,52 @@ class Project:
         recipe = None if recipe is None else recipe.with_embedder(embed)
         return instances_of_file(Path(path), recipe, self.settings.data.features)
 
+    def map(self, layout: str = plane.NEIGHBOURS_LAYOUT) -> plane.Plane:
+        """Return the instances on a plane, or an even sample of 20,000 of them; computed where it is not stored.
+
+        The same instances have the same map, whatever was answered.
+
+        Parameters
+        ----------
+        layout : {"neighbours", "directions"}
+            What is alike lies together (t-SNE, up to minutes), or the two directions in which they differ most.
+
+        Returns
+        -------
+        Plane
+            The points, their coordinates, and which instances they are.
+
+        Raises
+        ------
+        BagwiseError
+            If there is no such layout, or it cannot be stored.
+        """
+        found = self.stored_map(layout)
+        if found is not None:
+            return found
+        learning = self.settings.learning
+        transformer = fit_transformer(replay.model_of(learning).transformer, self.bags)
+        return plane.make(self.folder, self.contents, self.bags, learning.scaling, transformer, layout)
+
+    def stored_map(self, layout: str) -> plane.Plane | None:
+        """Return a map of the instances that was computed before; None where there is none.
+
+        Parameters
+        ----------
+        layout : {"neighbours", "directions"}
+            As for `map`.
+
+        Returns
+        -------
+        Plane or None
+        """
+        plane.validate_layout(layout)
+        return plane.stored(self.folder, self.map_key(), layout)
+
+    def map_key(self) -> str:
+        """Return a hash of all that the map depends on."""
+        return plane.key_of(self.contents, self.settings.learning.scaling)
+
     # Wrong answers
 
     def people(self) -> AnnotatorRates:
@@ -686,7 +734,7 @@ class Project:
 
     # Asking and answering
 
-    def ask(self, annotator: str, count: int = 1) -> list[Lease]:
+    def ask(self, annotator: str, count: int = 1, among: Collection[int] | None = None) -> list[Lease]:
         """Lease up to `count` questions to a person: their open leases first, then the best that are free.
 
         Asking again without answering returns the same leases.
@@ -697,6 +745,8 @@ class Project:
             Name of the person.
         count : int
             The most questions to lease.
+        among : collection of int, optional
+            Only about the bags at these positions, as those of a region of the map; none is an audit then.
 
         Returns
         -------
@@ -708,7 +758,7 @@ class Project:
         NoQuestion
             If all open questions are leased to others.
         """
-        return self._leases.ask(annotator, count)
+        return self._leases.ask(LeaseRequest(annotator, count, None if among is None else frozenset(among)))
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
         """Return what to wait for, and how long, before `lease`: a newer ranking may be published soon.

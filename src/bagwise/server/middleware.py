@@ -16,6 +16,9 @@ LARGEST_BODY = 64 * 1024
 LARGEST_OF_LABEL_STUDIO = 64 * 1024 * 1024
 """Label Studio sends all tasks of a project in one request, with their data and annotations."""
 LABEL_STUDIO = "/label-studio/"
+LARGEST_FILE = 96 * 1024 * 1024
+"""A dropped file of up to 72 MB, as text of base 64."""
+DROPPED_FILES = "/api/similar/files"
 SLOW_SECONDS = 5.0
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
@@ -109,6 +112,8 @@ def _same_origin(origin: str, host: str, site: Site) -> bool:
 
 def largest_body(path: str) -> int:
     """Return the most bytes that the body of a request to this path may have."""
+    if path == DROPPED_FILES:
+        return LARGEST_FILE
     return LARGEST_OF_LABEL_STUDIO if path.startswith(LABEL_STUDIO) else LARGEST_BODY
 
 

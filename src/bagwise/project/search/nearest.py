@@ -14,6 +14,7 @@ partitions and threads do not change a bit of the result. It costs N d (|q| + 8)
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from bagwise.data.bags import Bags
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.product import pack, padded, product_into
 from bagwise.kernels.arithmetic.sums import squared_lengths
-from bagwise.model import MIMLClassifier
 from bagwise.model.features import MANY_FEATURES, instances_of
 
 MOST_SEARCHED = 1000
@@ -62,15 +62,15 @@ class Similar:
     measure: str
 
 
-def nearest(bags: Bags, model: MIMLClassifier, searched: Array, among: Array) -> Similar:
+def nearest(bags: Bags, transformer: Any, searched: Array, among: Array) -> Similar:
     """Return the bags of a pool by the distance of their nearest instance.
 
     Parameters
     ----------
     bags : Bags
         The pool; read once, some rows at a time.
-    model : MIMLClassifier
-        Its map of the features is used; what it has learned is not.
+    transformer : StandardScaler or other transformer, or None
+        The fitted map of the features, `transformer_` of the model; None for raw features.
     searched : ndarray, shape (q, d)
         Raw instances, at most `MOST_SEARCHED`.
     among : ndarray of int
@@ -87,21 +87,20 @@ def nearest(bags: Bags, model: MIMLClassifier, searched: Array, among: Array) ->
 
     Examples
     --------
-    >>> model = MIMLClassifier.from_weights([[1.0, 0.0], [0.0, 1.0]])
     >>> pool = Bags.from_list([[[0.0, 0.0], [5.0, 1.0]], [[5.0, 0.0]]])
-    >>> found = nearest(pool, model, np.array([[5.0, 0.0]]), np.arange(2))
+    >>> found = nearest(pool, None, np.array([[5.0, 0.0]]), np.arange(2))
     >>> found.bags.tolist(), found.distances.tolist(), found.instances.tolist()
     ([1, 0], [0.0, 1.0], [0, 1])
     """
     _validate(searched, bags.n_features)
-    measure = COSINE if bags.n_features >= MANY_FEATURES else EUCLIDEAN
-    compare = _Comparison(as_seen(searched, model), measure)
+    measure = measure_of(bags.n_features)
+    compare = _Comparison(as_seen(searched, transformer), measure)
     best = np.full(len(bags), np.inf)
     instance, like = np.zeros(len(bags), np.int64), np.zeros(len(bags), np.int64)
     offsets, step = bags.offsets, max(1, VALUES_AT_A_TIME // bags.n_features)
     for first in range(0, bags.n_instances, step):
         rows = bags.rows(first, min(first + step, bags.n_instances))
-        distances, of = compare(as_seen(rows, model))
+        distances, of = compare(as_seen(rows, transformer))
         bag_of = np.searchsorted(offsets, np.arange(first, first + len(rows)), side="right") - 1
         least = np.minimum.reduceat(distances, np.flatnonzero(np.diff(bag_of, prepend=-1)))
         nearest_rows = np.flatnonzero(distances == least[bag_of - bag_of[0]])
@@ -115,22 +114,37 @@ def nearest(bags: Bags, model: MIMLClassifier, searched: Array, among: Array) ->
     return Similar(order, best[order], instance[order], like[order], measure)
 
 
-def as_seen(rows: Array, model: MIMLClassifier) -> Array:
+def measure_of(width: int) -> str:
+    """Return how instances with so many features are compared.
+
+    Parameters
+    ----------
+    width : int
+        Number of features.
+
+    Returns
+    -------
+    {"euclidean", "cosine"}
+    """
+    return COSINE if width >= MANY_FEATURES else EUCLIDEAN
+
+
+def as_seen(rows: Array, transformer: Any) -> Array:
     """Return instances as the model sees them, in double precision.
 
     Parameters
     ----------
     rows : ndarray, shape (n, d)
         Raw instances.
-    model : MIMLClassifier
-        Its map of the features is used.
+    transformer : StandardScaler or other transformer, or None
+        The fitted map of the features.
 
     Returns
     -------
     ndarray, shape (n, width of the map)
     """
     some = Bags.trusted(np.ascontiguousarray(rows), np.array([0, len(rows)]), np.array(["rows"]))
-    return instances_of(some, model.transformer_, intercept=False).seen(slice(None)).astype(np.float64, copy=False)
+    return instances_of(some, transformer, intercept=False).seen(slice(None)).astype(np.float64, copy=False)
 
 
 class _Comparison:
@@ -138,20 +152,20 @@ class _Comparison:
 
     def __init__(self, searched: Array, measure: str) -> None:
         self._measure = measure
-        self._squares = _squares(searched)
+        self._squares = squares_of(searched)
         if measure == COSINE:
-            searched = searched / _lengths(self._squares)[:, None]
+            searched = searched / lengths(self._squares)[:, None]
         self._packed, self._count = pack(searched), len(searched)
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
         """The least distance of each row, and to which of those that are searched for."""
         products = np.empty((len(rows), padded(self._count)))
         product_into(products, rows, self._packed, 0.0)
-        products, squares = products[:, : self._count], _squares(rows)
+        products, squares = products[:, : self._count], squares_of(rows)
         if self._measure == COSINE:
             of = products.argmax(axis=1)
             most = np.take_along_axis(products, of[:, None], axis=1)[:, 0]
-            return np.maximum(0.0, 1.0 - most / _lengths(squares)), of
+            return np.maximum(0.0, 1.0 - most / lengths(squares)), of
         distances = self._squares - 2 * products
         of = distances.argmin(axis=1)
         least = np.take_along_axis(distances, of[:, None], axis=1)[:, 0]
@@ -159,13 +173,14 @@ class _Comparison:
         return np.sqrt(np.maximum(0.0, squares + least)), of
 
 
-def _squares(rows: Array) -> Array:
+def squares_of(rows: Array) -> Array:
+    """The squares of the lengths of rows, in double precision; each depends on its row alone."""
     found = np.empty(len(rows))
     squared_lengths(rows, found)
     return found
 
 
-def _lengths(squares: Array) -> Array:
+def lengths(squares: Array) -> Array:
     """Of what has no direction the length is 1, so that its cosine with anything is 0."""
     return np.sqrt(np.where(squares > 0, squares, 1.0))
 
