@@ -17,6 +17,7 @@ import numpy as np
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
 from bagwise.project import Project
+from bagwise.project.imports import segmentation
 from bagwise.project.search.nearest import Similar
 from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 
@@ -43,6 +44,12 @@ class Searches:
         self._lock = threading.Lock()
         self._files: OrderedDict[str, DroppedFile] = OrderedDict()
         self._results: OrderedDict[tuple[object, ...], Similar] = OrderedDict()
+
+    @property
+    def accepts_files(self) -> bool:
+        """Whether a file can become instances as those of the project did."""
+        recipe = segmentation.recipe_of(self.project.folder)
+        return recipe is not None and bool(self.embed or not recipe.fingerprint)
 
     def add_file(self, name: str, content: bytes) -> DroppedFile:
         """Segment a file as those of the project were; the same content gets the same key."""

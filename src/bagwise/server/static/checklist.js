@@ -4,7 +4,7 @@
 import { find, make } from "/static/dom.js";
 import { nameInstances, picks } from "/static/pointing.js";
 
-const KEYS = [..."1234567890dgijkopqtwx"]; // The others mean something already.
+const KEYS = [..."1234567890dijkopqtwx"]; // The others mean something already.
 const NEXT = { absent: "present", present: "unsure", unsure: "absent" };
 const PRESSED = { absent: "false", present: "true", unsure: "mixed" };
 const NOT_FOR_WHOLE_BAGS = "#buttons [data-key=y], #buttons [data-key=n], #buttons [data-key=u]";
