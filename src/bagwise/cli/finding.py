@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 from rich.markup import escape
 from rich.table import Table
@@ -12,8 +13,12 @@ from bagwise.cli._app import app, console, say
 from bagwise.cli._folders import with_weights
 from bagwise.cli._projects import AsJson, Embed, Folder, FromDate, HoursOfDay, Sites, ToDate, WeightsFile
 from bagwise.core.errors import BagwiseError
+from bagwise.core.extras import is_installed
 from bagwise.project import Project
 from bagwise.project.reports.review import bag_named, position_of
+from bagwise.project.search.colours import beliefs_of_points, labels_of
+from bagwise.project.search.plane import FOLDER as MAPS
+from bagwise.project.search.plane import NEIGHBOURS_LAYOUT, Plane
 from bagwise.project.storage.bag_filter import BagFilter
 
 
@@ -60,7 +65,7 @@ def similar(
                 "bag": str(project.contents.ids[found.bags[n]]),
                 "instance": int(found.instances[n]),
                 "distance": float(found.distances[n]),
-                "like": int(found.like[n] if instance is None else instance),
+                "like": found.like if instance is None else instance,
             }
             for n in open_ones[:count]
         ]
@@ -74,3 +79,60 @@ def similar(
     for row in rows:
         table.add_row(escape(str(row["bag"])), str(row["instance"]), f"{row['distance']:.4g}", str(row["like"]))
     console.print(table)
+
+
+@app.command("map")
+def map_(
+    folder: Folder,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="Table of the coordinates, .csv or .parquet (default: map/LAYOUT.csv in it)."),
+    ] = None,
+    layout: Annotated[
+        str, typer.Option(help="neighbours: what is alike lies together; directions: those in which they differ most.")
+    ] = NEIGHBOURS_LAYOUT,
+    label_class: Annotated[
+        str | None, typer.Option("--class", metavar="NAME", help="Add what is known and believed of this class.")
+    ] = None,
+) -> None:
+    """Put the instances of a project on a plane: a table of coordinates, and a figure of them."""
+    target = folder / MAPS / f"{layout}.csv" if to is None else to
+    if target.suffix not in (".csv", ".parquet"):
+        raise BagwiseError(f"{target} is neither a .csv nor a .parquet file: choose one of both.")
+    with Project.open(folder) as project, console.status("Computing the map"):
+        plane = project.map(layout)
+        table = _table_of(project, plane, label_class)
+    try:
+        table.write_parquet(target) if target.suffix == ".parquet" else table.write_csv(target)
+    except OSError as error:
+        raise BagwiseError(f"{target} cannot be written: {error.strerror or error}.") from error
+    sample = "" if table.height == plane.of else f", an even sample of {plane.of}"
+    say(f"{escape(str(target))}: {table.height} instances{sample}.")
+    if not is_installed("figures"):
+        say("The figure is missing: it needs `pip install 'bagwise[figures]'`.")
+        return
+    from bagwise.project.search.figure import draw_map
+
+    draw_map(table, target.with_suffix(".png"))
+    say(f"{escape(str(target.with_suffix('.png')))}: the figure.")
+
+
+def _table_of(project: Project, plane: Plane, label_class: str | None) -> pl.DataFrame:
+    """The points of a map, a row for each."""
+    contents = project.contents
+    x, y = plane.coordinates.T
+    columns: dict[str, object] = {
+        "bag": contents.ids[plane.bags].astype(str),
+        "instance": plane.instances,
+        "x": x,
+        "y": y,
+    }
+    files = contents.bag_files
+    if files.sites:
+        columns["site"] = [files.sites[place] if place >= 0 else "" for place in files.site_of[plane.bags].tolist()]
+    if label_class is not None:
+        place = position_of(project, label_class)
+        labels = labels_of(project, place)
+        columns["label"] = pl.Series([labels[bag] for bag in plane.bags.tolist()], dtype=pl.String)
+        columns["chance"], columns["presence"] = beliefs_of_points(project, plane, place)
+    return pl.DataFrame(columns)

@@ -7,10 +7,9 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from bagwise.core.errors import BagwiseError
-from bagwise.kernels import Array
-from bagwise.project import Project
 from bagwise.project.reports.review import position_of, still_open
-from bagwise.project.search.plane import LAYOUTS, Plane
+from bagwise.project.search.colours import BAGS_AT_A_TIME, beliefs_of_points, labels_of
+from bagwise.project.search.plane import LAYOUTS
 from bagwise.project.search.region import Region
 from bagwise.project.storage.bag_files import NO_SITE
 from bagwise.server.api.questions import bag_of
@@ -18,7 +17,6 @@ from bagwise.server.api.review import BeliefOut, BeliefsOut, Count, Start
 from bagwise.server.api.status import ModelOut
 from bagwise.server.dependencies import CurrentMap, CurrentProject, Name, Person, Recorded, RegionText
 
-BAGS_AT_A_TIME = 1000
 DIGITS = 4
 
 router = APIRouter(prefix="/api/map", tags=["map"])
@@ -96,7 +94,7 @@ def colours(project: CurrentProject, _: Person, layout: Layout, class_name: Anno
     plane, place = project.stored_map(layout), position_of(project, class_name)
     if plane is None:
         raise BagwiseError("The map is not computed yet: ask for it first.")
-    chance, presence = _beliefs(project, plane, place)
+    chance, presence = beliefs_of_points(project, plane, place)
     labels = labels_of(project, place)
     files = project.contents.bag_files
     return ColoursOut(
@@ -146,29 +144,3 @@ def bags_of_region(
         for one in by_belief[start : start + count].tolist()
     ]
     return RegionOut(of=len(bags), bags=shown, model=ModelOut.of(model.info))
-
-
-def labels_of(project: Project, label_class: int) -> list[Literal["present", "absent", "unsure"] | None]:
-    """Return what is known of every bag for a class."""
-    table = project.labels()
-    found: list[Literal["present", "absent", "unsure"] | None] = [None] * len(project.contents.ids)
-    kept = project.contents.kept_bags.tolist()
-    unsure = table.unsure[:, label_class] if table.unsure is not None else np.zeros(len(kept), bool)
-    for bag, value, is_unsure in zip(kept, table.values[:, label_class].tolist(), unsure.tolist(), strict=True):
-        found[bag] = "unsure" if is_unsure else None if np.isnan(value) else "present" if value else "absent"
-    return found
-
-
-def _beliefs(project: Project, plane: Plane, label_class: int) -> tuple[Array, Array]:
-    """P(instance is of the class) and P(class in its bag) of every point, computed for some bags at a time."""
-    model = project.model().classifier
-    chance, presence = np.empty(len(plane.bags)), np.empty(len(plane.bags))
-    edges = np.flatnonzero(np.diff(plane.bags, prepend=-1))
-    for first in range(0, len(edges), BAGS_AT_A_TIME):
-        points = slice(edges[first], edges[first + BAGS_AT_A_TIME] if first + BAGS_AT_A_TIME < len(edges) else None)
-        bags, of_bag = np.unique(plane.bags[points], return_inverse=True)
-        some = project.bags.select(bags)
-        rows = some.offsets[of_bag] + plane.instances[points]
-        chance[points] = model.predict_instance_proba(some)[rows, label_class]
-        presence[points] = model.predict_proba(some)[of_bag, label_class]
-    return chance, presence
