@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from bagwise.partitions import Partitions
 from bagwise.project import Project
 from bagwise.project.search import nearest as search
 from bagwise.project.search import plane
+from bagwise.project.search.plane_process import PlaneProcess
 from bagwise.project.search.region import Region
-from tests.conftest import in_one_process
+from tests.conftest import LONGEST, in_one_process
 from tests.oracles import nearest as oracle
 
 
@@ -300,6 +302,21 @@ def test_a_map_is_stored_until_the_instances_change(tmp_path):
         assert project.stored_map("directions") is None
         with pytest.raises(BagwiseError, match="There is no layout"):
             project.map("flat")
+
+
+def test_a_process_of_its_own_computes_the_map(made):
+    maps = PlaneProcess(made)
+    try:
+        assert maps.newest() == ({}, True)
+        until = time.monotonic() + LONGEST
+        while maps.newest()[1] and time.monotonic() < until:
+            time.sleep(0.05)
+        found, pending = maps.newest()
+        assert not pending
+        assert list(found) == list(plane.LAYOUTS)
+        np.testing.assert_array_equal(found["directions"].coordinates, made.map("directions").coordinates)
+    finally:
+        maps.close()
 
 
 def test_few_points_have_a_map_too(tmp_path):
