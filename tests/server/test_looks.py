@@ -11,7 +11,13 @@ from bagwise.project import Invitations, Project, quality_of
 from tests.conftest import source_of
 from tests.server.conftest import Running
 
-VIEWS = {"label": "#bag .strip", "answers": "#history li", "predictions": "#beliefs li", "downloads": "#downloads li"}
+VIEWS = {
+    "label": "#bag .strip",
+    "answers": "#history li",
+    "predictions": "#beliefs li",
+    "map": "#map-key li",
+    "downloads": "#downloads li",
+}
 SERIOUS = ("serious", "critical")
 
 
@@ -46,6 +52,7 @@ def answered(tmp_path_factory):
             (asked,) = project.ask("ann")
             project.answer(asked.key, "ann", "present" if asked.bag % 2 else "absent", seconds=2.0)
         quality_of(project)
+        project.map("directions")
     return folder
 
 

@@ -52,6 +52,10 @@ COMMANDS = {
         "doubtful",
         "List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`.",
     ),
+    "similar": Entry(
+        "finding", "List the bags with the instances nearest to an instance, to a whole bag, or to a file."
+    ),
+    "map": Entry("finding", "Put the instances of a project on a plane: a table of coordinates, and a figure of them."),
     "export": Entry(
         "results", "Write labels, predictions, detections with their times, all answers or the model to a file."
     ),

@@ -22,6 +22,7 @@ from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.questions import Instances, Pair
 from bagwise.model import MIMLClassifier, Trial, solvers
+from bagwise.model.features import fit_transformer
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotations import Annotation, Annotations
@@ -34,6 +35,7 @@ from bagwise.project.answers.notes import Notes
 from bagwise.project.answers.votes import Votes
 from bagwise.project.classes.class_changes import ClassChanges
 from bagwise.project.imports import media as kept
+from bagwise.project.imports import segmentation
 from bagwise.project.imports.details import Details, DetailsMatching, import_details
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.locations import Locations
@@ -45,6 +47,9 @@ from bagwise.project.instances.partitioning import partition
 from bagwise.project.instances.worker_pool import Each, in_processes
 from bagwise.project.queue.leases import LeaseRequest, Leases
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
+from bagwise.project.search import plane
+from bagwise.project.search.files import instances_of_file
+from bagwise.project.search.nearest import Similar, nearest
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.state import MakeTrainer, ProjectState
 from bagwise.project.storage import queries
@@ -624,6 +629,131 @@ class Project:
         self.model_file.write(model)
         return ProjectModel(model, info_of(model))
 
+    # Finding
+
+    def similar(
+        self,
+        bag: int | None = None,
+        instance: int | None = None,
+        instances: Array | None = None,
+        wanted: BagFilter = EVERYTHING,
+    ) -> Similar:
+        """Return all other bags by how near their nearest instance is to an instance, to a bag, or to a file.
+
+        The search is exact and reads all instances once, some at a time; they are compared as the model sees them.
+
+        Parameters
+        ----------
+        bag : int, optional
+            Position of the bag that is searched for; it is not among those that are found.
+        instance : int, optional
+            Position of an instance in it, the only one to compare with; by default all of the bag.
+        instances : ndarray, shape (n, n_features), optional
+            Without a bag: the instances to compare with, as `instances_of_file` returns them.
+        wanted : BagFilter
+            Only bags that were recorded there and then.
+
+        Returns
+        -------
+        Similar
+            The bags that were not removed, the nearest first, with the instance that is near.
+
+        Raises
+        ------
+        BagwiseError
+            If the bag or the instance does not exist, or neither a bag nor instances are given.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> rows = [np.array([[0.0, 0.0]]), np.array([[9.0, 9.0]]), np.array([[5.0, 5.0], [0.0, 1.0]])]
+        >>> source = Source.of_bags(Path("made.npz"), rows, ["a", "b", "c"])
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     with Project.create(f"{place}/project", source, classes=["low"]) as project:
+        ...         found = project.similar(bag=0)
+        >>> found.bags.tolist(), found.instances.tolist()
+        ([2, 1], [1, 0])
+        """
+        among = self.bags_passing(wanted)
+        if bag is not None:
+            self._state.validate_pair((bag, 0))
+            self._state.validate_instances(bag, () if instance is None else (instance,))
+            rows = self.bags[bag]
+            instances = rows if instance is None else rows[instance : instance + 1]
+            among = among[among != bag]
+        if instances is None:
+            raise BagwiseError("Say what to search for: a bag, or the instances of a file.")
+        return nearest(self.bags, self._state.trainer.newest().transformer_, instances, among)
+
+    def instances_of_file(self, path: str | Path, embed: str = "") -> Array:
+        """Return the instances of a file that is not in the project, segmented and embedded as its files were.
+
+        Parameters
+        ----------
+        path : str or Path
+            A recording, picture or document.
+        embed : str
+            What was typed after `--embed` when the files of the project were imported; it is never stored.
+
+        Returns
+        -------
+        ndarray, shape (n, n_features)
+
+        Raises
+        ------
+        BagwiseError
+            If the project was made from a table, was embedded differently, or the file cannot be segmented.
+        """
+        recipe = segmentation.recipe_of(self.folder)
+        recipe = None if recipe is None else recipe.with_embedder(embed)
+        return instances_of_file(Path(path), recipe, self.settings.data.features)
+
+    def map(self, layout: str = plane.NEIGHBOURS_LAYOUT) -> plane.Plane:
+        """Return the instances on a plane, or an even sample of 20,000 of them; computed where it is not stored.
+
+        The same instances have the same map, whatever was answered.
+
+        Parameters
+        ----------
+        layout : {"neighbours", "directions"}
+            What is alike lies together (t-SNE, up to minutes), or the two directions in which they differ most.
+
+        Returns
+        -------
+        Plane
+            The points, their coordinates, and which instances they are.
+
+        Raises
+        ------
+        BagwiseError
+            If there is no such layout, or it cannot be stored.
+        """
+        found = self.stored_map(layout)
+        if found is not None:
+            return found
+        learning = self.settings.learning
+        transformer = fit_transformer(replay.model_of(learning).transformer, self.bags)
+        return plane.make(self.folder, self.contents, self.bags, learning.scaling, transformer, layout)
+
+    def stored_map(self, layout: str) -> plane.Plane | None:
+        """Return a map of the instances that was computed before; None where there is none.
+
+        Parameters
+        ----------
+        layout : {"neighbours", "directions"}
+            As for `map`.
+
+        Returns
+        -------
+        Plane or None
+        """
+        plane.validate_layout(layout)
+        return plane.stored(self.folder, self.map_key(), layout)
+
+    def map_key(self) -> str:
+        """Return a hash of all that the map depends on."""
+        return plane.key_of(self.contents, self.settings.learning.scaling)
+
     # Wrong answers
 
     def people(self) -> AnnotatorRates:
@@ -640,7 +770,7 @@ class Project:
 
     # Asking and answering
 
-    def ask(self, annotator: str, count: int = 1) -> list[Lease]:
+    def ask(self, annotator: str, count: int = 1, among: Collection[int] | None = None) -> list[Lease]:
         """Lease up to `count` questions to a person: their open leases first, then the best that are free.
 
         Asking again without answering returns the same leases.
@@ -651,6 +781,8 @@ class Project:
             Name of the person.
         count : int
             The most questions to lease.
+        among : collection of int, optional
+            Only about the bags at these positions, as those of a region of the map; none is an audit then.
 
         Returns
         -------
@@ -662,7 +794,7 @@ class Project:
         NoQuestion
             If all open questions are leased to others.
         """
-        return self._leases.ask(annotator, count)
+        return self._leases.ask(LeaseRequest(annotator, count, None if among is None else frozenset(among)))
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
         """Return what to wait for, and how long, before `lease`: a newer ranking may be published soon.

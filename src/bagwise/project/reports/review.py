@@ -150,15 +150,35 @@ def beliefs(
     place, model = position_of(project, class_name), project.model()
     column = model.classifier.predict_proba(project.bags)[:, place]
     order = np.argsort(-column if likeliest_first else column, kind="stable")
-    undecided = _undecided(project, annotator, project.known()[0])[:, place]
-    undecided &= bags.mask(project.contents.bag_files)
-    open_ones = order[undecided[order]].tolist()
-    page = open_ones[start : start + count]
+    open_ones = order[still_open(project, annotator, place, bags)[order]]
+    page = open_ones[start : start + count].tolist()
     found = []
     if page:
         evidence = predict(model.classifier, project.bags.select(page), project.classes).evidence[:, place]
         found = [Belief(bag, float(column[bag]), int(one)) for bag, one in zip(page, evidence, strict=True)]
     return Beliefs(len(open_ones), found, model.info)
+
+
+def still_open(project: Project, annotator: str, label_class: int, bags: BagFilter = EVERYTHING) -> Array:
+    """Return for every bag whether this person could still decide it for a class.
+
+    Parameters
+    ----------
+    project : Project
+        The project.
+    annotator : str
+        Bags that this person answered for the class are not open.
+    label_class : int
+        Position of the class; bags that have a label for it are not open.
+    bags : BagFilter
+        Only bags that were recorded there and then are open.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_bags,)
+    """
+    undecided = _undecided(project, annotator, project.known()[0])[:, label_class]
+    return np.asarray(undecided & bags.mask(project.contents.bag_files))
 
 
 def likely(project: Project, annotator: str) -> Likely | None:

@@ -6,16 +6,19 @@ import { checked, classKey, isWhole, pressChecklist, showChecklist } from "/stat
 import { fetchClasses, showClassList, startClassList } from "/static/class-list.js";
 import { counted, find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
+import { findSimilar, startFinding } from "/static/finding.js";
 import { showGuide } from "/static/guide.js";
 import { likelyAfter, showLikely } from "/static/likely.js";
+import { lift, limited, startLimit } from "/static/limit.js";
+import { pressMap, showMap, startMap } from "/static/map.js";
 import { prepare, pressMedium } from "/static/media.js";
 import { openNote, showNotes, startNotes } from "/static/notes.js";
 import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
 import { wordOf } from "/static/instances.js";
-import { elsewhere, isOfInstance, move, picks, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
+import { elsewhere, isOfInstance, move, picks, pointedAt, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
 import { fillRecorded } from "/static/recorded.js";
-import { showPredictions, startPredictions } from "/static/predictions.js";
+import { pressCards, showPredictions, startPredictions } from "/static/predictions.js";
 import { showHistory, startHistory } from "/static/review.js";
 import { isOff, startShortcuts } from "/static/shortcuts.js";
 import { enter } from "/static/signin.js";
@@ -28,6 +31,7 @@ const OPEN = "open again";
 const OF_INSTANCE = { absent: "no, not the marked one", unsure: "unsure about the marked one" };
 const UNDO = ["z", "ArrowLeft", "Backspace"];
 const MOVES = { ",": -1, ".": 1 };
+const PRESS = { label: press, predictions: (key) => pressCards(key, findSimilar), map: pressMap };
 const REPEATED = /^(?:[-+=]|Shift\+Arrow.*)$/; // Held down, these zoom and move on.
 
 let questions = [];
@@ -83,7 +87,7 @@ async function fetchAhead() {
   again = false;
   const asked = generation;
   try {
-    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + outbox.keys().size) });
+    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + outbox.keys().size), ...limited() });
     if (asked === generation) {
       const known = new Set([...questions.map((one) => one.key), ...outbox.keys(), ...answered]);
       questions.push(...found.filter((one) => !known.has(one.key)));
@@ -93,8 +97,10 @@ async function fetchAhead() {
     }
     // A question that is leased to another person may come back.
     if (!questions.length) later = setTimeout(fetchAhead, LOOK_AGAIN);
-  } catch {
+  } catch ({ message }) {
     later = setTimeout(fetchAhead, 1000);
+    // The bags have changed, and with them the map that the limit was drawn on.
+    if (message.startsWith("The map")) lift();
   }
   fetching = false;
   if (again || asked !== generation) fetchAhead();
@@ -242,6 +248,7 @@ function press(key) {
   else if (key === "h") toggleHighlight();
   else if (key === "o" && questions[0]) openAlsoHere(questions[0], picks().length, sayAlsoHere);
   else if (key === "j" && questions[0]) openNote(questions[0]);
+  else if (key === "g" && questions[0]) findSimilar(questions[0].bag, pointedAt(), questions[0].class_name);
   else if (key === "b" && questions[0]) find("belief").textContent = believed(questions[0]);
   else return pressMedium(key);
   return true;
@@ -268,13 +275,13 @@ function nameOf({ key, shiftKey }) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const writing = event.target.closest("input, select, textarea");
+  const writing = event.target.closest("input:not([type=checkbox]), select, textarea");
   const operates = event.target.closest("a, button, summary") && [" ", "Enter"].includes(event.key);
   if (writing || operates || isOff(event.key)) return;
   const key = classKey(event) ?? nameOf(event);
   if (event.repeat && !REPEATED.test(key)) return;
   if (key === "?") find("help").showModal();
-  else if (shownView() !== "label" || !press(key)) return;
+  else if (!PRESS[shownView()]?.(key)) return;
   flash(key);
   event.preventDefault();
 });
@@ -301,7 +308,9 @@ async function fillClasses() {
     const { classes, ...recorded } = await get("/api/status");
     offerClasses(classes.map((one) => one.name));
     fillRecorded(recorded);
+    startFinding(recorded.accepts_files);
     if (shownView() === "predictions") showPredictions(0);
+    if (shownView() === "map") showMap();
   } catch {
     setTimeout(fillClasses, 1000);
   }
@@ -329,10 +338,13 @@ fetchAhead();
 fillClasses();
 startHistory(outbox);
 startPredictions(outbox, forgetQuestions);
+startLimit(forgetQuestions);
+startMap();
 startViews({
   label: showLabel,
   answers: () => withClasses(() => showHistory(0)),
   predictions: () => withClasses(() => showPredictions(0)),
+  map: () => withClasses(() => showMap()),
   "class-list": showClassList,
   downloads: showDownloads,
 });
