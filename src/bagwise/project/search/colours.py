@@ -28,12 +28,11 @@ def labels_of(project: Project, label_class: int) -> list[Label | None]:
     list of {"present", "absent", "unsure"} or None
         None where nothing is known, or the bag was removed.
     """
-    table = project.labels()
-    found: list[Label | None] = [None] * len(project.contents.ids)
-    kept = project.contents.kept_bags.tolist()
-    unsure = table.unsure[:, label_class] if table.unsure is not None else np.zeros(len(kept), bool)
-    for bag, value, is_unsure in zip(kept, table.values[:, label_class].tolist(), unsure.tolist(), strict=True):
-        found[bag] = "unsure" if is_unsure else None if np.isnan(value) else "present" if value else "absent"
+    values, unsure = project.known()
+    words: dict[int, Label] = {1: "present", 0: "absent"}
+    found: list[Label | None] = [None] * len(values)
+    for bag in project.contents.kept_bags.tolist():
+        found[bag] = "unsure" if unsure[bag, label_class] else words.get(int(values[bag, label_class]))
     return found
 
 
