@@ -5,8 +5,6 @@ With BAGWISE_IMAGES=docs/images they make the pictures of docs/finding.md again.
 
 import base64
 import contextlib
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,13 +26,6 @@ DROP = """([name, content]) => {
     document.querySelector("main").dispatchEvent(event);
   }
 }"""
-
-
-@pytest.fixture
-def picture(page, tmp_path):
-    """Takes a picture of the page, for the docs where they are to be made again."""
-    folder = Path(os.environ.get("BAGWISE_IMAGES", tmp_path))
-    return lambda name: page.screenshot(path=folder / f"{name}.png")
 
 
 def cards(page):
@@ -73,7 +64,7 @@ def test_more_like_a_region_is_answered_by_keys_alone(page, serve, picture):
         "those with the same shape come first"
     )
     assert focused(page) == found[0]
-    picture("similar")
+    picture(page, "similar")
     page.keyboard.press("y")
     event = last_event(server, 1)
     assert (server.project.contents.ids[event.bag], event.answer) == (found[0], "present")
@@ -88,7 +79,7 @@ def test_more_like_a_region_is_answered_by_keys_alone(page, serve, picture):
     page.get_by_text(f"Saved: {asked}, unsure").wait_for()
     page.keyboard.press("z")
     assert last_event(server, 3).kind == "retraction"
-    page.get_by_text("Taken back").wait_for()
+    page.locator("#belief-message", has_text="Taken back").wait_for()
     page.wait_for_function("bag => document.querySelectorAll('#beliefs input')[1].value === bag", arg=found[2])
     page.keyboard.press("g")
     page.wait_for_function("before => document.querySelector('#belief-source').textContent !== before", arg=shown)
@@ -141,7 +132,7 @@ def test_a_dropped_file_is_searched_for(page, raw, tmp_path, picture):
     page.wait_for_selector("#beliefs .outlines")
     assert cards(page)[0] == name, "the same picture is the nearest"
     assert len(cards(page)) == 8
-    picture("similar-file")
+    picture(page, "similar-file")
     page.keyboard.press("y")
     event = last_event(raw, 1)
     assert (raw.project.contents.ids[event.bag], event.answer, event.audit) == (name, "present", False)
@@ -190,7 +181,7 @@ def test_a_region_of_the_map_is_looked_at_labelled_and_asked_about(page, mapped,
     said = page.locator("#map-chosen-words").inner_text().split()
     inner, outer = plane.points_in(-0.38, 0.28, -0.28, 0.38), plane.points_in(-0.42, 0.32, -0.32, 0.42)
     assert len(inner) <= int(said[0]) <= len(outer)
-    picture("map")
+    picture(page, "map")
     page.get_by_role("button", name="Look", exact=True).click()
     page.get_by_role("heading", name="A region of the map").wait_for()
     page.wait_for_selector("#beliefs li")
@@ -214,7 +205,7 @@ def test_a_region_of_the_map_is_looked_at_labelled_and_asked_about(page, mapped,
         page.keyboard.press("n")
         wait_for_events(mapped, 32 + number)
         page.wait_for_function("() => document.body.dataset.shown")
-    picture("map-questions")
+    picture(page, "map-questions")
     page.get_by_role("button", name="Ask about all again").click()
     page.locator("#limit").wait_for(state="hidden")
     page.wait_for_function("() => document.body.dataset.shown")

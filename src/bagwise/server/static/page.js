@@ -42,6 +42,7 @@ let again = false;
 let later = null;
 let undoing = 0;
 let generation = 0; // An undo makes everything fetched before it out of date.
+let offered = []; // The names of the classes that can be chosen.
 const answered = new Set();
 const said = new Map(); // What an answer that is on its way said, in words.
 
@@ -295,6 +296,8 @@ for (const form of document.querySelectorAll("form.filters")) form.addEventListe
 
 // The choices of class in every view, now and after each change.
 function offerClasses(names) {
+  if (offered.join("\n") === names.join("\n")) return;
+  offered = names;
   for (const select of document.querySelectorAll("select.of-classes")) {
     const before = select.value;
     const all = [...select.options].filter((one) => one.value === "");
@@ -316,10 +319,12 @@ async function fillClasses() {
   }
 }
 
-// Another person may have changed the classes since.
+// Another person may have changed the classes since: then it is shown once more.
 async function withClasses(show) {
-  await fetchClasses().catch(() => null);
+  const before = offered;
   show();
+  await fetchClasses().catch(() => null);
+  if (before.length && before !== offered) show();
 }
 
 function showLabel() {
