@@ -2,7 +2,7 @@
 
     python benchmarks/similar.py [--out FILE]
 
-Instances are drawn at random, ten per bag, float32, in a memory-mapped file; each size has a process of its own. Memory is
+Instances are drawn at random, ten per bag, float32, in a mapped file; each size has a process of its own. Memory is
 what the process allocates beyond what it had before (`RssAnon`): pages of the mapped file are the system's.
 """
 

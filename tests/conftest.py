@@ -23,7 +23,7 @@ if not Path("/dev/nvidia0").exists():
     os.environ["TRITON_INTERPRET"] = "1"
 # As wide as a window is: no test is about where a table breaks its words.
 os.environ.setdefault("COLUMNS", "120")
-LONGEST = 12.0
+LONGEST = 180.0
 """Seconds that a test waits for what must happen: long, since a machine may be busy; nothing waits for it in vain."""
 # No test is about how fast a machine is, or how busy.
 hypothesis.settings.register_profile(
