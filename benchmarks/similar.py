@@ -81,7 +81,7 @@ def measure(instances, features):
         bags = drawn(Path(folder), instances, features)
         fitted = fit_transformer("standardise", bags)
         everything = np.arange(len(bags))
-        nearest(bags, fitted, bags[0][:1], everything)
+        nearest(bags.select(everything[:1]), fitted, bags[0][:1], everything[:1])  # Kernels are loaded now.
         rows = np.arange(MOST_POINTS) * instances // MOST_POINTS
         found = {f"search {q}": measured(lambda q=q: nearest(bags, fitted, bags[7][:q], everything)) for q in SEARCHED}
         along = []

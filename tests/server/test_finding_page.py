@@ -24,6 +24,7 @@ from tests.server.test_looks import faults
 from tests.server.test_page import wait_for_events
 from tests.support import example_media
 
+ROOT = Path(__file__).parents[2]
 DROP = """([name, content]) => {
   const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));
   const dataTransfer = new DataTransfer();
@@ -38,7 +39,7 @@ DROP = """([name, content]) => {
 @pytest.fixture
 def picture(page, tmp_path):
     """Takes a picture of the page, for the docs where they are to be made again."""
-    folder = Path(os.environ.get("BAGWISE_IMAGES", tmp_path))
+    folder = ROOT / os.environ.get("BAGWISE_IMAGES", tmp_path)
     return lambda name: page.screenshot(path=folder / f"{name}.png")
 
 
@@ -308,5 +309,7 @@ def test_on_a_telephone_everything_fits_and_has_no_serious_fault(page, mapped, s
     page.get_by_role("link", name="Map").click()
     page.get_by_role("button", name="Ask about these").click()
     page.wait_for_selector("#bag .strip")
+    page.wait_for_selector("#figures dd")
+    page.wait_for_selector("#chart svg[aria-label]", state="attached")
     assert fits()
     assert faults(page) == []
