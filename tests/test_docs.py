@@ -122,6 +122,14 @@ def test_the_results_page_runs(monkeypatch, tmp_path):
     assert "figures/activity_by_hour.png" in Path("report/report.md").read_text()
 
 
+def test_the_page_about_finding_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    run_page((ROOT / "docs/finding.md").read_text(), found)
+    assert len(found["found"].bags) == len(found["names"]) - 1
+    assert pl.read_parquet("map.parquet")["bag"].n_unique() == len(found["names"])
+
+
 @pytest.mark.usefixtures("one_process")
 def test_the_classes_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -1,22 +1,29 @@
 """Find more like this and the map on the page, in a real browser.
 
-With BAGWISE_IMAGES=docs/images they make the pictures of docs/finding.md again.
+With `--pictures docs/images` they take the pictures of docs/finding.md again.
 """
 
 import base64
 import contextlib
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from bagwise import datasets
 from bagwise.cli import app
+from bagwise.cli._demo import make_demo
+from bagwise.project import Project
 from bagwise.project.answers.events import LISTED
+from bagwise.project.search.plane import LAYOUTS
 from tests.server.conftest import Running
 from tests.server.test_looks import faults
 from tests.server.test_page import wait_for_events
 from tests.support import example_media
 
+ROOT = Path(__file__).parents[2]
 DROP = """([name, content]) => {
   const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));
   const dataTransfer = new DataTransfer();
@@ -111,7 +118,7 @@ def test_several_cards_are_chosen_and_answered_together_for_another_class(page, 
 def raw(tmp_path, monkeypatch, one_process):
     """A project of pictures that were segmented here."""
     rng = np.random.default_rng(1)
-    example_media.pictures(tmp_path / "files", rng, 8)
+    example_media.pictures(tmp_path / "files", rng, 5)
     (tmp_path / "classes.txt").write_text("\n".join(example_media.SHAPES))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["init", "p", "--from", "files", "--classes", "classes.txt"])
@@ -125,18 +132,18 @@ def raw(tmp_path, monkeypatch, one_process):
 def test_a_dropped_file_is_searched_for(page, raw, tmp_path, picture):
     page.goto(raw.address)
     page.wait_for_selector("#bag .outlines")
-    name, content = "scene 5.png", (tmp_path / "files" / "scene 5.png").read_bytes()
+    name, content = "scene 3.png", (tmp_path / "files" / "scene 3.png").read_bytes()
     page.wait_for_function("() => !document.querySelector('.file').hidden")
     page.evaluate(DROP, [name, base64.b64encode(content).decode()])
     page.locator("#belief-source", has_text=f"The nearest to {name}").wait_for()
     page.wait_for_selector("#beliefs .outlines")
     assert cards(page)[0] == name, "the same picture is the nearest"
-    assert len(cards(page)) == 8
+    assert len(cards(page)) == 5
     picture(page, "similar-file")
     page.keyboard.press("y")
     event = last_event(raw, 1)
     assert (raw.project.contents.ids[event.bag], event.answer, event.audit) == (name, "present", False)
-    assert len(raw.project.contents.ids) == 8, "it does not become part of the project"
+    assert len(raw.project.contents.ids) == 5, "it does not become part of the project"
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"not a picture")
     page.locator("#belief-file").set_input_files(broken)
@@ -144,15 +151,30 @@ def test_a_dropped_file_is_searched_for(page, raw, tmp_path, picture):
     assert not [one for one in page.faults if "400" not in one]
 
 
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    """The demo with a few answers, and its map."""
+    folder = tmp_path_factory.mktemp("map") / "digits"
+    make_demo(folder)
+    with Project.open(folder) as project:
+        data = datasets.load("digits")
+        has = dict(
+            zip((f"strip {i + 1}" for i in range(len(data.bags))), data.labels.value[:, 0].tolist(), strict=True)
+        )
+        for answer in ("present", "absent"):
+            bags = [bag for bag in range(60) if has[project.contents.ids[bag]] == (answer == "present")]
+            project.answer_listed("ann", answer, [(bag, 0) for bag in bags], answer)
+        for layout in LAYOUTS:
+            project.map(layout)
+    return folder
+
+
 @pytest.fixture
-def mapped(running):
-    """The demo with a few answers and its map."""
-    for _ in range(30):
-        (asked,) = running.project.ask("ann")
-        running.project.answer(asked.key, "ann", "present" if asked.bag % 3 == 0 else "absent")
-    running.project.map("directions")
-    running.project.map("neighbours")
-    return running
+def mapped(answered, tmp_path):
+    server = Running(shutil.copytree(answered, tmp_path / "digits"))
+    yield server
+    with contextlib.suppress(Exception):
+        server.stop()
 
 
 def open_map(page, server):
@@ -191,7 +213,7 @@ def test_a_region_of_the_map_is_looked_at_labelled_and_asked_about(page, mapped,
     page.get_by_role("heading", name="Label a region of the map").wait_for()
     page.wait_for_selector("#beliefs li")
     page.keyboard.press("n")
-    event = last_event(mapped, 31)
+    event = last_event(mapped, 61)
     chosen = {int(bag) for bag in plane.bags[outer]}
     assert (event.bag in chosen, event.answer, event.audit) == (True, "absent", False)
     page.get_by_role("link", name="Map").click()
@@ -203,7 +225,7 @@ def test_a_region_of_the_map_is_looked_at_labelled_and_asked_about(page, mapped,
         assert page.locator("#which").inner_text() in ids
         assert page.locator("#audit").is_hidden()
         page.keyboard.press("n")
-        wait_for_events(mapped, 32 + number)
+        wait_for_events(mapped, 62 + number)
         page.wait_for_function("() => document.body.dataset.shown")
     picture(page, "map-questions")
     page.get_by_role("button", name="Ask about all again").click()
@@ -216,7 +238,7 @@ def test_the_map_by_keyboard_alone(page, mapped):
     open_map(page, mapped)
     page.locator("#map-canvas").focus()
     page.keyboard.press("Enter")
-    page.get_by_text("1430 instances of 315 bags.").wait_for()
+    page.get_by_text(f"1430 instances of {len(mapped.project.bags)} bags.").wait_for()
     page.keyboard.press("Escape")
     page.locator("#map-chosen").wait_for(state="hidden")
     for key in ("+", "+", "+", "ArrowUp", "ArrowLeft", "Enter"):
@@ -234,7 +256,7 @@ def test_the_map_by_keyboard_alone(page, mapped):
     page.get_by_role("heading", name="Label a region of the map").wait_for()
     page.wait_for_selector("#beliefs li")
     page.keyboard.press("y")
-    assert last_event(mapped, 31).answer == "present"
+    assert last_event(mapped, 61).answer == "present"
     assert page.faults == []
 
 
@@ -265,7 +287,7 @@ def test_on_a_telephone_everything_fits_and_has_no_serious_fault(page, mapped, s
     page.emulate_media(color_scheme=scheme)
     open_map(page, mapped)
     page.get_by_role("button", name="Choose all that is shown").click()
-    page.get_by_text("instances of 315 bags").wait_for()
+    page.get_by_text(f"instances of {len(mapped.project.bags)} bags").wait_for()
 
     def fits():
         return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -279,5 +301,7 @@ def test_on_a_telephone_everything_fits_and_has_no_serious_fault(page, mapped, s
     page.get_by_role("link", name="Map").click()
     page.get_by_role("button", name="Ask about these").click()
     page.wait_for_selector("#bag .strip")
+    page.wait_for_selector("#figures dd")
+    page.wait_for_selector("#chart svg[aria-label]", state="attached")
     assert fits()
     assert faults(page) == []

@@ -38,7 +38,8 @@ export function startMap() {
   find("map-clear").addEventListener("click", () => choose(null));
 }
 
-export async function showMap(layout = map?.layout ?? "") {
+// While it is being computed it is looked for again and again; colours are asked for again where a person comes back.
+export async function showMap(layout = map?.layout ?? "", again = false) {
   clearTimeout(later);
   asked += 1;
   const mine = asked;
@@ -51,17 +52,16 @@ export async function showMap(layout = map?.layout ?? "") {
   }
   if (mine !== asked) return;
   const fresh = map?.layout !== found.layout || map?.x.length !== found.x.length;
-  const before = map?.layout;
   map = found;
   find("map-message").textContent = words();
   fillLayouts();
   if (fresh && map.layout) {
     view.setPoints(map.x, map.y);
     choose(null);
-    showColours();
   }
-  // The better layout is shown as soon as it is there, unless a person has chosen one or is at work.
-  if (map.pending && document.body.dataset.view === "map") later = setTimeout(() => showMap(before && chosen ? map.layout : ""), AGAIN);
+  if (fresh || !again) showColours();
+  // The better layout is shown as soon as it is there, unless a person has chosen something.
+  if (map.pending && document.body.dataset.view === "map") later = setTimeout(() => showMap(chosen ? map.layout : "", true), AGAIN);
 }
 
 function words() {

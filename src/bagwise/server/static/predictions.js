@@ -8,6 +8,7 @@ import { pager } from "/static/views.js";
 
 const COUNT = 24;
 const KEYS = { y: "present", n: "absent", u: "unsure" };
+const NEAR = 1e-3;
 const UNDO = ["z", "Backspace"];
 const MOVES = { ",": -1, ArrowLeft: -1, ".": 1, ArrowRight: 1 };
 const BELIEFS = { path: "/api/review/predictions", title: "Predictions", words: "", ordered: true, query: {} };
@@ -81,7 +82,7 @@ const current = () => document.activeElement.closest("#beliefs li")?.querySelect
 
 function item(one, name) {
   const label = one.label ?? null;
-  const far = one.distance === undefined ? "" : `${Number(one.distance.toPrecision(2))} away, `;
+  const far = one.distance === undefined ? "" : `${one.distance < NEAR ? 0 : Number(one.distance.toPrecision(2))} away, `;
   const known = label === null ? "" : `, answered ${WORDS[label]}`;
   const description = `${whereabouts(one.bag)}: ${far}${name} is believed with ${percent(one.belief)}${known}`;
   return make("li", { class: label ?? "" }, make("label", {},
