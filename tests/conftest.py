@@ -115,9 +115,22 @@ def page(chromium):
     context.close()
 
 
+@pytest.fixture
+def picture(request):
+    """Takes a picture of a page for the documentation, where `--pictures docs/images` asks for it."""
+    folder = request.config.getoption("--pictures")
+
+    def take(page, name):
+        if folder is not None:
+            page.screenshot(path=folder / f"{name}.png")
+
+    return take
+
+
 def pytest_addoption(parser):
     parser.addoption("--crashes", type=int, default=8, help="Kills of each crash test (the full size is 200).")
     parser.addoption("--answers", type=int, default=200, help="Answers of the parallel annotators (full size 5000).")
+    parser.addoption("--pictures", type=Path, help="Folder for the pictures of the documentation that tests take.")
     parser.addoption("--steps", type=int, default=40, help="Steps of the long random runs (the full size is 10000).")
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from bagwise import criteria, formats, ingest
 from bagwise.cli import app
 from bagwise.ingest import media
+from bagwise.project import Project
 from benchmarks.soundscapes import Calls, mix, write
 from tests.support.local_ray import local_ray
 from tools import docs_hooks, docstring_examples
@@ -119,6 +120,16 @@ def test_the_results_page_runs(monkeypatch, tmp_path):
     assert set(found["site"]) == {"north", "south"}
     assert found.filter((pl.col("class") == "wren") & (pl.col("recorded_at").str.contains("T20:"))).is_empty()
     assert "figures/activity_by_hour.png" in Path("report/report.md").read_text()
+
+
+@pytest.mark.usefixtures("one_process")
+def test_the_classes_page_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    run_page((ROOT / "docs/classes.md").read_text(), {})
+    with Project.open("woods") as project:
+        assert project.active_classes == ["Great Tit", "Coal Tit", "Tawny Owl", "Common Cuckoo"]
+        assert project.contents.class_list[2].scientific_name == "Strix aluco"
+        assert project.notes.all()[0].label_class == 2
 
 
 @pytest.mark.usefixtures("one_process")

@@ -11,7 +11,9 @@ import pytest
 
 from bagwise import ActiveLearner, Bags, BagwiseError, MIMLClassifier
 from bagwise.data.labels import Labels
+from bagwise.learning.active_search import searched
 from bagwise.learning.base import NothingToAsk
+from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.pool import LocalPool, QueryOptions, Request
 from bagwise.learning.top_k import TopK
 from bagwise.partitions import Partitions
@@ -193,6 +195,22 @@ def test_the_same_questions_one_after_the_other(pool, bags, labels, truth, updat
     assert learner.rank(20) == expected.rank(20)
     snapshot = expected.snapshot()
     assert all(np.array_equal(value, snapshot[name]) for name, value in learner.snapshot().items())
+
+
+@pytest.mark.parametrize("granularity", ["pair", "bag"])
+def test_the_same_search_for_rare_classes(pool, local, granularity):
+    value = np.arange(BAGS)[:, None] == [8, 64, 72, BAGS]
+    rare = Labels(value, np.arange(BAGS)[:, None] % 8 < np.array([1, 1, 1, 0]))
+    found = []
+    for one in (pool, local):
+        model, store = begun(one, rare)
+        assert searched(store.label_counts).tolist() == [True, True, True, False]
+        options = QueryOptions(granularity, ColdStart(discovered=0), seed=5)
+        found.append(one.choose(model, store, options, [Request("uncertainty", 9)]))
+    assert found[0] == found[1]
+    if granularity == "pair":
+        likeliest = np.where(store.askable, model.predict_proba(local.bags), 0)[:, :3].ravel()
+        assert [question.score for question in found[0].choices[0]] == sorted(likeliest, reverse=True)[:9]
 
 
 @pytest.mark.parametrize("alone", [False, True])

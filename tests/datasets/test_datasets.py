@@ -10,6 +10,7 @@ SIZES = {
     "birds": (257, 2062, 38, 19),
     "hja": (548, 4998, 38, 13),
     "hja_full": (548, 10232, 38, 13),
+    "scarce": (1000, 5810, 38, 12),
     "synthetic": (300, 1575, 10, 6),
     "rare": (600, 2406, 12, 10),
     "crowded": (400, 7617, 12, 6),
@@ -47,6 +48,14 @@ def test_a_bag_has_the_classes_of_its_instances(name):
     for b, (start, stop) in enumerate(zip(data.bags.offsets[:-1], data.bags.offsets[1:], strict=True)):
         inside = set(data.instance_labels[start:stop]) - {-1}
         assert set(np.flatnonzero(data.labels.value[b])) == inside
+
+
+def test_every_species_of_scarce_is_in_two_percent_of_the_bags_and_no_segment_is_used_twice():
+    data, other = loaded("scarce"), datasets.load("scarce", 1)
+    assert (data.labels.value.sum(axis=0) == 20).all()
+    assert len(np.unique(data.bags.instances, axis=0)) == len(data.bags.instances)
+    assert np.bincount(data.instance_labels + 1)[1:].max() <= 20 * 3
+    assert not np.array_equal(data.labels.value, other.labels.value), "the seed decides which bags have a species"
 
 
 def test_digits_come_in_strips_with_their_images():

@@ -15,6 +15,8 @@ from bagwise.cli._demo import make_demo
 from bagwise.project import Project
 from bagwise.project.reports.quality import stored_quality
 from bagwise.project.reports.quality_process import QualityProcess
+from bagwise.project.search.plane import LAYOUTS
+from bagwise.project.search.plane_process import PlaneProcess
 from bagwise.server import Site, application, configuration
 from bagwise.server.http_protocol import BoundedProtocol
 from tests.support import example_media
@@ -30,6 +32,17 @@ def free_port():
 def no_estimates(monkeypatch):
     """The page shows what is stored: estimating takes a process and seconds (`tests/project/test_progress.py`)."""
     monkeypatch.setattr(QualityProcess, "newest", lambda self: (stored_quality(self.project), False))
+
+
+@pytest.fixture(autouse=True)
+def no_maps(monkeypatch):
+    """The page shows the maps that are stored: to compute one takes a process (`tests/project/test_search.py`)."""
+
+    def stored(self):
+        maps = {layout: self.project.stored_map(layout) for layout in LAYOUTS}
+        return {layout: found for layout, found in maps.items() if found is not None}, False
+
+    monkeypatch.setattr(PlaneProcess, "newest", stored)
 
 
 class Running:

@@ -11,7 +11,13 @@ from bagwise.project import Invitations, Project, quality_of
 from tests.conftest import source_of
 from tests.server.conftest import Running
 
-VIEWS = {"label": "#bag .strip", "answers": "#history li", "predictions": "#beliefs li", "downloads": "#downloads li"}
+VIEWS = {
+    "label": "#bag .strip",
+    "answers": "#history li",
+    "predictions": "#beliefs li",
+    "map": "#map-key li",
+    "downloads": "#downloads li",
+}
 SERIOUS = ("serious", "critical")
 
 
@@ -46,6 +52,7 @@ def answered(tmp_path_factory):
             (asked,) = project.ask("ann")
             project.answer(asked.key, "ann", "present" if asked.bag % 2 else "absent", seconds=2.0)
         quality_of(project)
+        project.map("directions")
     return folder
 
 
@@ -206,12 +213,13 @@ def test_everything_is_reached_and_done_by_keyboard_alone(seen, running):
     seen.goto(running.address)
     seen.wait_for_selector("#bag .strip")
     reached = []
-    for _ in range(16):
+    views = seen.locator("nav a").all_inner_texts()
+    for _ in range(13 + len(views)):
         seen.keyboard.press("Tab")
         reached.append(seen.evaluate("document.activeElement.textContent.trim() || document.activeElement.id"))
         ring = seen.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert ring != "none", f"{reached[-1]} has no visible focus"
-    assert reached[:5] == ["Label", "Answers", "Predictions", "Downloads", "?"]
+    assert reached[: len(views) + 1] == [*views, "?"]
     answers = ["Yes, this one", "Yes, elsewhere", "No", "Unsure"]
     assert [name for one in reached for name in answers if one.startswith(name)] == answers
     seen.locator("nav a").nth(1).focus()

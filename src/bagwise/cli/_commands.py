@@ -40,6 +40,10 @@ COMMANDS = {
         "labelling",
         "Correct an answer, or an imported label; both are kept. Others' answers take an adjudicator or the owner.",
     ),
+    "classes": Entry(
+        "classes", "List the classes of a project, or change one: add, rename, describe, merge, split, retire, restore."
+    ),
+    "notes": Entry("classes", "List what people noted about bags and questions, or note something."),
     "disagreements": Entry(
         "labelling", "List the pairs about which, or about whose instances, people disagree, and the answer of each."
     ),
@@ -48,6 +52,10 @@ COMMANDS = {
         "doubtful",
         "List the answers that are most probably wrong, to be settled with `correct` or `adjudicate`.",
     ),
+    "similar": Entry(
+        "finding", "List the bags with the instances nearest to an instance, to a whole bag, or to a file."
+    ),
+    "map": Entry("finding", "Put the instances of a project on a plane: a table of coordinates, and a figure of them."),
     "export": Entry(
         "results", "Write labels, predictions, detections with their times, all answers or the model to a file."
     ),

@@ -13,12 +13,13 @@ from rich.markup import escape
 
 from bagwise import formats
 from bagwise.cli._app import console, progress_bar, say
-from bagwise.core.errors import BagwiseError, FileError
+from bagwise.core.errors import BagwiseError
 from bagwise.core.wording import counted
 from bagwise.evaluation.noise import Rate
 from bagwise.formats import LabelTable, ScoreTable, Source
 from bagwise.ingest.media import Files, Places, Spans
 from bagwise.project import Event, Media, Project, ProjectModel
+from bagwise.project.classes.class_file import ClassEntry, read_class_file
 from bagwise.project.imports import segmentation
 from bagwise.project.imports.details import Details
 
@@ -28,7 +29,10 @@ SourceFile = Annotated[Path, typer.Option("--from", help=INSTANCES)]
 Folder = Annotated[Path, typer.Argument(help="The folder of the project.")]
 From = Annotated[Path | None, typer.Option("--from", help=INSTANCES)]
 LabelsFile = Annotated[Path | None, typer.Option("--labels", help="Known labels, by the ids of the bags.")]
-ClassesFile = Annotated[Path | None, typer.Option("--classes", help="Names of classes, one in a line.")]
+ClassesFile = Annotated[
+    Path | None,
+    typer.Option("--classes", help="Names of classes, one in a line, or a table with scientific and common names."),
+]
 BagColumn = Annotated[str | None, typer.Option("--bag", help="The column with the bag's id (default: bag).")]
 MediaFolder = Annotated[
     Path | None,
@@ -202,23 +206,15 @@ def import_bar(
     return progress_bar(description, instances + files, "instances and files" if files else "instances")
 
 
-def read_classes(file: Path | None) -> list[str]:
-    if file is None:
-        return []
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise FileError(file, "is not UTF-8 text: save it as UTF-8.") from error
-    except OSError as error:
-        raise FileError(file, f"cannot be read: {error.strerror}.") from error
-    names: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
-        name = line.strip()
-        if name in names:
-            raise FileError(file, f"class {name} is given twice.", number)
-        if name:
-            names[name] = number
-    return list(names)
+def read_classes(file: Path | None) -> list[ClassEntry]:
+    return read_class_file(file) if file is not None else []
+
+
+def describe_classes(project: Project, entries: Sequence[ClassEntry]) -> None:
+    """Add what a class file says of its classes besides their names."""
+    described = [entry for entry in entries if any(entry.details.values())]
+    if described:
+        project.class_changes.add_all(described, me_or(None))
 
 
 def rate_in_words(rate: Rate) -> str:

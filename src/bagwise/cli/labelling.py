@@ -17,6 +17,7 @@ from bagwise import server
 from bagwise.cli._app import app, console, say, show_table
 from bagwise.cli._cluster import Cluster
 from bagwise.cli._demo import make_demo
+from bagwise.cli._folders import with_weights
 from bagwise.cli._keyed_answer import QUIT
 from bagwise.cli._keys import keys
 from bagwise.cli._one_class import INSTANCE_HELP, PLAIN_HELP, POINTING_HELP, answered_by_key, keys_of, show_one
@@ -24,12 +25,14 @@ from bagwise.cli._projects import (
     AnswerWord,
     AsJson,
     At,
+    Embed,
     Folder,
     FromDate,
     HoursOfDay,
     Name,
     Sites,
     ToDate,
+    WeightsFile,
     answer_in_words,
     answer_named,
     me_or,
@@ -148,16 +151,18 @@ def serve(
     cluster: Cluster = "",
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     log_level: Annotated[LogLevel, typer.Option(help="The least severe messages shown on stderr.")] = LogLevel.WARNING,
+    embed: Embed = "",
+    weights: WeightsFile = None,
 ) -> None:
     """Answer questions on a page in the browser."""
     configure_logging(log_level)
     site = server.Site(host, at, tuple(trust_proxy or ()))
     with Project.open(folder, apart=True, cluster=cluster) as project:
         server.validate_port(host, port)
-        _serve(project, me_or(name), site, port, browser)
+        _serve(project, me_or(name), site, port, browser, with_weights(embed, weights))
 
 
-def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool) -> None:
+def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool, embed: str = "") -> None:
     server.validate_host(project, site)
     with console.status("Making ready; the first time takes half a minute"):
         project.make_ready()
@@ -174,7 +179,7 @@ def _serve(project: Project, me: str, site: server.Site, port: int, browser: boo
         say("The folder is read-only: the project can be read, but answers cannot be saved.")
     if browser:
         threading.Timer(1.0, webbrowser.open, [address.link]).start()
-    server.serve(project, me, site, port)
+    server.serve(project, me, site, port, embed)
 
 
 def demo_page(folder: Path, port: int, browser: bool) -> None:

@@ -45,6 +45,7 @@ from bagwise.cli._projects import (
     add_details,
     add_scores,
     add_scores_of_embedder,
+    describe_classes,
     import_bar,
     me_or,
     open_trained,
@@ -114,13 +115,15 @@ def init(
     learning = Learning(criterion=criterion, update=update, background=background, audit=audit, seed=seed)
     asking = Asking(people=people, share=share, granularity=granularity, sites=site or [], hours=hours, spread=spread)
     located = read_details(details)
-    known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
+    known, entries, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
+    names = [entry.name for entry in entries]
     if scored is not None:
         solvers.validate_scores("update", update)
     if is_raw(source):
         raw = RawFolder(source, medium, cut, with_weights(embed, weights), clip, overlap)
         validate_no_table_options(bag, media, places)
         with create_from_folder(folder, raw, known, names, learning, asking, database, float16) as project:
+            describe_classes(project, entries)
             _show_size(project)
             add_scores_of_embedder(project)
             add_scores(project, scored)
@@ -134,6 +137,7 @@ def init(
     with import_bar(f"Importing {escape(source.name)}", read, shown) as progress:
         project = Project.create(folder, read, known, names, learning, asking, database, progress, media=shown)
     with project:
+        describe_classes(project, entries)
         _show_size(project)
         add_scores(project, scored, read)
         add_details(project, located)
@@ -146,7 +150,7 @@ def _show_size(project: Project) -> None:
         "bag": len(project.contents.kept_bags),
         "instance": project.bags.n_instances,
         "feature": project.bags.n_features,
-        "class": len(project.classes),
+        "class": len(project.active_classes),
         "label": int((~np.isnan(project.labels().values)).sum()),
     }
     listed = ", ".join(counted(count, noun) for noun, count in counts.items())
@@ -205,7 +209,8 @@ def import_(
         raise BagwiseError(f"{given} is not imported together with --partition: import it before or after it.")
     located = read_details(details)
     with Project.open(folder) as project:
-        known, names, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
+        known, entries, scored = read_labels(labels, bag), read_classes(classes), read_scores(scores)
+        names = [entry.name for entry in entries]
         if source is None and not more and partition is None:
             add_scores(project, scored)
             add_details(project, located)
@@ -218,6 +223,7 @@ def import_(
                 validate_no_folder_options(None, None, embed)
                 shown = read_media(media, places)
                 parts.import_tables(project, source, bag, partition, to, each, known, names, shown)
+                describe_classes(project, entries)
             if source is not None or not more:
                 _show_size(project)
                 return
@@ -226,6 +232,7 @@ def import_(
             before = segmentation.score_files(project.folder)[1]
             bags = len(project.bags)
             add_from_folder(project, RawFolder(source, embed=with_weights(embed, weights)), known, names)
+            describe_classes(project, entries)
             _show_size(project)
             add_scores_of_embedder(project, before)
             add_scores(project, scored)
@@ -238,6 +245,7 @@ def import_(
         bags = len(project.bags)
         with import_bar("Importing", read, shown) as progress:
             project.import_(read, known, names, progress, shown)
+        describe_classes(project, entries)
         _show_size(project)
         add_scores(project, scored, read)
         add_details(project, located)

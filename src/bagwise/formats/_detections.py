@@ -1,7 +1,7 @@
 """Where bags are in raw files, and detections: the sounds, regions or passages of a class, each with its place."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bagwise.formats._values import PLACE_COLUMNS
@@ -120,6 +120,22 @@ class DetectionTable:
             "device": pl.String(),
         }
         return cls(_frame(rows, types), _frame(listed, of_files), model)
+
+    def of_classes(self, names: Sequence[str]) -> "DetectionTable":
+        """Return the detections of some classes alone.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of classes.
+
+        Returns
+        -------
+        DetectionTable
+        """
+        import polars as pl
+
+        return replace(self, frame=self.frame.filter(pl.col("class").is_in(list(names))))
 
     def placed(self) -> Iterator[tuple[str, dict[str, float], dict[str, Any]]]:
         """Yield the file of each detection, its place without what is not known, and its row by column."""

@@ -1,4 +1,4 @@
-"""Cold start: what is asked without a completely labelled bag, while few labels are known.
+"""Cold start: what is asked without a completely labelled bag, while few labels or few positives are known.
 
 1. *Class discovery* (`class_discovery.py`), until every class is found in some bag, or 8 labels per class or one for
    five bags are known. Classes not found by then are left to chance: where bags are few, complete ones show their
@@ -6,6 +6,8 @@
 2. *Bag completion*, until 3 labels per class are *present* (or 24 known): one bag after the other is asked about every
    class that may be in it (P >= 0.1), first those that class discovery asked about, then others in a random order. It
    is skipped where there are hardly more than five bags per class: of so few, the model learns more from variety.
+3. *Active search* (`active_search.py`), in turn with bag completion and then with the criterion: where positives are
+   rare, every third question is about the likeliest bag of a class that was found, until it has a handful.
 
 Embeddings of a trained model (`MANY_FEATURES`) tell classes apart after a few labels, and the criterion chooses better
 than a cold start from there on: it ends at 3 labels per class, with bag completion at 6 (docs/embeddings.md).
@@ -25,6 +27,7 @@ import numpy as np
 
 from bagwise.data.label_store import LabelCounts
 from bagwise.kernels import Array, hashed_uniform
+from bagwise.learning import active_search
 from bagwise.learning.class_discovery import unfound
 from bagwise.model import ScoredPool
 from bagwise.model.features import MANY_FEATURES
@@ -38,16 +41,26 @@ RANDOM_ORDER = 0x1075
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Known labels per class at which class discovery (`discovered`) and bag completion (`completed`) end at last.
+    """How long the parts of a cold start go on.
+
+    Parameters
+    ----------
+    discovered, completed
+        Known labels per class at which class discovery, and bag completion, end at last.
+    searches
+        Whether there is an active search.
 
     Examples
     --------
-    >>> ColdStart.of(n_features=38), ColdStart.of(n_features=1024)
-    (ColdStart(discovered=8, completed=24), ColdStart(discovered=3, completed=6))
+    >>> ColdStart.of(n_features=38)
+    ColdStart(discovered=8, completed=24, searches=True)
+    >>> ColdStart.of(n_features=1024)
+    ColdStart(discovered=3, completed=6, searches=True)
     """
 
     discovered: int = 8
     completed: int = 24
+    searches: bool = True
 
     @classmethod
     def of(cls, n_features: int) -> "ColdStart":
@@ -56,8 +69,12 @@ class ColdStart:
 
     def is_discovering(self, label_counts: LabelCounts) -> bool:
         """Return whether class discovery goes on."""
-        most = min(self.discovered * len(label_counts.known), DISCOVERED_OF_BAGS * label_counts.bags)
+        most = self.most_discovered(label_counts.bags, len(label_counts.known))
         return label_counts.n_known < most and bool(unfound(label_counts).any())
+
+    def most_discovered(self, bags: int, classes: int) -> float:
+        """Return the number of known labels at which class discovery ends, whether or not all classes are found."""
+        return min(self.discovered * classes, DISCOVERED_OF_BAGS * bags)
 
     def is_completing(self, label_counts: LabelCounts) -> bool:
         """Return whether bag completion goes on after class discovery."""
@@ -66,12 +83,14 @@ class ColdStart:
         return few and int(label_counts.present.sum()) < PRESENT * classes
 
     def scores(self, pool: ScoredPool, discover: Callable[[ScoredPool], Array]) -> Array | None:
-        """Score every pair, (bags, classes), larger = ask sooner; None once the cold start is over."""
-        if pool.uses_scores and pool.label_counts.n_known >= FEWEST:
-            return likeliest(pool) if self.is_discovering(pool.label_counts) else None
-        if self.is_discovering(pool.label_counts):
-            return discover(pool)
-        return bag_completion(pool) if self.is_completing(pool.label_counts) else None
+        """Score every pair, (bags, classes), larger = ask sooner; None where the criterion decides."""
+        counts = pool.label_counts
+        scores_help = pool.uses_scores and counts.n_known >= FEWEST
+        if self.is_discovering(counts):
+            return likeliest(pool) if scores_help else discover(pool)
+        if self.searches and (classes := active_search.searched(counts)).any():
+            return active_search.scores(pool, classes)
+        return bag_completion(pool) if not scores_help and self.is_completing(counts) else None
 
 
 def likeliest(pool: ScoredPool) -> Array:

@@ -69,9 +69,10 @@ class ActiveLearner(Learner):
         Seed of ties, audits and class discovery.
     refit_every : int, optional
         Number of answers between refits; by default the solver decides.
-    cold_start : bool, optional
+    cold_start : bool or ColdStart, optional
         Whether to look for a bag of every class and to complete a few bags before `criterion` decides, for a shorter
-        time where bags have 200 features or more. By default where no bag of `labels` is known completely.
+        time where bags have 200 features or more, and to search rare classes; a `ColdStart` says how long. By default
+        where no bag of `labels` is known completely.
     seconds : Seconds, optional
         Seconds that answers take, for `granularity="best_value"`.
     device : {"cpu", "cuda", "auto"}
@@ -117,7 +118,7 @@ class ActiveLearner(Learner):
         audit: float = 0.1,
         random_state: int = 0,
         refit_every: int | None = None,
-        cold_start: bool | None = None,
+        cold_start: bool | ColdStart | None = None,
         seconds: granularity.Seconds | None = None,
         device: str = "cpu",
         snapshot: Snapshot | None = None,
@@ -517,7 +518,8 @@ class ActiveLearner(Learner):
 
     def _options(self, granularity: str | None) -> QueryOptions:
         last = next(reversed(self._answers.values())).bag if self._answers else None
-        cold_start = ColdStart.of(self.bags.n_features) if self.cold_start else None
+        given = self.cold_start
+        cold_start = given if isinstance(given, ColdStart) else ColdStart.of(self.bags.n_features) if given else None
         return QueryOptions(
             granularity or self.granularity, cold_start, self.seconds, last, self.random_state, self.candidates
         )

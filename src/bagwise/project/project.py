@@ -22,6 +22,7 @@ from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.questions import Instances, Pair
 from bagwise.model import MIMLClassifier, Trial, solvers
+from bagwise.model.features import fit_transformer
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers import replay
 from bagwise.project.answers.annotations import Annotation, Annotations
@@ -30,8 +31,11 @@ from bagwise.project.answers.answers import Answers, Submission, raised
 from bagwise.project.answers.corrections import Corrections, Replaced, replaced
 from bagwise.project.answers.current_labels import disputed_in_bag, instance_labels_of, known_of, labels_in_bag
 from bagwise.project.answers.events import ANSWER_OF, Event, Pointing
+from bagwise.project.answers.notes import Notes
 from bagwise.project.answers.votes import Votes
+from bagwise.project.classes.class_changes import ClassChanges
 from bagwise.project.imports import media as kept
+from bagwise.project.imports import segmentation
 from bagwise.project.imports.details import Details, DetailsMatching, import_details
 from bagwise.project.imports.importing import Keep, Progress, exclusive, import_into, quiet
 from bagwise.project.imports.locations import Locations
@@ -43,6 +47,9 @@ from bagwise.project.instances.partitioning import partition
 from bagwise.project.instances.worker_pool import Each, in_processes
 from bagwise.project.queue.leases import LeaseRequest, Leases
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
+from bagwise.project.search import plane
+from bagwise.project.search.files import instances_of_file
+from bagwise.project.search.nearest import Similar, nearest
 from bagwise.project.settings import ESTIMATE, Asking, Data, Display, Learning, Settings
 from bagwise.project.state import MakeTrainer, ProjectState
 from bagwise.project.storage import queries
@@ -110,6 +117,10 @@ class Project:
     ----------
     placement : Placement
         What became of labels that say where, in the last import by this object.
+    class_changes : ClassChanges
+        Adds, renames, describes, merges and retires classes.
+    notes : Notes
+        What people noted about bags and questions.
 
     Examples
     --------
@@ -133,6 +144,8 @@ class Project:
         self._answers = Answers(self._state)
         self._corrections = Corrections(self._state, self._answers, self._leases)
         self._annotations = Annotations(self._state, self._answers, self._corrections)
+        self.class_changes = ClassChanges(self._state)
+        self.notes = Notes(self._state)
         self.model_file = ModelFile(folder)
         self.placement = Placement()
 
@@ -286,8 +299,27 @@ class Project:
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, by position."""
+        """The names of the classes, by position; also of those that are not asked any more."""
         return self.contents.classes
+
+    @property
+    def active_classes(self) -> list[str]:
+        """The names of the classes that are asked about, predicted and counted."""
+        return self.contents.class_list.active_names
+
+    def known(self) -> tuple[Array, Array]:
+        """Return what is known of every pair by position.
+
+        Returns
+        -------
+        values : ndarray of int8, shape (bags, classes)
+            1 present, 0 absent, -1 unknown.
+        unsure : ndarray of bool, shape (bags, classes)
+            Which pairs were answered with unsure.
+        """
+        with self._state.lock:
+            self.catch_up()
+            return self._state.counted.known()
 
     @property
     def votes(self) -> Votes:
@@ -366,7 +398,10 @@ class Project:
         with self._state.lock:
             self.catch_up()
             trained, stored = self.model_file.current(self._state.counted)
+            contents = self.contents
         if trained is not None:
+            # A class may have another name since it was trained.
+            trained = named(trained, contents, self.folder)
             return ProjectModel(trained, info_of(trained))
         online = self.online_model()
         with self._state.lock:
@@ -411,12 +446,12 @@ class Project:
         Returns
         -------
         LabelTable
-            A row for each bag that was not removed: 1 present, 0 absent, NaN unknown; which pairs are unsure; and the
-            instances that are known to be of a class, or not to be.
+            A row for each bag that was not removed, a column for each active class: 1 present, 0 absent, NaN unknown;
+            which pairs are unsure; and the instances that are known to be of a class, or not to be.
         """
         with self._state.lock:
-            self.catch_up()
-            known, unsure = self._state.counted.known()
+            known, unsure = self.known()
+            active = self.contents.class_list.active
             values = np.where(known == queries.UNKNOWN, np.nan, known)
             kept_bags = self.bags_passing(wanted)
             ids = self.contents.ids[kept_bags].tolist()
@@ -425,9 +460,10 @@ class Project:
             placed = [
                 PlacedLabel(str(self.contents.ids[bag]), self.classes[one.label_class], one.present, one.instance)
                 for bag, one in instance_labels_of(self.contents, self.votes)
-                if one.present is not None and in_table[bag]
+                if one.present is not None and in_table[bag] and one.label_class in active
             ]
-            return LabelTable(ids, self.classes, values[kept_bags], unsure[kept_bags], placed=placed)
+            table = np.ix_(kept_bags, active)
+            return LabelTable(ids, self.active_classes, values[table], unsure[table], placed=placed)
 
     def examples(self, label_class: int, count: int) -> list[int]:
         """Return positions of up to `count` bags that have the class: newest answers first, then imported ones.
@@ -448,7 +484,9 @@ class Project:
         for (bag, corrected_class), correction in self.votes.corrected_imports().items():
             if corrected_class == label_class:
                 imported[bag] = correction.answer == "present"
-        return list(dict.fromkeys([*answered, *np.flatnonzero(imported).tolist()]))[:count]
+        members = self.contents.class_list.members.get(label_class, ())
+        of_members = [bag for member in members for bag in self.examples(member, count)]
+        return list(dict.fromkeys([*answered, *np.flatnonzero(imported).tolist(), *of_members]))[:count]
 
     def medium(self, bag: int) -> kept.Kept | None:
         """Return the file of a bag and the places of its instances in it; None where it has no file.
@@ -534,11 +572,14 @@ class Project:
         Returns
         -------
         PredictionTable
-            P(class in bag), the instance that contributes most to it, the thresholds and the name of the model; the
-            files of the bags and the times of the instances where they are known.
+            P(class in bag) of the active classes, the instance that contributes most to it, the thresholds and the
+            name of the model; the files of the bags and the times of the instances where they are known.
         """
         without = np.setdiff1d(np.arange(len(self.bags)), self.bags_passing(wanted)).tolist()
-        return predict(self.model().classifier, self.bags, self.classes, without, self.locations())
+        return predict(self.model().classifier, self.bags, self.classes, without, self.locations(), self._active())
+
+    def _active(self) -> list[int]:
+        return [int(place) for place in self.contents.class_list.active]
 
     def fit_model(self, trials: list[Trial] | None = None) -> MIMLClassifier:
         """Return a model fitted from scratch to everything known; it is not stored.
@@ -588,6 +629,131 @@ class Project:
         self.model_file.write(model)
         return ProjectModel(model, info_of(model))
 
+    # Finding
+
+    def similar(
+        self,
+        bag: int | None = None,
+        instance: int | None = None,
+        instances: Array | None = None,
+        wanted: BagFilter = EVERYTHING,
+    ) -> Similar:
+        """Return all other bags by how near their nearest instance is to an instance, to a bag, or to a file.
+
+        The search is exact and reads all instances once, some at a time; they are compared as the model sees them.
+
+        Parameters
+        ----------
+        bag : int, optional
+            Position of the bag that is searched for; it is not among those that are found.
+        instance : int, optional
+            Position of an instance in it, the only one to compare with; by default all of the bag.
+        instances : ndarray, shape (n, n_features), optional
+            Without a bag: the instances to compare with, as `instances_of_file` returns them.
+        wanted : BagFilter
+            Only bags that were recorded there and then.
+
+        Returns
+        -------
+        Similar
+            The bags that were not removed, the nearest first, with the instance that is near.
+
+        Raises
+        ------
+        BagwiseError
+            If the bag or the instance does not exist, or neither a bag nor instances are given.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> rows = [np.array([[0.0, 0.0]]), np.array([[9.0, 9.0]]), np.array([[5.0, 5.0], [0.0, 1.0]])]
+        >>> source = Source.of_bags(Path("made.npz"), rows, ["a", "b", "c"])
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     with Project.create(f"{place}/project", source, classes=["low"]) as project:
+        ...         found = project.similar(bag=0)
+        >>> found.bags.tolist(), found.instances.tolist()
+        ([2, 1], [1, 0])
+        """
+        among = self.bags_passing(wanted)
+        if bag is not None:
+            self._state.validate_pair((bag, 0))
+            self._state.validate_instances(bag, () if instance is None else (instance,))
+            rows = self.bags[bag]
+            instances = rows if instance is None else rows[instance : instance + 1]
+            among = among[among != bag]
+        if instances is None:
+            raise BagwiseError("Say what to search for: a bag, or the instances of a file.")
+        return nearest(self.bags, self._state.trainer.newest().transformer_, instances, among)
+
+    def instances_of_file(self, path: str | Path, embed: str = "") -> Array:
+        """Return the instances of a file that is not in the project, segmented and embedded as its files were.
+
+        Parameters
+        ----------
+        path : str or Path
+            A recording, picture or document.
+        embed : str
+            What was typed after `--embed` when the files of the project were imported; it is never stored.
+
+        Returns
+        -------
+        ndarray, shape (n, n_features)
+
+        Raises
+        ------
+        BagwiseError
+            If the project was made from a table, was embedded differently, or the file cannot be segmented.
+        """
+        recipe = segmentation.recipe_of(self.folder)
+        recipe = None if recipe is None else recipe.with_embedder(embed)
+        return instances_of_file(Path(path), recipe, self.settings.data.features)
+
+    def map(self, layout: str = plane.NEIGHBOURS_LAYOUT) -> plane.Plane:
+        """Return the instances on a plane, or an even sample of 20,000 of them; computed where it is not stored.
+
+        The same instances have the same map, whatever was answered.
+
+        Parameters
+        ----------
+        layout : {"neighbours", "directions"}
+            What is alike lies together (t-SNE, up to minutes), or the two directions in which they differ most.
+
+        Returns
+        -------
+        Plane
+            The points, their coordinates, and which instances they are.
+
+        Raises
+        ------
+        BagwiseError
+            If there is no such layout, or it cannot be stored.
+        """
+        found = self.stored_map(layout)
+        if found is not None:
+            return found
+        learning = self.settings.learning
+        transformer = fit_transformer(replay.model_of(learning).transformer, self.bags)
+        return plane.make(self.folder, self.contents, self.bags, learning.scaling, transformer, layout)
+
+    def stored_map(self, layout: str) -> plane.Plane | None:
+        """Return a map of the instances that was computed before; None where there is none.
+
+        Parameters
+        ----------
+        layout : {"neighbours", "directions"}
+            As for `map`.
+
+        Returns
+        -------
+        Plane or None
+        """
+        plane.validate_layout(layout)
+        return plane.stored(self.folder, self.map_key(), layout)
+
+    def map_key(self) -> str:
+        """Return a hash of all that the map depends on."""
+        return plane.key_of(self.contents, self.settings.learning.scaling)
+
     # Wrong answers
 
     def people(self) -> AnnotatorRates:
@@ -604,7 +770,7 @@ class Project:
 
     # Asking and answering
 
-    def ask(self, annotator: str, count: int = 1) -> list[Lease]:
+    def ask(self, annotator: str, count: int = 1, among: Collection[int] | None = None) -> list[Lease]:
         """Lease up to `count` questions to a person: their open leases first, then the best that are free.
 
         Asking again without answering returns the same leases.
@@ -615,6 +781,8 @@ class Project:
             Name of the person.
         count : int
             The most questions to lease.
+        among : collection of int, optional
+            Only about the bags at these positions, as those of a region of the map; none is an audit then.
 
         Returns
         -------
@@ -626,7 +794,7 @@ class Project:
         NoQuestion
             If all open questions are leased to others.
         """
-        return self._leases.ask(annotator, count)
+        return self._leases.ask(LeaseRequest(annotator, count, None if among is None else frozenset(among)))
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
         """Return what to wait for, and how long, before `lease`: a newer ranking may be published soon.
@@ -1281,6 +1449,7 @@ def predict(
     classes: Sequence[str],
     without: Collection[int] = (),
     locations: Locations | None = None,
+    only: Sequence[int] | None = None,
 ) -> PredictionTable:
     """Return P(class in bag) with the instance that carries most of it, computed for some bags at a time.
 
@@ -1296,6 +1465,8 @@ def predict(
         Positions of bags to leave out.
     locations : Locations, optional
         Where the bags and their instances are.
+    only : sequence of int, optional
+        Positions of the classes to return; by default all.
 
     Returns
     -------
@@ -1309,7 +1480,7 @@ def predict(
     >>> table.ids, table.evidence
     (['a'], array([[1, 0]]))
     """
-    made = provenance_of(model)
+    made, columns = provenance_of(model), list(range(len(classes)) if only is None else only)
     probability, evidence, ids, bags_of_rows = [], [], list[str](), list[int]()
     for positions in bags.portions():
         wanted = positions[~np.isin(positions, list(without))]
@@ -1318,15 +1489,15 @@ def predict(
         some = bags.select(wanted)
         ids += [str(name) for name in some.ids]
         bags_of_rows += wanted.tolist()
-        probability.append(model.predict_proba(some))
-        evidence.append(strongest_instances(model, some))
+        probability.append(model.predict_proba(some)[:, columns])
+        evidence.append(strongest_instances(model, some)[:, columns])
     strongest = np.concatenate(evidence)
     return PredictionTable(
         ids,
-        classes,
+        [classes[place] for place in columns],
         np.concatenate(probability),
         strongest,
-        model.thresholds_,
+        np.asarray(model.thresholds_)[columns],
         "" if made is None else made.name,
         None if locations is None or not locations.known else [locations.span(bag) for bag in bags_of_rows],
         None if locations is None else locations.times(bags_of_rows, strongest),

@@ -13,6 +13,7 @@ from bagwise.core.errors import BagwiseError, FileError
 from bagwise.data.bags import Bags
 from bagwise.learning.questions import Instances, Pair
 from bagwise.project.answers import replay
+from bagwise.project.answers.current_labels import inferred_of
 from bagwise.project.answers.events import NOWHERE, Event, Pointing
 from bagwise.project.answers.snapshots import Snapshots
 from bagwise.project.answers.votes import Votes
@@ -75,7 +76,12 @@ class ProjectState:
 
     def wants(self, pair: Pair, annotator: str, instance: int | None = None) -> int:
         """Return how many more people, this one among them, a pair or an instance of it is to be asked of."""
-        return 0 if self.contents.is_given(pair) else self.votes.wants(pair, annotator, instance)
+        contents = self.contents
+        if not contents.class_list[pair[1]].is_active or contents.is_given(pair):
+            return 0
+        if inferred_of(contents, self.votes, pair) is not None:
+            return 0
+        return self.votes.wants(pair, annotator, instance)
 
     def shows_instances(self, bag: int) -> bool:
         """Whether a person sees several instances of the bag, by their places or in a table."""

@@ -13,15 +13,30 @@ from fastapi.staticfiles import StaticFiles
 from bagwise.core.errors import BagwiseError
 from bagwise.project import AlreadyAnswered, DatabaseError, NotAllowed, NotSignedIn, Project, TrainerStopped
 from bagwise.project.reports.progress import ProgressOf
-from bagwise.server.api import downloads, label_studio, media, people, progress, quality, questions, review, status
+from bagwise.project.search.plane_process import PlaneProcess
+from bagwise.server.api import (
+    classes,
+    downloads,
+    label_studio,
+    media,
+    people,
+    pool_map,
+    progress,
+    quality,
+    questions,
+    review,
+    similar,
+    status,
+)
 from bagwise.server.batcher import Batcher
 from bagwise.server.dependencies import REFUSED, Replaced, cookie_of
 from bagwise.server.middleware import SecurityMiddleware, SlowRequestMiddleware
 from bagwise.server.rate_limit import SECONDS, RateLimit, TooManyAttempts
+from bagwise.server.searches import Searches
 from bagwise.server.site import Site
 
 STATIC = Path(__file__).parent / "static"
-MODULES = (questions, status, progress, quality, review, downloads, people, media)
+MODULES = (questions, classes, status, progress, quality, review, similar, pool_map, downloads, people, media)
 CODES = {
     AlreadyAnswered: 409,
     NotAllowed: 403,
@@ -43,10 +58,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     logger.info("application stops")
     app.state.progress.close()
+    app.state.maps.close()
     app.state.batcher.close()
 
 
-def application(project: Project, annotator: str, site: Site | None = None) -> FastAPI:
+def application(project: Project, annotator: str, site: Site | None = None, embed: str = "") -> FastAPI:
     """Return the web application of one project.
 
     Parameters
@@ -57,6 +73,8 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
         Who answers where nobody was ever invited, and so nobody signs in.
     site : Site, optional
         Where it is served; by default on this machine only.
+    embed : str
+        How dropped files are embedded, where those of the project were: what was typed after `--embed`.
 
     Returns
     -------
@@ -85,6 +103,7 @@ def application(project: Project, annotator: str, site: Site | None = None) -> F
     )
     app.state.project, app.state.annotator = project, annotator
     app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project)
+    app.state.searches, app.state.maps = Searches(project, embed), PlaneProcess(project)
     app.state.site, app.state.rate_limit = site, RateLimit()
     app.add_middleware(SecurityMiddleware, site=site)
     app.add_middleware(SlowRequestMiddleware)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from bagwise.project import Event, Invitations, Lease, LeaseRequest, NoQuestion, Project, Submission
+from bagwise.project import Event, Invitations, Lease, LeaseRequest, Project, Submission
 from bagwise.project.access.invitations import Shown
-from bagwise.project.queue.leases import TRIES
+from bagwise.project.queue.leases import none_left
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -63,15 +63,15 @@ class Batcher:
         self.submit = Batch[Submission, list[Event]]("answers", project.submit_all)
         self._lease = Batch[LeaseRequest, list[Lease] | None]("leases", project.lease)
 
-    async def ask(self, annotator: str, count: int) -> list[Lease]:
+    async def ask(self, request: LeaseRequest) -> list[Lease]:
         """As `Project.ask`."""
-        for tried in range(TRIES):
-            for published, seconds in self.project.waits(count, tried):
+        for tried in range(request.tries):
+            for published, seconds in self.project.waits(request.count, tried):
                 await asyncio.wait([asyncio.wrap_future(published)], timeout=seconds)
-            leases = await self._lease(LeaseRequest(annotator, count))
+            leases = await self._lease(request)
             if leases is not None:
                 return leases
-        raise NoQuestion
+        return none_left(request)
 
     def close(self) -> None:
         """Stop serving."""

@@ -15,9 +15,11 @@ from bagwise.core.errors import BagwiseError
 from bagwise.project import NotSignedIn, Project
 from bagwise.project.access.invitations import Shown
 from bagwise.project.reports.progress import ProgressOf
+from bagwise.project.search.plane_process import PlaneProcess
 from bagwise.project.storage.bag_filter import BagFilter
 from bagwise.server.batcher import Batcher
 from bagwise.server.rate_limit import RateLimit
+from bagwise.server.searches import Searches
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +64,9 @@ KeyOfSeveral = Annotated[Text, Field(min_length=1, max_length=48), AfterValidato
 """Key of a request that becomes several events: the key of each is this one and a suffix, 64 characters in all."""
 Name = Annotated[str, Field(max_length=1000)]
 """Name of a bag or of a class."""
+RegionText = Annotated[
+    str, Query(max_length=200, description="A rectangle on the map, as `neighbours,LEFT,RIGHT,BOTTOM,TOP`.")
+]
 
 Bearer = Annotated[
     HTTPAuthorizationCredentials | None,
@@ -87,9 +92,23 @@ async def batcher(request: Request) -> Batcher:
     return found
 
 
+async def searched(request: Request) -> Searches:
+    """Return the searches in the project."""
+    found: Searches = request.app.state.searches
+    return found
+
+
+async def mapped(request: Request) -> PlaneProcess:
+    """Return the maps of the project."""
+    found: PlaneProcess = request.app.state.maps
+    return found
+
+
 CurrentProject = Annotated[Project, Depends(served)]
 CurrentBatcher = Annotated[Batcher, Depends(batcher)]
 CurrentQuality = Annotated[ProgressOf, Depends(watched)]
+CurrentSearches = Annotated[Searches, Depends(searched)]
+CurrentMap = Annotated[PlaneProcess, Depends(mapped)]
 
 
 def cookie_of(project: Project) -> str:

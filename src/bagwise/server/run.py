@@ -131,7 +131,7 @@ def configuration(
     )
 
 
-def serve(project: Project, annotator: str, site: Site | None = None, port: int = 8765) -> None:
+def serve(project: Project, annotator: str, site: Site | None = None, port: int = 8765, embed: str = "") -> None:
     """Serve a project until the process is interrupted.
 
     Parameters
@@ -144,6 +144,8 @@ def serve(project: Project, annotator: str, site: Site | None = None, port: int 
         Where it is served; by default on this machine only.
     port : int
         The port on `site.host`.
+    embed : str
+        How files that are dropped on the page are embedded, where those of the project were.
 
     Raises
     ------
@@ -172,5 +174,5 @@ def serve(project: Project, annotator: str, site: Site | None = None, port: int 
     logger.info("serving %s on %s port %d", project.folder, site.host, port)
     # BLAS is limited to one thread once, since doing it for every question takes time.
     with single_threaded_blas(), contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(configuration(application(project, annotator, site), site, port)).run()
+        uvicorn.Server(configuration(application(project, annotator, site, embed), site, port)).run()
     logger.info("stopped serving %s", project.folder)

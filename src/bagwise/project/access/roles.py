@@ -85,11 +85,23 @@ def validate_may_replace_imported(state: ProjectState, connection: Connection, a
     NotAllowed
         Unless the person is an adjudicator, the owner, or the only person of the project.
     """
+    _validate_may(state, connection, annotator, "replace an imported label")
+
+
+def validate_may_change_classes(state: ProjectState, connection: Connection, annotator: str) -> None:
+    """Raise an error where this person may not add, rename, describe, merge or retire classes.
+
+    Raises
+    ------
+    NotAllowed
+        Unless the person is an adjudicator, the owner, or the only person of the project.
+    """
+    _validate_may(state, connection, annotator, "change classes")
+
+
+def _validate_may(state: ProjectState, connection: Connection, annotator: str, what: str) -> None:
     owner = owner_of(state.folder)
     if annotator in state.contents.adjudicators or annotator == owner:
         return
     if set(queries.annotators(connection)) - {annotator}:
-        raise NotAllowed(
-            f"{annotator} cannot replace an imported label: an adjudicator can ({APPOINT}), or {owner}, the project's"
-            " owner."
-        )
+        raise NotAllowed(f"{annotator} cannot {what}: an adjudicator can ({APPOINT}), or {owner}, the project's owner.")

@@ -104,7 +104,7 @@ class Annotations:
         """The bag of labels, and the answer for each class with the instances at their places."""
         contents = self.state.contents
         ids = {name: position for position, name in enumerate(contents.ids.tolist())}
-        classes = {name: position for position, name in enumerate(contents.classes)}
+        classes = contents.class_list.aliases
         if len(labels.ids) != 1 or labels.ids[0] not in ids:
             raise BagwiseError(f"There is no bag {', '.join(labels.ids)} in the project.")
         present = {(bag, name) for bag, name, answer in labels.triples() if answer == "present" and name in classes}

@@ -91,6 +91,11 @@ def labels_of(contents: Contents, votes: Votes, people: AnnotatorRates) -> Label
     for pair in votes.decisions:
         if not contents.is_given(pair):
             flip[pair] = people.flip(votes, pair)
+    for merged, members in contents.class_list.members.items():
+        known = np.flatnonzero(labels.known[:, merged]).tolist()
+        inferred = [bag for bag in known if (bag, merged) not in votes.decisions]
+        flip[inferred, merged] = flip[inferred][:, list(members)].max(axis=1, initial=0.0)
+        flip[:, list(members)] = 0.0
     return labels.doubted(flip)
 
 
@@ -126,9 +131,13 @@ class Examination:
 
 
 def examine(contents: Contents, votes: Votes, bags: Bags, model: MIMLClassifier) -> Examination:
-    """Examine all answers that say present or absent of a bag; imported labels are only learned from."""
+    """Examine all answers that say present or absent of a bag; imported labels are only learned from.
+
+    Of classes that became a part of others the model knows nothing, so answers about them are left out.
+    """
     effective = [event for event in _clear(votes.all_effective()) if event.labels_bag]
-    events = [event for event in effective if not contents.is_given(event.pair)]
+    merged = {place for place, one in enumerate(contents.class_list) if one.merged_into is not None}
+    events = [one for one in effective if not contents.is_given(one.pair) and one.label_class not in merged]
     pairs = {pair: number for number, pair in enumerate(dict.fromkeys(event.pair for event in events))}
     names = sorted({event.annotator for event in events})
     rows = [(pairs[event.pair], names.index(event.annotator), event.answer == "present") for event in events]

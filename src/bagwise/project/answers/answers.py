@@ -207,7 +207,7 @@ class Answers:
             raise BagwiseError(f"This question was leased to {lease.annotator}, not to {submission.annotator}.")
         classes = submission.classes
         if lease is not None:
-            classes = lease.question.classes[:1] if classes is None else classes
+            classes = lease.question.classes[:1] if classes is None else self._as_leased(classes, lease)
             instance = lease.question.instance
             same = submission.bag in (None, lease.bag) and submission.instance in (None, instance)
             if classes[0] != lease.label_class or not same:
@@ -216,6 +216,12 @@ class Answers:
         if classes is None or submission.bag is None or not submission.key.isprintable():
             raise BagwiseError("This lease does not exist, or expired too long ago: ask again.")
         return submission.bag, classes, submission.instance
+
+    def _as_leased(self, classes: tuple[int, ...], lease: Lease) -> tuple[int, ...]:
+        """The classes that were asked: a name may mean a class that was merged from one of them since."""
+        class_list, asked = self.state.contents.class_list, lease.question.classes
+        meant = {class_list.root(one): one for one in asked if one not in classes}
+        return tuple(one if one in asked else meant.get(one, one) for one in classes)
 
     def _event(
         self,

@@ -1,4 +1,8 @@
-"""What is known now of every pair (imported, perhaps corrected, or decided by answers) and of single instances."""
+"""What is known now of every pair (imported, perhaps corrected, or decided by answers) and of single instances.
+
+Of a class that was made by merging others, what was imported or answered about itself counts; where that is nothing, it
+is present where one of them is, absent where all of them are, and else unknown. Nothing is known of these themselves.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,12 +30,29 @@ def known_values(contents: Contents, votes: Votes) -> tuple[Array, Array]:
         if not contents.is_given(pair):
             values[pair] = UNKNOWN if decision.present is None else decision.present
             unsure[pair] = decision.present is None
+    for merged, several in contents.class_list.members.items():
+        members = list(several)
+        of_members, unsure_members = values[:, members], unsure[:, members]
+        present, absent = (of_members == 1).any(axis=1), (of_members == 0).all(axis=1)
+        undecided = ~present & ~absent & ((of_members == 0) | unsure_members).all(axis=1)
+        inferred = (values[:, merged] == UNKNOWN) & ~unsure[:, merged]
+        values[inferred & present, merged] = 1
+        values[inferred & absent, merged] = 0
+        unsure[inferred & undecided, merged] = True
+        values[:, members], unsure[:, members] = UNKNOWN, False
     return values, unsure
 
 
 def known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
     """Return the decision that counts for one pair, with what else is known of its instances; None where it is open."""
-    decision = _decided(contents, votes, pair)
+    if contents.class_list[pair[1]].merged_into is not None:
+        return None
+    return _known_of(contents, votes, pair)
+
+
+def _known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
+    """The same, also for classes that became a part of others."""
+    decision = _decided(contents, votes, pair) or inferred_of(contents, votes, pair)
     if decision is None or not decision.present:
         return decision
     about, verdicts = contents.instance_labels.about(*pair), _verdicts(contents, votes, pair)
@@ -40,6 +61,22 @@ def known_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
     if not about and not denied:
         return decision
     return decision.pointing_at((*here, *verdicts.disputed), (*not_here, *denied))
+
+
+def inferred_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
+    """Return what follows for a merged class from those it was made of; None where that is nothing.
+
+    Instances of one of them are instances of it.
+    """
+    members = contents.class_list.members.get(pair[1], ())
+    known = [_known_of(contents, votes, (pair[0], one)) for one in members]
+    found = [one for one in known if one is not None]
+    here = [one for one in found if one.present]
+    if here:
+        return Decision(True, False, tuple(sorted({instance for one in here for instance in one.where})))
+    if not found or len(found) < len(known):
+        return None
+    return Decision(False if all(one.present is False for one in found) else None, False)
 
 
 class KnownPair(NamedTuple):
@@ -112,7 +149,8 @@ def labels_in_bag(
 ) -> list[InstanceLabel]:
     """Return what is known of the instances of one bag; the parameters are those of `instance_labels_of`."""
     imported = {label.label_class for label in contents.instance_labels.of(bag)}
-    pairs = [(bag, label_class) for label_class in sorted({*votes.pointed_classes(bag), *imported})]
+    roots = {contents.class_list.root(label_class) for label_class in (*votes.pointed_classes(bag), *imported)}
+    pairs = [(bag, label_class) for label_class in sorted(roots)]
     return [label for pair in pairs for label in known_pair(contents, votes, pair, flip(pair)).labels]
 
 

@@ -2,11 +2,11 @@
 
     learner = fit(everything known at the last turning point), then every later event in its order
 
-Turning points are every `REFIT_EVERY`th event and every change of the contents (an import, a new adjudicator). At a
-turning point the model is fitted again to all that is known, so that a replay never has to learn more than a few
-hundred answers one by one; where the settings ask for it, the error rates of the annotators are estimated again, from
-all events up to it and nothing else. A snapshot (`snapshots`) saves time and changes nothing: the learner is the same,
-bit for bit.
+Turning points are every `REFIT_EVERY`th event and every change of the contents (an import, a new adjudicator, a class
+that is added, merged or retired). At a turning point the model is fitted again to all that is known, so that a replay
+never has to learn more than a few hundred answers one by one; where the settings ask for it, the error rates of the
+annotators are estimated again, from all events up to it and nothing else. A snapshot (`snapshots`) saves time and
+changes nothing: the learner is the same, bit for bit.
 """
 
 from collections.abc import Callable, Sequence
@@ -81,20 +81,22 @@ class Replay:
         if snapshot is None:
             withdrawn = self.known()[1]
             withdrawn[sorted(self.contents.removed)] = True
+            withdrawn[:, [place for place, one in enumerate(self.contents.class_list) if not one.is_active]] = True
             self.learner.resume_from(withdrawn, self.votes.n_decided)
 
     def apply(self, event: Event) -> None:
         """Count the next event and learn what it changes."""
-        pair = event.pair
+        pair = event.bag, self.contents.class_list.root(event.label_class)
         before = known_pair(self.contents, self.votes, pair)
         self.count([event])
         if self.learner is None:
             return
         if event.number % REFIT_EVERY == 0:
             self.begin()
-        else:
+        elif self.contents.class_list[pair[1]].is_active:
             # Imported labels and their corrections are taken to be right.
-            flips = (0.0, 0.0) if self.contents.is_given(pair) else self.people.flips(self.votes, pair)
+            decided = pair if pair in self.votes.decisions else event.pair
+            flips = (0.0, 0.0) if self.contents.is_given(decided) else self.people.flips(self.votes, decided)
             update_learner(self.learner, pair, before, known_pair(self.contents, self.votes, pair, flips[1]), *flips)
 
     def show(self, contents: Contents) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from bagwise.project.imports.regions import Placement
 from bagwise.project.instances import storage
 from bagwise.project.settings import Settings
 from bagwise.project.storage import queries
+from bagwise.project.storage.class_list import ClassList
 from bagwise.project.storage.database import Database
 
 LOCK = ".lock"
@@ -167,6 +169,7 @@ class _Names:
         if source is not None:
             self._add_bags(source)
         self.tables = [labels_of_clips(named_as_bags(table, self._ids), self._ids, self.files) for table in self.tables]
+        self.tables = [_with_names_of(table, before.class_list) for table in self.tables]
         self._classes = {name: position for position, name in enumerate(self._all_classes(classes))}
         self.classes = list(self._classes)[len(before.classes) :]
         for table in self.tables:
@@ -188,7 +191,8 @@ class _Names:
             self._ids[name] = len(self._ids)
 
     def _all_classes(self, more: Sequence[str]) -> list[str]:
-        allowed = dict.fromkeys([*self.before.classes, *more])
+        new = [name for name in more if self.before.class_list.position(name) is None]
+        allowed = dict.fromkeys([*self.before.classes, *new])
         for table in self.tables:
             unknown = [name for name in table.classes if allowed and name not in allowed]
             if unknown:
@@ -236,3 +240,17 @@ class _Names:
                 if already is None:
                     found[pair] = present
         return [(*pair, present) for pair, present in found.items()]
+
+
+def _with_names_of(table: LabelTable, class_list: ClassList) -> LabelTable:
+    """The table with the names that its classes have now: it may have scientific, common or earlier ones."""
+    places = {name: class_list.position(name) for name in table.classes}
+    renamed = {name: class_list.names[place] for name, place in places.items() if place is not None}
+    if all(name == now for name, now in renamed.items()):
+        return table
+    names = [renamed.get(name, name) for name in table.classes]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise table.fault(f"two of its classes are {twice} in the project: leave one out.")
+    placed = [replace(one, label_class=renamed.get(one.label_class, one.label_class)) for one in table.placed]
+    return replace(table, classes=names, placed=placed)

@@ -15,6 +15,7 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.bags import Bags
+from bagwise.data.class_names import ClassNames
 from bagwise.data.scores import Scores
 from bagwise.formats import Matching, ScoreTable, Source
 from bagwise.kernels import Array
@@ -59,7 +60,7 @@ def import_scores(folder: Path, database: Database, table: ScoreTable, source: S
         found, matching = table.scores(
             {name: places[bag] for name, bag in names.items() if bag in places},
             contents.offsets,
-            contents.classes,
+            _named_as_in(table, contents),
             _spans(folder, contents, source, places),
         )
         if not matching.matched or len(matching.unknown_bags) == len(table.bags):
@@ -77,6 +78,16 @@ def import_scores(folder: Path, database: Database, table: ScoreTable, source: S
             if old.name not in (file, contents.scores):
                 old.unlink()
     return matching
+
+
+def _named_as_in(table: ScoreTable, contents: Contents) -> list[str]:
+    """The name of every class, or another of its names, where the table has that."""
+    known = ClassNames(table.classes)
+    found = []
+    for one, name in zip(contents.class_list, contents.classes, strict=True):
+        names = [other for other in (name, one.scientific_name, one.common_name) if other]
+        found.append(next((other for other in names if known.columns([other])[0] >= 0), name))
+    return found
 
 
 def _spans(

@@ -29,6 +29,8 @@ RANKED_PER_LEASE, LEAST_RANKED = 100, 2000
 """Questions ranked for each that is leased, and at least: during a refit, for seconds, no newer ranking comes."""
 PRUNE_AFTER = 64
 TRIES = 30
+TRIES_AMONG = 7
+"""Of a request for some bags alone: it gives up when none of the best 256,000 questions is about them."""
 
 
 class NoQuestion(BagwiseError):
@@ -57,6 +59,8 @@ class LeaseRequest:
         Name of the person.
     count : int
         The most questions to lease; leases that the person has already are among them.
+    among : frozenset of int, optional
+        Only questions about these bags; none of them is an audit, since a person chose the bags.
 
     Examples
     --------
@@ -66,6 +70,26 @@ class LeaseRequest:
 
     annotator: str
     count: int = 1
+    among: frozenset[int] | None = None
+
+    def allows(self, question: Question) -> bool:
+        """Whether the question may be leased for this request.
+
+        Parameters
+        ----------
+        question : Question
+            A question of the ranking, or of a lease.
+
+        Returns
+        -------
+        bool
+        """
+        return self.among is None or (question.bag in self.among and not question.audit)
+
+    @property
+    def tries(self) -> int:
+        """How often a longer or newer ranking is waited for."""
+        return TRIES if self.among is None else TRIES_AMONG
 
 
 class Leases:
@@ -78,15 +102,15 @@ class Leases:
         self._left: list[Question] = []
         self._pruned_at = 0
 
-    def ask(self, annotator: str, count: int) -> list[Lease]:
+    def ask(self, request: LeaseRequest) -> list[Lease]:
         """The person's open leases, then the best questions that are free; waits where none is ranked yet."""
-        for tried in range(TRIES):
-            for published, seconds in self.waits(count, tried):
+        for tried in range(request.tries):
+            for published, seconds in self.waits(request.count, tried):
                 wait_for(published, seconds)
-            (leases,) = self.lease([LeaseRequest(annotator, count)])
+            (leases,) = self.lease([request])
             if leases is not None:
                 return leases
-        raise NoQuestion
+        return none_left(request)
 
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
         """Return what to wait for before questions are leased, after `tried` attempts found too few."""
@@ -167,7 +191,11 @@ class _Granting:
     def grant(self, request: LeaseRequest) -> list[Lease] | None:
         """The person's own leases, newest first, and as many more as are missing."""
         own = [lease for lease in self.leases if lease.annotator == request.annotator]
-        still = [open_lease for lease in own if (open_lease := self._still_open(lease)) is not None]
+        still = [
+            open_lease
+            for lease in own
+            if request.allows(lease.question) and (open_lease := self._still_open(lease)) is not None
+        ]
         still.sort(key=lambda lease: -lease.asked_after)
         missing = request.count - len(still)
         if missing <= 0:
@@ -175,15 +203,19 @@ class _Granting:
         if self.current is None:
             return None
         ranking, left = self.current
+        if request.among is not None:
+            left = [question for question in left if request.allows(question)]
         leased_to_them = {pair for lease in own for pair in lease.question.pairs}
         # Every question that was leased, answered since or not, has had its turn.
         turn = len(self.leases) + self._answered
-        audits = [question.audit for question in ranking.questions[turn : turn + missing]]
+        turns = ranking.questions[turn : turn + missing]
+        audits = [question.audit and request.among is None for question in turns]
         if self.state.group_counts is None:
             free = list(islice(self._free(left, request.annotator, leased_to_them), missing + SPARE_CANDIDATES))
         else:
             free = self._in_turns(self.state.group_counts, left, request.annotator, leased_to_them, missing, audits)
-        if len(free) < missing and not (ranking.complete and self._is_current(ranking)):
+        enough = len(free) >= missing if request.among is None else still or free
+        if not enough and not (ranking.complete and self._is_current(ranking)):
             return None
         asked = [pair for lease in self.leases for pair in lease.question.pairs]
         chosen = next_questions(audits, free, asked, missing)
@@ -251,6 +283,13 @@ class _Granting:
         self.leases.append(lease)
         self._leased.update(question.pairs)
         return lease
+
+
+def none_left(request: LeaseRequest) -> list[Lease]:
+    """What a request gets that waited in vain: nothing where it is for some bags alone, else an error."""
+    if request.among is None:
+        raise NoQuestion
+    return []
 
 
 def _with_classes(question: Question, classes: Sequence[int]) -> Question:

@@ -157,11 +157,11 @@ def _classes(project: Project, first: int) -> list[ClassChange]:
     samples = kept[kept < first], kept[kept >= first]
     if not all(map(len, samples)):
         return []
-    model = project.model().classifier
+    model, active = project.model().classifier, project.contents.class_list.active.tolist()
     before, new = (
         model.predict_proba(
             project.bags.select(np.sort(rng.choice(some, min(SAMPLED_BAGS, len(some)), replace=False)))
         ).mean(axis=0)
         for some in samples
     )
-    return [ClassChange(name, float(before[c]), float(new[c])) for c, name in enumerate(project.classes)]
+    return [ClassChange(project.classes[c], float(before[c]), float(new[c])) for c in active]

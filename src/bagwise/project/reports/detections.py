@@ -64,7 +64,7 @@ class Known:
         """
         table, contents = project.labels(), project.contents
         values = np.full((len(contents.ids), len(project.classes)), np.nan)
-        values[contents.kept_bags] = table.values
+        values[np.ix_(contents.kept_bags, contents.class_list.active)] = table.values
         position = {name: bag for bag, name in enumerate(contents.ids.tolist())}
         column = {name: number for number, name in enumerate(project.classes)}
         instances: dict[tuple[int, int], dict[int, bool]] = {}
@@ -106,7 +106,8 @@ def detections_of(project: Project, threshold: float | None = None, wanted: BagF
     project.validate_known()
     model = project.model().classifier
     without = np.setdiff1d(np.arange(len(project.bags)), project.bags_passing(wanted)).tolist()
-    return detect(model, project.bags, project.classes, project.locations(), Known.of(project), threshold, without)
+    table = detect(model, project.bags, project.classes, project.locations(), Known.of(project), threshold, without)
+    return table.of_classes(project.active_classes)
 
 
 def detect(

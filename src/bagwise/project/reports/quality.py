@@ -148,7 +148,7 @@ def _report(project: Project, found: dict[int, Quality]) -> Report:
     points = _points({count: found[count] for count in spread}, goal.metric, after)
     recalls = [
         [Point(after[count], recall) for count in spread if (recall := found[count].classes[c].recall) is not None]
-        for c in range(len(project.classes))
+        for c in range(len(project.active_classes))
     ]
     return Report(
         answers,
@@ -158,7 +158,7 @@ def _report(project: Project, found: dict[int, Quality]) -> Report:
         now.metrics,
         [
             ClassReport(name, one.precision, one.recall, forecast(along, goal.level) if one.recall else None)
-            for name, one, along in zip(project.classes, now.classes, recalls, strict=True)
+            for name, one, along in zip(project.active_classes, now.classes, recalls, strict=True)
         ],
         decide(Evidence(answers, points), goal),
         forecast(points, goal.level),
@@ -263,7 +263,7 @@ def _estimate(project: Project, events: Sequence[Event]) -> Quality:
 
 
 def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Labels, Array]:
-    """Return what estimates are made of, for the bags that were not removed: fitted to everything known.
+    """Return what estimates are made of, fitted to everything known, for active classes and bags not removed.
 
     Parameters
     ----------
@@ -289,8 +289,10 @@ def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Lab
         model.prepare(project.bags, labels.n_classes)
     else:
         model.fit(project.bags, labels)
-    out_of_fold, kept = evaluation.crossfit(model, project.bags, labels), project.contents.kept_bags
-    return model.predict_proba(project.bags)[kept], out_of_fold[kept], labels.select(kept), audit[kept]
+    kept, active = project.contents.kept_bags, project.contents.class_list.active
+    out_of_fold, wanted = evaluation.crossfit(model, project.bags, labels), np.ix_(kept, active)
+    known = Labels(labels.value[wanted], labels.known[wanted])
+    return model.predict_proba(project.bags)[wanted], out_of_fold[wanted], known, audit[wanted]
 
 
 # The file

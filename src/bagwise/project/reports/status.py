@@ -205,7 +205,7 @@ def status_of(project: Project) -> Status:
                 int(unsure[:, c].sum()),
                 int((~known[:, c] & ~unsure[:, c]).sum()),
             )
-            for c, name in enumerate(project.classes)
+            for c, name in enumerate(project.active_classes)
         ],
         len(answers),
         by_person,

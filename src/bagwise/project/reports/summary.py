@@ -152,7 +152,7 @@ def summary_of(project: Project, by: str = "day", threshold: float | None = None
         pl.len().alias("detections"), (pl.col("confirmed") != "").any().alias("confirmed")
     )
     pairs = (
-        bags.join(pl.DataFrame({"class": project.classes}), how="cross")
+        bags.join(pl.DataFrame({"class": project.active_classes}), how="cross")
         .join(found, on=["bag", "class"], how="left", maintain_order="left")
         .with_columns(pl.col("detections").fill_null(0), pl.col("confirmed").fill_null(value=False))
         .with_columns(found=pl.col("detections") > 0)
@@ -160,7 +160,7 @@ def summary_of(project: Project, by: str = "day", threshold: float | None = None
     return Summary(
         project.settings.name,
         by,
-        _counts(pairs, project.classes),
+        _counts(pairs, project.active_classes),
         _shares(project, bags, pairs),
         _visits(pairs),
         _hours(pairs),
@@ -283,7 +283,7 @@ def _shares(project: Project, bags: pl.DataFrame, pairs: pl.DataFrame) -> pl.Dat
     overall_counts = pairs.group_by("class", pl.lit(ALL).alias("site")).agg(pl.col("found").sum())
     counted = {(name, site): count for name, site, count in [*by_site.iter_rows(), *overall_counts.iter_rows()]}
     rows = []
-    for c, name in enumerate(project.classes):
+    for c, name in enumerate(project.active_classes):
         for site in names:
             here = np.full(len(sites), True) if site == ALL else sites == site
             audits = int((audit & labels.known)[here, c].sum())

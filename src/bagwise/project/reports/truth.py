@@ -36,7 +36,12 @@ class TrueQuality:
 
     def _restart(self) -> None:
         self._contents = self.project.contents
-        self._bags, self._labels = read_truth(self.project.folder / TRUTH, self._contents.classes)
+        class_list = self._contents.class_list
+        keys = class_list.keys
+        imported = [key for key, one in zip(keys, class_list, strict=True) if not one.is_added]
+        self._bags, truth = read_truth(self.project.folder / TRUTH, imported)
+        self._columns = [c for c in class_list.active.tolist() if keys[c] in truth]
+        self._labels = np.stack([truth[keys[c]] for c in self._columns], axis=1)
         self._replay = replay.Replay(self._contents, self.project.settings, self.project.bags)
         self._replay.begin()
         self._quality = {0: self._measured()}
@@ -56,7 +61,8 @@ class TrueQuality:
     def _measured(self) -> float:
         assert self._replay.learner is not None
         metric = self.project.settings.stopping.metric
-        return goodness(self._labels, self._replay.learner.predict_proba(self._bags), metric)
+        predicted = self._replay.learner.predict_proba(self._bags)
+        return goodness(self._labels, predicted[:, self._columns], metric)
 
 
 def goodness(truth: Array, probability: Array, metric: str) -> float:
@@ -65,8 +71,8 @@ def goodness(truth: Array, probability: Array, metric: str) -> float:
     return measured.goodness(measured(truth, probability))
 
 
-def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, Array]:
-    """Return held-out bags and whether each of the classes is in them, (bags, classes).
+def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, dict[str, Array]]:
+    """Return held-out bags and whether each of the classes is in them, (bags,), by name.
 
     Raises
     ------
@@ -77,8 +83,8 @@ def read_truth(path: Path, classes: Sequence[str]) -> tuple[Bags, Array]:
     table = source.labels
     if table is None or not set(classes) <= set(table.classes) or np.isnan(table.values).any():
         raise FileError(path, "must have a label for each of the project's classes in each of its bags.")
-    columns = [list(table.classes).index(name) for name in classes]
-    return source.to_bags(), table.values[:, columns].astype(bool)
+    found = {name: table.values[:, c].astype(bool) for c, name in enumerate(table.classes) if name in classes}
+    return source.to_bags(), found
 
 
 def write_truth(folder: Path, bags: Bags, labels: Array, classes: Sequence[str]) -> None:

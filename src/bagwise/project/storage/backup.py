@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.answers import snapshots
+from bagwise.project.classes import examples
 from bagwise.project.imports import media, scores
 from bagwise.project.instances import storage
 from bagwise.project.settings import Settings
@@ -50,6 +51,7 @@ def back_up(folder: Path, settings: Settings, database: Database, place: Path) -
             shutil.copytree(folder / snapshots.FOLDER, unfinished / snapshots.FOLDER)
         media.copy(folder, unfinished)
         scores.copy(folder, unfinished)
+        examples.copy(folder, unfinished)
         replace(settings, database="", data=data).write(unfinished)
         unfinished.replace(place)
     except OSError as error:

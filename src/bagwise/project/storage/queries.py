@@ -20,6 +20,7 @@ from bagwise.learning.questions import Instances, Pair, Question
 from bagwise.project.answers.events import Event
 from bagwise.project.storage import bag_files, schema
 from bagwise.project.storage.bag_files import BagFiles
+from bagwise.project.storage.class_list import ClassChange, ClassList
 
 KEEP_LATE_LEASES = 24 * 3600.0
 UNKNOWN = -1
@@ -38,8 +39,10 @@ class Contents:
         Identity of the project.
     shape : tuple of int and str
         Number of features of an instance, and their type.
-    features, classes : list of str
-        Names, by position; `features` may be empty.
+    features : list of str
+        Names, by position; may be empty.
+    class_list : ClassList
+        The classes, by position.
     ids : array of str, shape (bags,)
         Names of the bags.
     offsets : array of int, shape (bags + 1,)
@@ -69,7 +72,7 @@ class Contents:
     features: list[str]
     ids: Array
     offsets: Array
-    classes: list[str]
+    class_list: ClassList
     imported: Array
     given: Array
     version: int
@@ -80,6 +83,11 @@ class Contents:
     instance_labels: InstanceLabels = field(default_factory=lambda: InstanceLabels(0))
     scores: str = ""
     bag_files: BagFiles = field(default_factory=BagFiles)
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes, by position; also of those that are not asked any more."""
+        return self.class_list.names
 
     @property
     def kept_bags(self) -> Array:
@@ -97,7 +105,8 @@ class Contents:
     @cached_property
     def _digest(self) -> str:
         found = hashlib.sha256(self.project.encode())
-        found.update(json.dumps([self.ids.tolist(), self.classes, sorted(self.adjudicators), self.checksums]).encode())
+        named = [self.ids.tolist(), self.class_list.keys, sorted(self.adjudicators), self.checksums]
+        found.update(json.dumps(named).encode())
         found.update(json.dumps(sorted(self.removed)).encode())
         found.update(self.offsets.tobytes())
         found.update(self.given.tobytes())
@@ -105,6 +114,8 @@ class Contents:
             found.update(self.instance_labels.to_rows().tobytes())
         if self.scores:
             found.update(self.scores.encode())
+        if self.class_list.fingerprint:
+            found.update(json.dumps(self.class_list.fingerprint).encode())
         found.update(str(self.after).encode())
         return found.hexdigest()
 
@@ -172,8 +183,8 @@ def contents(connection: Connection) -> Contents:
     project = connection.execute(select(schema.identity)).one()
     features = connection.execute(select(schema.features.c.name).order_by(schema.features.c.position)).scalars().all()
     bags = connection.execute(select(schema.bags.c.id, schema.bags.c.instances).order_by(schema.bags.c.position)).all()
-    names = connection.execute(select(schema.classes.c.name).order_by(schema.classes.c.position)).scalars().all()
-    imported = np.full((len(bags), len(names)), UNKNOWN, np.int8)
+    classes = class_list(connection)
+    imported = np.full((len(bags), len(classes)), UNKNOWN, np.int8)
     columns = schema.given_labels.c
     rows = connection.execute(select(columns.bag, columns["class"], columns.present)).all()
     if rows:
@@ -189,7 +200,7 @@ def contents(connection: Connection) -> Contents:
         list(features),
         np.array([row.id for row in bags], dtype=str),
         np.concatenate([[0], np.cumsum([row.instances for row in bags], dtype=np.int64)]).astype(np.int64),
-        list(names),
+        classes,
         imported,
         given,
         contents_version(connection),
@@ -197,10 +208,61 @@ def contents(connection: Connection) -> Contents:
         frozenset(adjudicators),
         tuple(connection.execute(select(schema.imports.c.checksum).order_by(schema.imports.c.number)).scalars()),
         gone,
-        _instance_labels(connection, len(names), gone),
+        _instance_labels(connection, len(classes), gone),
         _scores(connection),
         bag_files.read(connection),
     )
+
+
+def class_list(connection: Connection) -> ClassList:
+    """Return the classes as they are now."""
+    keys = connection.execute(select(schema.classes.c.name).order_by(schema.classes.c.position)).scalars().all()
+    return ClassList.of(keys, class_changes(connection))
+
+
+def class_changes(connection: Connection) -> list[ClassChange]:
+    """Return everything that was done to classes, in order."""
+    rows = connection.execute(select(schema.class_changes).order_by(schema.class_changes.c.number))
+    return [
+        ClassChange(number, at, annotator, label_class, kind, json.loads(value), after)
+        for number, at, annotator, label_class, kind, value, after in rows
+    ]
+
+
+def add_class(connection: Connection, name: str) -> int:
+    """Add a class and return its position; its key is the name, or one like it where a class had that name before."""
+    taken = set(connection.execute(select(schema.classes.c.name)).scalars())
+    key, number = name, 2
+    while key in taken:
+        key, number = f"{name} {number}", number + 1
+    connection.execute(insert(schema.classes).values(position=len(taken), name=key))
+    return len(taken)
+
+
+def add_class_changes(
+    connection: Connection, annotator: str, changed: Sequence[tuple[int, str, dict[str, Any]]], learned: bool
+) -> None:
+    """Add what a person did: position of the class, kind and value; `learned`: whether the model depends on it."""
+    table = schema.class_changes
+    number = connection.execute(select(func.count()).select_from(table)).scalar_one()
+    after, at = last_event(connection), now()
+    rows = [
+        {
+            "number": number + i,
+            "at": at,
+            "annotator": annotator,
+            "class": label_class,
+            "kind": kind,
+            "value": json.dumps(value),
+            "after": after,
+        }
+        for i, (label_class, kind, value) in enumerate(changed, start=1)
+    ]
+    connection.execute(insert(table), rows)
+    if learned:
+        _contents_changed(connection)
+    else:
+        _contents_shown(connection)
 
 
 def _scores(connection: Connection) -> str:
@@ -312,7 +374,7 @@ def set_files(connection: Connection, files: BagFiles, changed: Sequence[int], a
             connection.execute(update(schema.files).where(schema.files.c.position == row["position"]).values(**row))
     for bag, file in attached.items():
         connection.execute(update(schema.bags).where(schema.bags.c.position == bag).values(file=file))
-    connection.execute(update(schema.changes).values(contents=schema.changes.c.contents + 1))
+    _contents_shown(connection)
 
 
 def _insert(connection: Connection, table: Any, rows: Iterable[dict[str, Any]]) -> None:
@@ -345,6 +407,11 @@ def changes(connection: Connection) -> tuple[int, int]:
 def _contents_changed(connection: Connection) -> None:
     table = schema.changes
     connection.execute(update(table).values(contents=table.c.contents + 1, contents_after=table.c.last_event))
+
+
+def _contents_shown(connection: Connection) -> None:
+    """Let other processes read the contents again, although nothing changed that is learned from."""
+    connection.execute(update(schema.changes).values(contents=schema.changes.c.contents + 1))
 
 
 def events_after(connection: Connection, number: int) -> list[Event]:

@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0009"
+VERSION = "0010"
 
 metadata = MetaData()
 
@@ -153,6 +153,30 @@ removals = Table(
     Column("annotator", String(200), ForeignKey("annotators.name"), nullable=False),
     Column("bag", Integer, ForeignKey("bags.position"), nullable=False),
     Column("removed", Boolean, nullable=False),
+)
+
+class_changes = Table(
+    "class_changes",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", String(32), nullable=False),
+    Column("annotator", String(200), ForeignKey("annotators.name"), nullable=False),
+    Column("class", Integer, ForeignKey("classes.position"), nullable=False),
+    Column("kind", String(12), nullable=False),
+    Column("value", Text, nullable=False),
+    Column("after", Integer, nullable=False),
+)
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("key", String(64), nullable=False, unique=True),
+    Column("at", String(32), nullable=False),
+    Column("annotator", String(200), ForeignKey("annotators.name"), nullable=False),
+    Column("bag", Integer, ForeignKey("bags.position"), nullable=False),
+    Column("class", Integer, ForeignKey("classes.position")),
+    Column("text", Text, nullable=False),
 )
 
 leases = Table(

@@ -17,14 +17,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.core.wording import counted
 from bagwise.data.metrics import THRESHOLD
+from bagwise.kernels import Array
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers.replay import Replay
 from bagwise.project.storage.queries import Contents
 
 FILE = "model.npz"
+NEVER = 2.0
+"""A threshold that no probability reaches."""
 
 Kind = Literal["trained", "online"]
 Stored = Literal["current", "outdated", "unusable", "none"]
@@ -143,7 +148,15 @@ def with_provenance(model: MIMLClassifier, counted: Replay, kind: Kind, metric: 
     """Return a copy of the model that says which events of which project it learned from."""
     project, events, answers = counted.contents.project, counted.applied, len(counted.votes.all_effective())
     found = copy.copy(model)
+    found.thresholds_ = _with_inactive(np.asarray(model.thresholds_), counted.contents)
     found.provenance_ = asdict(Provenance(kind, project, fingerprint(counted), events, answers, metric))
+    return found
+
+
+def _with_inactive(thresholds: Array, contents: Contents) -> Array:
+    """The thresholds, such that classes that are retired or part of another are never predicted."""
+    found = np.full(thresholds.shape, NEVER)
+    found[contents.class_list.active] = thresholds[contents.class_list.active]
     return found
 
 
@@ -156,13 +169,14 @@ def info_of(model: MIMLClassifier, stored: Stored = "current") -> ModelInfo:
     """Describe a model that a project made."""
     made = provenance_of(model)
     assert made is not None
-    thresholds = dict(zip(model.class_names_, map(float, model.thresholds_), strict=True))
+    of_classes = zip(model.class_names_, map(float, model.thresholds_), strict=True)
+    thresholds = {name: threshold for name, threshold in of_classes if threshold != NEVER}
     return ModelInfo(made.kind, made.answers, thresholds, made.metric, stored)
 
 
 def online_info(counted: Replay, stored: Stored) -> ModelInfo:
     """Describe the online model, without making it."""
-    thresholds = dict.fromkeys(counted.contents.classes, THRESHOLD)
+    thresholds = dict.fromkeys(counted.contents.class_list.active_names, THRESHOLD)
     return ModelInfo("online", len(counted.votes.all_effective()), thresholds, None, stored)
 
 

@@ -17,9 +17,12 @@ SEED = 101
 OURS, RANDOM = "Bagwise", "random pairs, same model"
 NO_COLD_START = "without scouting"
 """Titles are part of the rows and keys on disk, so this one keeps an older word for the cold start."""
+NO_SEARCH = "without search"
 PAPER = ("the paper's system, EGL", "the paper's system, uncertainty")
 PAPERS_SETS = ("carroll", "frost", "hja")
-SETS = (*PAPERS_SETS, "hja_full", "birds", "digits", "rare", "crowded")
+SETS = (*PAPERS_SETS, "hja_full", "birds", "digits", "rare", "crowded", "scarce")
+ONLY_FROM_NOTHING = ("scarce",)
+"""Twenty fully labelled bags of `scarce` have hardly any positive: nobody starts so."""
 STARTS = {"labelled": 0.05, "nothing": 0.0}
 
 DEFAULTS: dict[str, Any] = {"criterion": "widening_uncertainty", "update": "replay", "cold_start": True}
@@ -28,13 +31,14 @@ ARMS: dict[str, dict[str, Any]] = {
     OURS: DEFAULTS,
     RANDOM: {"criterion": "random", "update": "replay", "audit": 0.0},
     NO_COLD_START: {**DEFAULTS, "cold_start": False},
+    NO_SEARCH: {**DEFAULTS, "search": False},
     "uncertainty": {**DEFAULTS, "criterion": "uncertainty"},
     "EGL": {**DEFAULTS, "criterion": "expected_gradient_length"},
     PAPER[0]: {**OF_THE_PAPER, "criterion": "expected_gradient_length"},
     PAPER[1]: {**OF_THE_PAPER, "criterion": "uncertainty"},
 }
-FROM_NOTHING = (OURS, RANDOM, NO_COLD_START)
-FROM_LABELLED = tuple(arm for arm in ARMS if arm != NO_COLD_START)
+FROM_NOTHING = (OURS, RANDOM, NO_COLD_START, NO_SEARCH)
+FROM_LABELLED = tuple(arm for arm in ARMS if arm not in (NO_COLD_START, NO_SEARCH))
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def plan(names: Sequence[str], size: Size) -> list[Simulation]:
         )
         for name in names
         for start in STARTS
+        if start == "nothing" or name not in ONLY_FROM_NOTHING
         for arm in (FROM_LABELLED if start == "labelled" else FROM_NOTHING)
         for fold in range(size.fold_count)
     ]
@@ -93,6 +98,7 @@ def ceilings(names: Sequence[str], size: Size) -> list[FullData]:
     return [
         FullData(name, "bagwise", background=True, folds=size.folds, fold=fold, seed=SEED)
         for name in names
+        if name not in ONLY_FROM_NOTHING
         for fold in range(size.fold_count)
     ]
 

@@ -7,13 +7,16 @@ import polars as pl
 
 from bagwise import datasets
 from bagwise.research.experiments import curves, efficiency, statistics
-from bagwise.research.experiments.efficiency import OURS, PAPER, PAPERS_SETS, RANDOM
+from bagwise.research.experiments.efficiency import NO_SEARCH, OURS, PAPER, PAPERS_SETS, RANDOM
+from bagwise.research.experiments.simulation import AFTER_DISCOVERY
 
 LEVEL = 0.95
 GOALS = {"hja": 1 / 3, "carroll": 1 / 2, "frost": 1 / 2}
 LEAST_GAIN = 0.10
 FOUND_WITHIN = 80
 METRIC = "bag_accuracy"
+SEARCHED = ("scarce", "rare", "hja_full", "birds")
+RARE_BELOW = 0.1
 
 
 def write(rows: pl.DataFrame, ceilings: pl.DataFrame, folder: Path, size: efficiency.Size) -> Path:
@@ -30,6 +33,7 @@ def write(rows: pl.DataFrame, ceilings: pl.DataFrame, folder: Path, size: effici
         _against_random(labelled, size),
         _from_nothing(nothing),
         _rare(labelled),
+        _search(nothing),
     ]
     page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     shown = rows.filter(pl.col("strategy").is_in([OURS, RANDOM, *PAPER]))
@@ -46,10 +50,11 @@ def _head(size: efficiency.Size) -> str:
 Written by `bagwise compare --suite efficiency`. {size.fold_count} folds of {size.folds}, with a seed that no pilot used
 ({efficiency.SEED}); every arm on the same folds from the same start. *Bagwise* is the default of `ActiveLearner` and of
 projects: background class, prior 1, `widening_uncertainty` with 10 % audit questions, `update="replay"`, and from
-nothing a cold start of class discovery and bag completion (*without scouting*: none). *Random pairs* has the same
-model and update. *The paper's system* has no background class, penalty 1e-4, `bag_sgd` and EGL or uncertainty. Area:
-mean bag accuracy over the questions; intervals: 95 %, paired by fold, bootstrap. All answers here are yes or no; what
-is gained where a yes says which instance it is stands in [what pointing is worth](pointing.md).
+nothing a cold start of class discovery, bag completion and active search (*without scouting*: none; *without search*:
+without the last). *Random pairs* has the same model and update. *The paper's system* has no background class, penalty
+1e-4, `bag_sgd` and EGL or uncertainty. Area: mean bag accuracy over the questions; intervals: 95 %, paired by fold,
+bootstrap. All answers here are yes or no; what is gained where a yes says which instance it is stands in
+[what pointing is worth](pointing.md).
 
 ![Learning curves from a twentieth of the bags labelled](images/label-efficiency-labelled.png)"""
 
@@ -182,3 +187,83 @@ def _rare(rows: pl.DataFrame) -> str:
 
 def _prevalence(name: str) -> list[float]:
     return [float(share) for share in datasets.load(name, efficiency.SEED).labels.value.mean(axis=0)]
+
+
+def _search(rows: pl.DataFrame) -> str:
+    """What the active search finds, and that it costs no accuracy."""
+    here = rows.filter(pl.col("strategy").is_in([OURS, NO_SEARCH]))
+    last = here.filter(pl.col("asked") == pl.col("asked").max())
+    most = int(last["asked"].max())  # type: ignore[arg-type]
+    text = (
+        "From nothing, with and without the active search of the cold start: where positives are rare, some questions "
+        f"are about the likeliest bag of a class that was found. *Yes among {AFTER_DISCOVERY}*: answers *yes* to the "
+        f"{AFTER_DISCOVERY} questions that follow the first yes of the last class that class discovery found. *Recall "
+        f"of rare classes*: after {most} answers, mean over the classes in less than {RARE_BELOW:.0%} "
+        "of the bags, of those held-out bags that have them."
+    )
+    found = []
+    for name in [name for name in SEARCHED if name in here["dataset"]]:
+        per_arm = [last.filter((pl.col("dataset") == name) & (pl.col("strategy") == arm)) for arm in (NO_SEARCH, OURS)]
+        prevalence = _prevalence(name)
+        yes = [f"{_mean(one['yes_after_discovery']):.1f}" for one in per_arm]
+        recall = [_recall_of_rare(one, prevalence) for one in per_arm]
+        found.append([name, f"{sum(prevalence) / len(prevalence):.1%}", *yes, *recall])
+    yes_head = f"yes among {AFTER_DISCOVERY}"
+    head = ["data set", "pairs present", f"{yes_head}: without", f"{yes_head}: with search"]
+    finds = table([*head, "recall of rare classes: without", "recall of rare classes: with search"], found)
+    by_class = "\n\n".join(_recall_by_class(last, name) for name in SEARCHED if name in here["dataset"])
+    return f"## Where positives are rare\n\n{text}\n\n{finds}\n\n{_accuracy_kept(here)}\n\n{by_class}"
+
+
+def _mean(values: pl.Series) -> float:
+    return float(values.mean())  # type: ignore[arg-type]
+
+
+def _recalls(rows: pl.DataFrame) -> list[float | None]:
+    """Return the mean recall of every class over the runs in which a held-out bag has it."""
+    return list(pl.DataFrame(rows["recall"].to_list(), orient="row").mean().row(0))
+
+
+def _recall_of_rare(rows: pl.DataFrame, prevalence: list[float]) -> str:
+    of_rare = [
+        recall
+        for recall, share in zip(_recalls(rows), prevalence, strict=True)
+        if share < RARE_BELOW and recall is not None
+    ]
+    return f"{sum(of_rare) / len(of_rare):.2f}" if of_rare else ""
+
+
+def _recall_by_class(last: pl.DataFrame, name: str) -> str:
+    here, prevalence = last.filter(pl.col("dataset") == name), _prevalence(name)
+    rare = sorted((place for place, share in enumerate(prevalence) if share < RARE_BELOW), key=lambda c: prevalence[c])
+    lines = []
+    for arm in (NO_SEARCH, OURS):
+        recalls = _recalls(here.filter(pl.col("strategy") == arm))
+        cells = [recalls[place] for place in rare]
+        lines.append([arm, *("" if one is None else f"{one:.2f}" for one in cells)])
+    return table([f"recall on {name}", *(f"{prevalence[place]:.1%}" for place in rare)], lines)
+
+
+def _accuracy_kept(here: pl.DataFrame) -> str:
+    """Return the bag accuracy with and without search after some numbers of answers."""
+    most = int(here["asked"].max())  # type: ignore[arg-type]
+    points = [most // 4, most // 2, most]
+    lines = []
+    final = {one.dataset: one for one in statistics.compare_pairs(here, METRIC, [(OURS, NO_SEARCH)], "final")}
+    area = {one.dataset: one for one in statistics.compare_pairs(here, METRIC, [(OURS, NO_SEARCH)])}
+    for name in here["dataset"].unique(maintain_order=True):
+        means = [
+            here.filter((pl.col("dataset") == name) & (pl.col("strategy") == arm) & (pl.col("asked") == point))
+            for point in points
+            for arm in (NO_SEARCH, OURS)
+        ]
+        cells = [f"{_mean(one[METRIC]):.3f}" for one in means]
+        pairs = [f"{without} → {searching}" for without, searching in zip(cells[::2], cells[1::2], strict=True)]
+        lines.append([name, *pairs, _short(final[name]), _short(area[name])])
+    head = [
+        "bag accuracy, without → with search",
+        *(f"{point} answers" for point in points),
+        f"gained at {most}",
+        "gained in area",
+    ]
+    return table(head, lines)

@@ -16,6 +16,7 @@ from bagwise.datasets import Dataset
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning import criteria, granularity
 from bagwise.learning.base import Learner
+from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.learner import ActiveLearner
 from bagwise.learning.questions import Question
 from bagwise.model import solvers
@@ -27,12 +28,14 @@ from bagwise.research.experiments.runner import Row, key_from
 WRONG_ANSWERS = 1 << 41
 POINTED_WRONGLY, NOT_POINTED = 1 << 43, 1 << 44
 POINTING = ("", "key", "click")
+AFTER_DISCOVERY = 100
 ADDED_LATER = {
     "wrong": 0.0,
     "noise": 0.0,
     "again": False,
     "refit_every": None,
     "cold_start": False,
+    "search": True,
     "detailed": False,
     "pointing": "",
     "pointing_wrong": 0.0,
@@ -54,6 +57,8 @@ class Simulation:
         Name of a data set or path of a file.
     criterion, granularity, update, audit, cold_start, refit_every
         Those of `ActiveLearner`.
+    search : bool
+        Whether a cold start has an active search.
     background, prior, penalty, step_size
         Those of `MIMLClassifier`.
     queries, evaluate_every : int
@@ -78,7 +83,8 @@ class Simulation:
     pointing_noise : float
         The rate of wrong pointing that the learner assumes.
     detailed : bool
-        Whether rows also have the recall of every class and the classes not found yet.
+        Whether rows also have the recall of every class, the classes not found yet, the answers *yes* so far, and how
+        many of the `AFTER_DISCOVERY` questions were answered so that follow the last first yes of class discovery.
     title : str
         Name of the strategy; empty for the default one.
     """
@@ -107,6 +113,7 @@ class Simulation:
     again: bool = False
     refit_every: int | None = None
     cold_start: bool = False
+    search: bool = True
     detailed: bool = False
     pointing: str = ""
     pointing_wrong: float = 0.0
@@ -230,11 +237,12 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
         simulation.again,
         simulation.refit_every,
         simulation.cold_start,
+        simulation.search,
         simulation.cluster,
     )
     learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
     described = {**simulation.described, "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
-    found = _ClassesFound(known, training.labels)
+    found = _ClassesFound(known, training)
     try:
         return [{**described, **row} for row in _rows(simulation, learner, training, held_out, found, progress)]
     finally:
@@ -308,23 +316,42 @@ class _Annotator:
 
 
 class _ClassesFound:
-    """Which classes had a positive answer so far, and after how many queries all of them had."""
+    """Which classes had a positive answer so far, after how many queries all of them had, and the answers *yes*."""
 
-    def __init__(self, known: Labels, truth: Labels) -> None:
+    def __init__(self, known: Labels, training: Dataset) -> None:
+        truth = training.labels
         self._missing: Array = np.asarray(truth.value.any(axis=0) & ~known.value.any(axis=0))
         self.after: int | None = None if self._missing.any() else 0
+        self._discovery = ColdStart.of(training.bags.n_features).most_discovered(len(truth), truth.n_classes)
+        self._first_yes: list[int] = []
+        self._yes: list[int] = []
 
     def record(self, question: Question, present: list[bool], asked: int) -> None:
         """Record the answers to a question."""
-        self._missing[[c for c, yes in zip(question.classes, present, strict=True) if yes]] = False
+        found = [c for c, yes in zip(question.classes, present, strict=True) if yes]
+        self._yes += [asked] * len(found)
+        if self._missing[found].any():
+            self._first_yes.append(asked)
+        self._missing[found] = False
         if self.after is None and not self._missing.any():
             self.after = asked
 
+    def yes_after_discovery(self) -> int:
+        """Return the answers *yes* to the questions after every class that class discovery found had one."""
+        start = max((asked for asked in self._first_yes if asked <= self._discovery), default=0)
+        return sum(start < asked <= start + AFTER_DISCOVERY for asked in self._yes)
+
     def details(self, held_out: Dataset, probability: Array) -> Row:
-        """Return the recall of every class (None if no held-out bag has it) and the progress of class discovery."""
+        """Return the recall of every class (None if no held-out bag has it), what is found, and the answers *yes*."""
         true, predicted = held_out.labels.value, probability > THRESHOLD
         recalls = [float(predicted[true[:, c], c].mean()) if true[:, c].any() else None for c in range(true.shape[1])]
-        return {"recall": recalls, "missing": int(self._missing.sum()), "all_found_after": self.after}
+        return {
+            "recall": recalls,
+            "missing": int(self._missing.sum()),
+            "all_found_after": self.after,
+            "yes": len(self._yes),
+            "yes_after_discovery": self.yes_after_discovery(),
+        }
 
 
 def _of_instances(learner: Learner, held_out: Dataset) -> Row:

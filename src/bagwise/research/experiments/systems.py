@@ -5,7 +5,7 @@ same number of candidates.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from bagwise.data.metrics.average_precision import average_precision
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array
 from bagwise.learning.base import Learner
+from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.learner import ActiveLearner
 from bagwise.model import MIMLClassifier
 from bagwise.research.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
@@ -51,6 +52,7 @@ class Strategy:
     again: bool = False
     refit_every: int | None = None
     cold_start: bool = False
+    search: bool = True
     cluster: str = ""
 
 
@@ -68,7 +70,10 @@ def _active_learner(data: Dataset, labels: Labels, model: Any, how: Strategy, se
     given = (data.bags, data.classes, labels, model, how.criterion, how.granularity, how.update, how.audit, seed)
     if how.noise:
         return NoisyLearner(*given, noise=how.noise, again=how.again)
-    options: Parameters = {"refit_every": how.refit_every, "cold_start": None if how.cold_start else False}
+    cold_start: bool | ColdStart | None = None if how.cold_start else False
+    if how.cold_start and not how.search and not labels.known.all(axis=1).any():
+        cold_start = replace(ColdStart.of(data.bags.n_features), searches=False)
+    options: Parameters = {"refit_every": how.refit_every, "cold_start": cold_start}
     if how.cluster:
         from bagwise.cluster import RayPool
 

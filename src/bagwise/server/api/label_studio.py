@@ -132,7 +132,8 @@ def predictions(project: CurrentProject, sent: PredictIn) -> PredictionsOut:
     known, scores = sorted({bag for bag in bags if bag is not None}), _scores(project)
     table = None
     if known and _has_learned(project):
-        table = predict(project.model().classifier, project.bags.select(known), project.classes)
+        active = project.contents.class_list.active.tolist()
+        table = predict(project.model().classifier, project.bags.select(known), project.classes, only=active)
     rows = {bag: row for row, bag in enumerate(known)}
     found = [
         PredictionOut(

@@ -8,10 +8,12 @@ from pydantic import BaseModel, Field
 
 from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Pair, Question
-from bagwise.project import Event, Lease, Project, Submission, whole_bag_answers
+from bagwise.project import Event, Lease, LeaseRequest, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
+from bagwise.project.search.region import Region
+from bagwise.server.api.classes import GuideOut, NoteOut, guide_of, note_out
 from bagwise.server.api.media import Medium, medium_of
-from bagwise.server.dependencies import CurrentBatcher, CurrentProject, Key, KeyOfSeveral, Name, Person
+from bagwise.server.dependencies import CurrentBatcher, CurrentProject, Key, KeyOfSeveral, Name, Person, RegionText
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
@@ -82,7 +84,8 @@ class QuestionOut(BaseModel):
     project, `beliefs` and `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances,
     more than one, so that an answer can say which of them it is. Where `instance` is given, the question is *is this
     instance of the class?* `opinions` are those of a classifier whose scores the project has; audits, from which
-    quality is estimated, are asked without them.
+    quality is estimated, are asked without them. `guide` is what is said of the class, null where nothing is; `notes`
+    are those about the bag.
     """
 
     key: str
@@ -100,6 +103,8 @@ class QuestionOut(BaseModel):
     pointing: bool
     opinions: list[OpinionOut]
     instance: int | None
+    guide: GuideOut | None
+    notes: list[NoteOut]
 
 
 class AnswerIn(BaseModel):
@@ -205,11 +210,22 @@ class UndoOut(EventOut):
 
 @router.get("/questions/next")
 async def next_questions(
-    batcher: CurrentBatcher, person: Person, count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1
+    batcher: CurrentBatcher,
+    person: Person,
+    count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1,
+    region: RegionText = "",
 ) -> list[QuestionOut]:
-    """Up to `count` questions; asking again without answering gives the same."""
-    leases = await batcher.ask(person, count)
+    """Up to `count` questions; asking again without answering gives the same.
+
+    With a region of the map, only about bags with an instance in it, and no random checks.
+    """
+    among = await run_in_threadpool(_bags_in, batcher.project, region) if region else None
+    leases = await batcher.ask(LeaseRequest(person, count, among))
     return await run_in_threadpool(lambda: [question_out(batcher.project, lease) for lease in leases])
+
+
+def _bags_in(project: Project, region: str) -> frozenset[int]:
+    return frozenset(Region.parse(region).bags(project)[0].tolist())
 
 
 @router.post("/answers")
@@ -300,7 +316,14 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         pointing=project.shows_instances(question.bag),
         opinions=[] if question.audit else opinions_of(project, question),
         instance=question.instance,
+        guide=_guide(project, lease.label_class),
+        notes=[note_out(project, one) for one in project.notes.of(question.bag)],
     )
+
+
+def _guide(project: Project, label_class: int) -> GuideOut | None:
+    found = guide_of(label_class, project.contents.class_list[label_class])
+    return found if any(found.model_dump().values()) else None
 
 
 def opinions_of(project: Project, question: Question) -> list[OpinionOut]:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from bagwise.project import Event, Project
-from bagwise.project.reports.review import AnswerFilter, beliefs, history, imported, position_of, positions_of
+from bagwise.project.reports.review import AnswerFilter, beliefs, history, imported, likely, position_of, positions_of
 from bagwise.server.api.questions import Bag, EventOut, bag_of, event_out
 from bagwise.server.api.status import ModelOut
 from bagwise.server.dependencies import CurrentProject, KeyOfSeveral, Name, Person, Recorded
@@ -64,6 +64,13 @@ class BeliefsOut(BaseModel):
     of: int
     bags: list[BeliefOut]
     model: ModelOut
+
+
+class LikelyOut(BaseModel):
+    """A class that so many bags without an answer are likely to have, which can be answered at once."""
+
+    class_name: str
+    bags: int
 
 
 class BulkIn(BaseModel):
@@ -132,6 +139,13 @@ def predictions(
     found = beliefs(project, person, class_name, start, count, order == "most", recorded)
     bags = [BeliefOut(bag=bag_of(project, b.bag), belief=b.belief, evidence=b.evidence) for b in found.bags]
     return BeliefsOut(of=found.of, bags=bags, model=ModelOut.of(found.model))
+
+
+@router.get("/likely")
+def likely_class(project: CurrentProject, person: Person) -> LikelyOut | None:
+    """Return the class whose likeliest bags are best answered many at a time, null where there is none."""
+    found = likely(project, person)
+    return None if found is None else LikelyOut(**vars(found))
 
 
 @router.post("/answers")

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from bagwise.project import ModelInfo, status_of
-from bagwise.server.dependencies import CurrentProject, Person
+from bagwise.server.dependencies import CurrentProject, CurrentSearches, Person
 
 router = APIRouter(prefix="/api", tags=["progress"])
 
@@ -59,7 +59,8 @@ class StatusOut(BaseModel):
     """Counts of the project; `agreement`: how often an answer to an audit was what the model believed before.
 
     `pointed` of the answers say of an instance whether it is of the class. `sites` is empty where none is known;
-    `first_date` and `last_date` are the days of the first and the last recording.
+    `first_date` and `last_date` are the days of the first and the last recording. `accepts_files`: whether bags like a
+    file can be searched for, which is segmented as those of the project were.
     """
 
     name: str
@@ -77,10 +78,11 @@ class StatusOut(BaseModel):
     sites: list[SiteOut]
     first_date: str | None
     last_date: str | None
+    accepts_files: bool
 
 
 @router.get("/status")
-def status(project: CurrentProject, person: Person) -> StatusOut:
+def status(project: CurrentProject, searches: CurrentSearches, person: Person) -> StatusOut:
     """Return how many labels and answers there are, by class, and the model in use."""
     found = status_of(project)
     share = found.agreement
@@ -100,4 +102,5 @@ def status(project: CurrentProject, person: Person) -> StatusOut:
         sites=[SiteOut(**vars(one)) for one in found.sites],
         first_date=found.first_date,
         last_date=found.last_date,
+        accepts_files=searches.accepts_files,
     )

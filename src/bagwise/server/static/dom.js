@@ -22,9 +22,20 @@ export function make(name, attributes = {}, ...children) {
 
 export async function get(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null);
-  const response = await fetch(given.length ? `${path}?${new URLSearchParams(given)}` : path, { headers: expected() });
+  return read(await fetch(given.length ? `${path}?${new URLSearchParams(given)}` : path, { headers: expected() }));
+}
+
+// For what is not an answer: answers go through the outbox, which keeps them until they are saved.
+export async function post(path, body) {
+  return read(await fetch(path, { method: "POST", headers: { "Content-Type": "application/json", ...expected() }, body: JSON.stringify(body) }));
+}
+
+async function read(response) {
   if (response.status === 401) signedOut();
   if (response.status === 412) loadAgain();
-  if (!response.ok) throw new Error((await response.json()).detail ?? response.statusText);
+  if (!response.ok) {
+    const { detail } = await response.json();
+    throw new Error(typeof detail === "string" ? detail : "The server refused it.");
+  }
   return response.json();
 }

@@ -1,16 +1,24 @@
 // One question, one key, the next question already there. Answers are kept until the server has them.
 
+import { openAlsoHere, startAlsoHere } from "/static/also-here.js";
 import { drawBag, drawExample, whereabouts } from "/static/bag.js";
 import { checked, classKey, isWhole, pressChecklist, showChecklist } from "/static/checklist.js";
+import { fetchClasses, showClassList, startClassList } from "/static/class-list.js";
 import { counted, find, get, make, newKey, percent, WORDS } from "/static/dom.js";
 import { showDownloads } from "/static/downloads.js";
+import { findSimilar, startFinding } from "/static/finding.js";
+import { showGuide } from "/static/guide.js";
+import { likelyAfter, showLikely } from "/static/likely.js";
+import { lift, limited, startLimit } from "/static/limit.js";
+import { pressMap, showMap, startMap } from "/static/map.js";
 import { prepare, pressMedium } from "/static/media.js";
+import { openNote, showNotes, startNotes } from "/static/notes.js";
 import { Outbox } from "/static/outbox.js";
 import { refresh, refreshSoon } from "/static/panel.js";
 import { wordOf } from "/static/instances.js";
-import { elsewhere, isOfInstance, move, picks, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
+import { elsewhere, isOfInstance, move, picks, pointedAt, refreshPointing, showPointing, somewhere, startPointing, unpick, yes } from "/static/pointing.js";
 import { fillRecorded } from "/static/recorded.js";
-import { showPredictions, startPredictions } from "/static/predictions.js";
+import { pressCards, showPredictions, startPredictions } from "/static/predictions.js";
 import { showHistory, startHistory } from "/static/review.js";
 import { isOff, startShortcuts } from "/static/shortcuts.js";
 import { enter } from "/static/signin.js";
@@ -23,6 +31,7 @@ const OPEN = "open again";
 const OF_INSTANCE = { absent: "no, not the marked one", unsure: "unsure about the marked one" };
 const UNDO = ["z", "ArrowLeft", "Backspace"];
 const MOVES = { ",": -1, ".": 1 };
+const PRESS = { label: press, predictions: (key) => pressCards(key, findSimilar), map: pressMap };
 const REPEATED = /^(?:[-+=]|Shift\+Arrow.*)$/; // Held down, these zoom and move on.
 
 let questions = [];
@@ -33,6 +42,7 @@ let again = false;
 let later = null;
 let undoing = 0;
 let generation = 0; // An undo makes everything fetched before it out of date.
+let offered = []; // The names of the classes that can be chosen.
 const answered = new Set();
 const said = new Map(); // What an answer that is on its way said, in words.
 
@@ -45,6 +55,7 @@ const outbox = new Outbox(
     find("message").textContent = Array.isArray(saved) ? `Saved: ${counted(saved.length, "answer")}.` : inWords(saved, said.get(sent.key));
     said.delete(sent.key);
     refreshSoon();
+    likelyAfter(Array.isArray(saved) ? saved.length : 1);
     if (!questions.length) fetchAhead();
   },
   (sentence) => {
@@ -53,6 +64,7 @@ const outbox = new Outbox(
 );
 
 function inWords(saved, words = WORDS[saved.answer]) {
+  if ("text" in saved) return `Noted about ${saved.bag_id}.`;
   if (!("others" in saved)) return `Saved: ${saved.class_name} in ${saved.bag_id}, ${words}.`;
   const undone = [...saved.others, saved];
   if (undone.length === 1) return `Taken back: ${saved.class_name} in ${saved.bag_id}, ${left(saved)}.`;
@@ -76,7 +88,7 @@ async function fetchAhead() {
   again = false;
   const asked = generation;
   try {
-    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + outbox.keys().size) });
+    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + outbox.keys().size), ...limited() });
     if (asked === generation) {
       const known = new Set([...questions.map((one) => one.key), ...outbox.keys(), ...answered]);
       questions.push(...found.filter((one) => !known.has(one.key)));
@@ -86,8 +98,10 @@ async function fetchAhead() {
     }
     // A question that is leased to another person may come back.
     if (!questions.length) later = setTimeout(fetchAhead, LOOK_AGAIN);
-  } catch {
+  } catch ({ message }) {
     later = setTimeout(fetchAhead, 1000);
+    // The bags have changed, and with them the map that the limit was drawn on.
+    if (message.startsWith("The map")) lift();
   }
   fetching = false;
   if (again || asked !== generation) fetchAhead();
@@ -111,6 +125,8 @@ function show() {
   find("examples").replaceChildren();
   find("belief").textContent = "";
   find("opinion").textContent = one ? thought(one) : "";
+  showGuide(one);
+  showNotes(one);
   find("audit").hidden = !one?.audit;
   showChecklist(one);
   find("bag").hidden = !one;
@@ -162,6 +178,14 @@ function send(path, body) {
   outbox.send(path, body);
   show();
   if (questions.length < AHEAD) fetchAhead();
+}
+
+// What else is there, though another class is asked: the question stays.
+function sayAlsoHere(one, name) {
+  if (name === one.class_name && !isWhole(one)) return void sayPresent(yes());
+  questions = questions.filter((other, place) => place === 0 || other.bag.id !== one.bag.id || other.class_name !== name);
+  outbox.send("/api/answers", { key: newKey(), bag: one.bag.id, class_name: name, answer: "present", where: picks(), highlighted: isHighlighted() });
+  unpick();
 }
 
 function undo() {
@@ -223,6 +247,9 @@ function press(key) {
   else if (key in ANSWERS) answer(ANSWERS[key]);
   else if (UNDO.includes(key)) undo();
   else if (key === "h") toggleHighlight();
+  else if (key === "o" && questions[0]) openAlsoHere(questions[0], picks().length, sayAlsoHere);
+  else if (key === "j" && questions[0]) openNote(questions[0]);
+  else if (key === "g" && questions[0]) findSimilar(questions[0].bag, pointedAt(), questions[0].class_name);
   else if (key === "b" && questions[0]) find("belief").textContent = believed(questions[0]);
   else return pressMedium(key);
   return true;
@@ -249,13 +276,13 @@ function nameOf({ key, shiftKey }) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const writing = event.target.closest("input, select, textarea");
+  const writing = event.target.closest("input:not([type=checkbox]), select, textarea");
   const operates = event.target.closest("a, button, summary") && [" ", "Enter"].includes(event.key);
   if (writing || operates || isOff(event.key)) return;
   const key = classKey(event) ?? nameOf(event);
   if (event.repeat && !REPEATED.test(key)) return;
   if (key === "?") find("help").showModal();
-  else if (shownView() !== "label" || !press(key)) return;
+  else if (!PRESS[shownView()]?.(key)) return;
   flash(key);
   event.preventDefault();
 });
@@ -267,29 +294,62 @@ document.addEventListener("click", (event) => event.detail && event.target.close
 find("help-button").addEventListener("click", () => find("help").showModal());
 for (const form of document.querySelectorAll("form.filters")) form.addEventListener("submit", (event) => event.preventDefault());
 
+// The choices of class in every view, now and after each change.
+function offerClasses(names) {
+  if (offered.join("\n") === names.join("\n")) return;
+  offered = names;
+  for (const select of document.querySelectorAll("select.of-classes")) {
+    const before = select.value;
+    const all = [...select.options].filter((one) => one.value === "");
+    select.replaceChildren(...all, ...names.map((name) => make("option", { value: name }, name)));
+    select.value = names.includes(before) || all.length && before === "" ? before : select.options[0]?.value ?? "";
+  }
+}
+
 async function fillClasses() {
   try {
     const { classes, ...recorded } = await get("/api/status");
-    for (const select of document.querySelectorAll("select.of-classes")) {
-      select.append(...classes.map((one) => make("option", { value: one.name }, one.name)));
-    }
+    offerClasses(classes.map((one) => one.name));
     fillRecorded(recorded);
+    startFinding(recorded.accepts_files);
     if (shownView() === "predictions") showPredictions(0);
+    if (shownView() === "map") showMap();
   } catch {
     setTimeout(fillClasses, 1000);
   }
 }
 
+// Another person may have changed the classes since: then it is shown once more.
+async function withClasses(show) {
+  const before = offered;
+  show();
+  await fetchClasses().catch(() => null);
+  if (before.length && before !== offered) show();
+}
+
 function showLabel() {
   shownAt = performance.now(); // Time spent on another page does not count for this question.
   refresh();
+  showLikely();
 }
 
 startPointing();
 startShortcuts();
+startClassList(offerClasses);
+startAlsoHere();
+startNotes(outbox);
 outbox.resume();
 fetchAhead();
 fillClasses();
 startHistory(outbox);
 startPredictions(outbox, forgetQuestions);
-startViews({ label: showLabel, answers: () => showHistory(0), predictions: () => showPredictions(0), downloads: showDownloads });
+startLimit(forgetQuestions);
+startMap();
+startViews({
+  label: showLabel,
+  answers: () => withClasses(() => showHistory(0)),
+  predictions: () => withClasses(() => showPredictions(0)),
+  map: () => withClasses(() => showMap()),
+  "class-list": showClassList,
+  downloads: showDownloads,
+});

@@ -68,6 +68,9 @@ export function somewhere() {
 // Whether it asks about the marked instance alone.
 export const isOfInstance = (one) => (one?.instance ?? null) !== null;
 
+// The instance that "this" means: the first picked one, else the marked one where it is shown, else null.
+export const pointedAt = () => picks()[0] ?? (markedIsShown() ? question.evidence : null);
+
 export const picks = () => [...picked].sort((a, b) => a - b);
 
 export function unpick() {
