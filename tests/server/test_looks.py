@@ -16,6 +16,7 @@ VIEWS = {
     "answers": "#history li",
     "predictions": "#beliefs li",
     "map": "#map-key li",
+    "class-list": "#class-rows li",
     "downloads": "#downloads li",
 }
 SERIOUS = ("serious", "critical")

@@ -238,8 +238,7 @@ def test_hidden_evidence_is_neither_seen_nor_heard(page, serve):
     opened(page, server, "#bag .sound canvas")
     page.keyboard.press("h")
     assert not page.locator(".for-evidence").is_visible()
-    if playing(page):
-        page.locator(".controls .play").click()
+    start_or_stop(page, False)
     page.keyboard.press("m")
     assert not playing(page)
     page.keyboard.press("n")
