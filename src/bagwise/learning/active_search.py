@@ -19,8 +19,8 @@ from bagwise.kernels import Array
 from bagwise.model.scored_pool import ScoredPool
 
 EVERY = 3
-HANDFUL = 8
-RARE_POOL, RARE_CLASS = 0.2, 0.1
+HANDFUL = 10
+RARE_POOL, RARE_CLASS = 0.15, 0.1
 PATIENCE = 20
 
 

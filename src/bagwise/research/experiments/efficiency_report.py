@@ -22,6 +22,8 @@ RARE_BELOW = 0.1
 def write(rows: pl.DataFrame, ceilings: pl.DataFrame, folder: Path, size: efficiency.Size) -> Path:
     """Write the page and its figures; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
+    searching = rows.filter(pl.col("seed") == efficiency.SEARCH_SEED)
+    rows = rows.filter(pl.col("seed") == efficiency.SEED)
     labelled = rows.filter(pl.col("initial") > 0)
     nothing = rows.filter(pl.col("initial") == 0)
     levels = dict(ceilings.group_by("dataset", maintain_order=True).agg(pl.col(METRIC).mean()).iter_rows())
@@ -33,7 +35,7 @@ def write(rows: pl.DataFrame, ceilings: pl.DataFrame, folder: Path, size: effici
         _against_random(labelled, size),
         _from_nothing(nothing),
         _rare(labelled),
-        _search(nothing),
+        _search(searching),
     ]
     page.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     shown = rows.filter(pl.col("strategy").is_in([OURS, RANDOM, *PAPER]))
@@ -179,14 +181,14 @@ def _rare(rows: pl.DataFrame) -> str:
     for arm in (OURS, RANDOM, "uncertainty"):
         recalls = pl.DataFrame(last.filter(pl.col("strategy") == arm)["recall"].to_list(), orient="row")
         lines.append([arm, *(f"{value:.2f}" if value is not None else "" for value in recalls.mean().row(0))])
-    shares = [f"{share:.0%}" for share in _prevalence("rare")]
+    shares = [f"{share:.0%}" for share in _prevalence("rare", efficiency.SEED)]
     head = ["recall after the last question", *shares]
     text = "The made set `rare`, class by class, by the share of bags that have it."
     return f"## Rare classes\n\n{text}\n\n{table(head, lines)}"
 
 
-def _prevalence(name: str) -> list[float]:
-    return [float(share) for share in datasets.load(name, efficiency.SEED).labels.value.mean(axis=0)]
+def _prevalence(name: str, seed: int) -> list[float]:
+    return [float(share) for share in datasets.load(name, seed).labels.value.mean(axis=0)]
 
 
 def _search(rows: pl.DataFrame) -> str:
@@ -195,7 +197,8 @@ def _search(rows: pl.DataFrame) -> str:
     last = here.filter(pl.col("asked") == pl.col("asked").max())
     most = int(last["asked"].max())  # type: ignore[arg-type]
     text = (
-        "From nothing, with and without the active search of the cold start: where positives are rare, some questions "
+        f"From nothing, with and without the active search of the cold start, on other folds (seed "
+        f"{efficiency.SEARCH_SEED}): where positives are rare, some questions "
         f"are about the likeliest bag of a class that was found. *Yes among {AFTER_DISCOVERY}*: answers *yes* to the "
         f"{AFTER_DISCOVERY} questions that follow the first yes of the last class that class discovery found. *Recall "
         f"of rare classes*: after {most} answers, mean over the classes in less than {RARE_BELOW:.0%} "
@@ -204,7 +207,7 @@ def _search(rows: pl.DataFrame) -> str:
     found = []
     for name in [name for name in SEARCHED if name in here["dataset"]]:
         per_arm = [last.filter((pl.col("dataset") == name) & (pl.col("strategy") == arm)) for arm in (NO_SEARCH, OURS)]
-        prevalence = _prevalence(name)
+        prevalence = _prevalence(name, efficiency.SEARCH_SEED)
         yes = [f"{_mean(one['yes_after_discovery']):.1f}" for one in per_arm]
         recall = [_recall_of_rare(one, prevalence) for one in per_arm]
         found.append([name, f"{sum(prevalence) / len(prevalence):.1%}", *yes, *recall])
@@ -234,7 +237,7 @@ def _recall_of_rare(rows: pl.DataFrame, prevalence: list[float]) -> str:
 
 
 def _recall_by_class(last: pl.DataFrame, name: str) -> str:
-    here, prevalence = last.filter(pl.col("dataset") == name), _prevalence(name)
+    here, prevalence = last.filter(pl.col("dataset") == name), _prevalence(name, efficiency.SEARCH_SEED)
     rare = sorted((place for place, share in enumerate(prevalence) if share < RARE_BELOW), key=lambda c: prevalence[c])
     lines = []
     for arm in (NO_SEARCH, OURS):
