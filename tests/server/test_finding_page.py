@@ -6,7 +6,6 @@ With `--pictures docs/images` they take the pictures of docs/finding.md again.
 import base64
 import contextlib
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from tests.server.test_looks import faults
 from tests.server.test_page import wait_for_events
 from tests.support import example_media
 
-ROOT = Path(__file__).parents[2]
 DROP = """([name, content]) => {
   const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));
   const dataTransfer = new DataTransfer();
