@@ -1,3 +1,4 @@
+import asyncio
 import contextlib
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import urllib.request
 import numpy as np
 import pytest
 import uvicorn
+from starlette.responses import JSONResponse
 
 from bagwise import datasets
 from bagwise.cli._demo import make_demo
@@ -32,19 +34,44 @@ def no_estimates(monkeypatch):
     monkeypatch.setattr(QualityProcess, "newest", lambda self: (stored_quality(self.project), False))
 
 
+class Hindered:
+    """Refuses what is sent to the paths in `refused`, and keeps waiting what is sent to those in `held`.
+
+    Unlike an interception by the browser, it is in force for every page from one request to the next.
+    """
+
+    def __init__(self, app, refused, held):
+        self.app, self.refused, self.held = app, refused, held
+        self.waited = 0
+
+    async def __call__(self, scope, receive, send):
+        path = scope.get("path")
+        self.waited += path in self.held
+        while path in self.held:
+            await asyncio.sleep(0.02)
+        if path in self.refused:
+            await JSONResponse({"detail": "not now"}, 503)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
 class Running:
-    """A real server on a real port, as `bagwise serve` starts it; it can be stopped and started again."""
+    """A real server on a real port, as `bagwise serve` starts it; it can be stopped and started again.
+
+    What is sent to the paths in `refused` is refused for now, what is sent to those in `held` is kept waiting.
+    """
 
     def __init__(self, folder, port=None, name="127.0.0.1", proxies=(), protocol=BoundedProtocol, apart=False):
         self.folder, self.port = folder, port or free_port()
         self.address = f"http://{name}:{self.port}"
         self.site, self.protocol, self.apart = Site(at=self.address, proxies=proxies), protocol, apart
+        self.refused, self.held = set(), set()
         self.start()
 
     def start(self):
         self.project = Project.open(self.folder, apart=self.apart)
-        app = application(self.project, "ann", self.site)
-        self.server = uvicorn.Server(configuration(app, self.site, self.port, self.protocol))
+        self.app = Hindered(application(self.project, "ann", self.site), self.refused, self.held)
+        self.server = uvicorn.Server(configuration(self.app, self.site, self.port, self.protocol))
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
         while not self.server.started:

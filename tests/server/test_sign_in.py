@@ -16,6 +16,7 @@ from bagwise.server import Site, application, rate_limit
 from bagwise.server.dependencies import cookie_of
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
+from tests.server.test_page import wait_for_events
 
 HERE = "http://127.0.0.1:8765"
 
@@ -359,11 +360,7 @@ def test_two_browsers_never_get_the_same_question(chromium, running, truth):
             tab.keyboard.press("y" if truth(strip, class_name) else "n")
             tab.wait_for_function("before => ![before, ''].includes(document.body.dataset.shown)", arg=before)
         assert len({*shown["bea"], *shown["cem"]}) == 40
-        for _ in range(200):
-            running.project.catch_up()
-            if len(running.project.events) == 40:
-                break
-            tabs["bea"].wait_for_timeout(50)
+        wait_for_events(running, 40)
         ids, classes = running.project.contents.ids, running.project.classes
         for name, seen in shown.items():
             said = [event for event in running.project.events if event.annotator == name]

@@ -296,6 +296,7 @@ def test_of_an_hour_only_the_clip_is_sent_and_context_when_it_is_asked_for(still
     server = hour(CLIP)
     sent = count_bytes(page)
     opened(page, server, "#bag .sound canvas")
+    wait_until_drawn(page, 0)
     page.wait_for_timeout(300)
     assert sent
     assert all("/sound?" in url and size == 44 + 2 * 3 * RATE for url, size in sent.items()), sent
