@@ -1,7 +1,6 @@
 import asyncio
 import contextlib
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -19,7 +18,7 @@ from bagwise.project.reports.quality import stored_quality
 from bagwise.project.reports.quality_process import QualityProcess
 from bagwise.server import Site, application, configuration
 from bagwise.server.http_protocol import BoundedProtocol
-from tests.support import example_media
+from tests.support import example_media, forked
 
 
 def free_port():
@@ -96,7 +95,7 @@ class Served:
     def start(self):
         command = [sys.executable, "-m", "bagwise", "serve", str(self.folder), "--port", str(self.port)]
         options = ["--no-browser", "--as", "ann", *self.options]
-        self.process = subprocess.Popen([*self.under, *command, *options], stdout=subprocess.DEVNULL)
+        self.process = forked.Popen([*self.under, *command, *options], stdout=forked.DEVNULL)
         for _ in range(6000):
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/api/status"):
                 return
