@@ -12,7 +12,6 @@ import uvicorn
 from starlette.responses import JSONResponse
 
 from bagwise import datasets
-from bagwise.cli._demo import make_demo
 from bagwise.project import Project
 from bagwise.project.reports.quality import stored_quality
 from bagwise.project.reports.quality_process import QualityProcess
@@ -116,7 +115,7 @@ class Served:
 @pytest.fixture
 def served(tmp_path):
     """The project of the demo, served by a process of its own."""
-    make_demo(tmp_path / "digits")
+    example_media.make_demo(tmp_path / "digits")
     server = Served(tmp_path / "digits")
     yield server
     server.stop()
@@ -130,7 +129,7 @@ def digits():
 @pytest.fixture
 def running(tmp_path):
     """The project of the demo, served."""
-    make_demo(tmp_path / "digits")
+    example_media.make_demo(tmp_path / "digits")
     server = Running(tmp_path / "digits")
     yield server
     with contextlib.suppress(Exception):

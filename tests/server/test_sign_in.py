@@ -8,7 +8,6 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from bagwise.cli import app
-from bagwise.cli._demo import make_demo
 from bagwise.core.errors import BagwiseError
 from bagwise.project import Invitations, NotSignedIn, Project, participants
 from bagwise.project.storage import queries
@@ -17,6 +16,7 @@ from bagwise.server.dependencies import cookie_of
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
+from tests.support import example_media
 
 HERE = "http://127.0.0.1:8765"
 
@@ -180,7 +180,7 @@ def test_nobody_chooses_their_own_address(running):
 
 
 def test_a_proxy_that_is_trusted_says_who_calls(tmp_path):
-    make_demo(tmp_path / "digits")
+    example_media.make_demo(tmp_path / "digits")
     running = Running(tmp_path / "digits", proxies=("127.0.0.1",))
     try:
         token = Invitations(running.project.database).invite("bea")
