@@ -9,13 +9,14 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from bagwise import Bags, Labels, datasets
+from bagwise.core import processes
 from bagwise.formats import Source
 from bagwise.ingest import worker_pool as segmentation_workers
 from bagwise.project import Project
 from bagwise.project.instances import worker_pool as partition_workers
 from bagwise.project.queue import ranking
 from bagwise.research.experiments import runner
-from tests.support import new_tables, postgresql
+from tests.support import forked, new_tables, postgresql
 from tools import programs
 
 # Where there is no card, Triton's kernels are interpreted; this has to be said before anything imports them.
@@ -69,6 +70,14 @@ def ready_workers():
 @pytest.fixture(scope="session", autouse=True)
 def repeated_tables():
     with new_tables.repeated():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_children():
+    """Training processes and the like are forks, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "subprocess", forked)
         yield
 
 

@@ -1,6 +1,6 @@
 import json
 import re
-import subprocess
+import shutil
 import sys
 
 import polars as pl
@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from bagwise import cli
 from bagwise.cli import app
 from bagwise.core.errors import BagwiseError
+from tests.conftest import in_one_process
+from tests.support import forked
 
 pytestmark = pytest.mark.usefixtures("one_process")
 runner = CliRunner()
@@ -27,17 +29,26 @@ def test_datasets_are_listed_with_what_is_missing(monkeypatch):
     assert "frost" in table.stdout
 
 
-def test_simulate_writes_rows_figures_and_a_table(tmp_path):
-    result = runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(tmp_path)], catch_exceptions=False)
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """What a simulation printed, and its folder."""
+    folder = tmp_path_factory.mktemp("simulated") / "out"
+    with in_one_process():
+        result = runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(folder)], catch_exceptions=False)
     assert result.exit_code == 0
-    assert "widening_uncertainty" in result.stdout
-    rows = pl.read_parquet(tmp_path / "rows.parquet")
+    return result.stdout, folder
+
+
+def test_simulate_writes_rows_figures_and_a_table(simulated):
+    said, folder = simulated
+    assert "widening_uncertainty" in said
+    rows = pl.read_parquet(folder / "rows.parquet")
     assert sorted(rows["asked"].unique()) == [0, 10, 20]
     assert len(rows) == 2 * 2 * 3
     for metric in ("bag_accuracy", "hamming_loss"):
-        assert (tmp_path / f"{metric}.png").read_bytes().startswith(b"\x89PNG")
-        assert "<svg" in (tmp_path / f"{metric}.svg").read_text()
-        page = (tmp_path / f"{metric}.html").read_text()
+        assert (folder / f"{metric}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (folder / f"{metric}.svg").read_text()
+        page = (folder / f"{metric}.html").read_text()
         assert not re.search(r"<script[^>]+src=", page), "the page must work without a network"
 
 
@@ -51,21 +62,18 @@ def test_simulate_combines_anything(tmp_path, update, granularity):
     assert 0 < final["bag_accuracy"] <= 1
 
 
-def test_the_same_specification_gives_the_same_rows(tmp_path):
-    frames = []
-    for folder in ("a", "b"):
-        runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(tmp_path / folder)])
-        frames.append(pl.read_parquet(tmp_path / folder / "rows.parquet"))
-    assert frames[0].equals(frames[1])
+def test_the_same_specification_gives_the_same_rows(tmp_path, simulated):
+    runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(tmp_path)])
+    again, before = (pl.read_parquet(folder / "rows.parquet") for folder in (tmp_path, simulated[1]))
+    assert again.equals(before)
 
 
-def test_simulate_goes_on_from_what_is_there(tmp_path):
-    arguments = ["simulate", "synthetic", *QUICK, "--out", str(tmp_path)]
-    runner.invoke(app, arguments)
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
-    result = runner.invoke(app, arguments)
+def test_simulate_goes_on_from_what_is_there(tmp_path, simulated):
+    folder = shutil.copytree(simulated[1], tmp_path / "out")
+    before = {path: path.stat().st_mtime_ns for path in (folder / "runs").iterdir()}
+    result = runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(folder)])
     assert "4 finished before" in result.stderr
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()} == before
+    assert {path: path.stat().st_mtime_ns for path in (folder / "runs").iterdir()} == before
 
 
 def test_compare_always_draws_random(tmp_path):
@@ -128,12 +136,13 @@ def test_debug_is_understood_in_any_place(tmp_path, monkeypatch, place):
 def test_the_cause_of_an_error_is_shown_with_debug_only(tmp_path, debug):
     (tmp_path / "bagwise.toml").write_text("name = ")
     command = [sys.executable, "-m", "bagwise", *(["--debug"] if debug else []), "status", str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode != 0
-    assert f"{tmp_path / 'bagwise.toml'}: is not TOML" in result.stderr.replace("\n", "")
-    assert ("Traceback" in result.stderr) == debug
-    assert ("TOMLDecodeError" in result.stderr) == debug
-    assert ("direct cause" in result.stderr) == debug
+    with forked.Popen(command, stderr=forked.PIPE) as process:
+        said = process.stderr.read().decode()
+    assert process.returncode != 0
+    assert f"{tmp_path / 'bagwise.toml'}: is not TOML" in said.replace("\n", "")
+    assert ("Traceback" in said) == debug
+    assert ("TOMLDecodeError" in said) == debug
+    assert ("direct cause" in said) == debug
 
 
 def test_every_command_explains_itself():

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -10,6 +11,12 @@ from bagwise.core import processes
 from bagwise.core.errors import BagwiseError
 from bagwise.core.processes import ChildProcess, RemoteTraceback, TaskTimeout, WorkerCrashed, WorkerPool
 from tests.core import work
+
+
+@pytest.fixture(autouse=True)
+def fresh_children(monkeypatch):
+    """Here a child process is a Python of its own, as anywhere but in the tests."""
+    monkeypatch.setattr(processes, "subprocess", subprocess)
 
 
 def test_results_come_in_order_or_as_they_complete():

@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import stat
-import subprocess
 import sys
 
 import numpy as np
@@ -20,7 +19,7 @@ from tests.conftest import source_of
 from tests.project.test_commands import bagwise
 from tests.project.test_project import all_is_well, answer_some
 from tests.project.test_trouble import make_older
-from tests.support import example_media, restrictions
+from tests.support import example_media, forked, restrictions
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def test_what_a_killed_process_left_in_the_log_is_read_from_a_read_only_folder(i
         "import os, sys; from bagwise.project import Project; project = Project.open(sys.argv[1]);"
         "[project.answer(project.ask('ann')[0].key, 'ann', 'absent') for _ in range(4)]; os._exit(9)"
     )
-    subprocess.run([sys.executable, "-c", program, str(in_a_file.folder)], check=False)
+    assert forked.Popen([sys.executable, "-c", program, str(in_a_file.folder)]).wait() == 9
     assert (in_a_file.folder / "bagwise.db-wal").stat().st_size > 0
     with restrictions.read_only(in_a_file.folder):
         ((code, said),) = restrictions.commands(
@@ -178,7 +177,7 @@ def test_what_a_killed_import_left_goes_with_the_next_one(in_a_file, tmp_path):
         "table = formats.read(sys.argv[2]);"
         "Project.open(sys.argv[1]).import_(table, progress=lambda _: os._exit(9))"
     )
-    subprocess.run([sys.executable, "-c", program, str(in_a_file.folder), str(table)], check=False)
+    assert forked.Popen([sys.executable, "-c", program, str(in_a_file.folder), str(table)]).wait() == 9
     left = in_a_file.folder / "instances.bin"
     with left.open("ab") as file:
         file.write(b"left behind" * 100)
@@ -266,19 +265,17 @@ def test_of_projects_begun_together_in_one_database_one_is_made(postgres_server,
         "try:\n    Project.create(sys.argv[1], source_of(data), classes=['a', 'b'], database=sys.argv[2]).close()\n"
         "except BagwiseError as error:\n    print(error); sys.exit(7)"
     )
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(tmp_path / f"p{i}"), address],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
-        for i in range(3)
-    ]  # fmt: skip
+    commands = [[sys.executable, "-c", program, str(tmp_path / f"p{i}"), address] for i in range(3)]
+    processes = [forked.Popen(command, stdin=forked.PIPE, stdout=forked.PIPE) for command in commands]
     for process in processes:
-        assert process.stdout.readline() == "ready\n"
+        assert process.stdout.readline() == b"ready\n"
     for process in processes:
-        process.stdin.write("\n")
+        process.stdin.write(b"\n")
         process.stdin.flush()
-    said = [process.communicate(timeout=600)[0] for process in processes]
+    said = [process.stdout.read().decode() for process in processes]
+    for process in processes:
+        with process:
+            process.wait(600)
     codes = [process.returncode for process in processes]
     assert sorted(codes) == [0, 7, 7], said
     assert all("is not empty" in words for words, code in zip(said, codes, strict=True) if code)

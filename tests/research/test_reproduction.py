@@ -1,5 +1,6 @@
 import hashlib
 import json
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
@@ -22,6 +23,8 @@ def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, in_one_process():
         patch.setattr(plan, "QUICK", TINY)
         patch.setattr(systems, "INNER_FOLDS", 2)
+        ours = systems.SYSTEMS["bagwise"]
+        patch.setitem(systems.SYSTEMS, "bagwise", replace(ours, candidates=ours.candidates[:2]))
         patch.setattr(synthetic, "load", partial(synthetic.load, bags=90, features=4))
         patch.setattr(timing, "BASE", {"bags": 40, "instances per bag": 2, "classes": 3, "features": 4})
         arguments = ["reproduce", "--quick", "--datasets", "synthetic", "--out", str(folder)]

@@ -1,6 +1,6 @@
+import asyncio
 import contextlib
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -9,9 +9,9 @@ import urllib.request
 import numpy as np
 import pytest
 import uvicorn
+from starlette.responses import JSONResponse
 
 from bagwise import datasets
-from bagwise.cli._demo import make_demo
 from bagwise.project import Project
 from bagwise.project.reports.quality import stored_quality
 from bagwise.project.reports.quality_process import QualityProcess
@@ -19,7 +19,7 @@ from bagwise.project.search.plane import LAYOUTS
 from bagwise.project.search.plane_process import PlaneProcess
 from bagwise.server import Site, application, configuration
 from bagwise.server.http_protocol import BoundedProtocol
-from tests.support import example_media
+from tests.support import example_media, forked
 
 
 def free_port():
@@ -45,19 +45,44 @@ def no_maps(monkeypatch):
     monkeypatch.setattr(PlaneProcess, "newest", stored)
 
 
+class Hindered:
+    """Refuses what is sent to the paths in `refused`, and keeps waiting what is sent to those in `held`.
+
+    Unlike an interception by the browser, it is in force for every page from one request to the next.
+    """
+
+    def __init__(self, app, refused, held):
+        self.app, self.refused, self.held = app, refused, held
+        self.waited = 0
+
+    async def __call__(self, scope, receive, send):
+        path = scope.get("path")
+        self.waited += path in self.held
+        while path in self.held:
+            await asyncio.sleep(0.02)
+        if path in self.refused:
+            await JSONResponse({"detail": "not now"}, 503)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
 class Running:
-    """A real server on a real port, as `bagwise serve` starts it; it can be stopped and started again."""
+    """A real server on a real port, as `bagwise serve` starts it; it can be stopped and started again.
+
+    What is sent to the paths in `refused` is refused for now, what is sent to those in `held` is kept waiting.
+    """
 
     def __init__(self, folder, port=None, name="127.0.0.1", proxies=(), protocol=BoundedProtocol, apart=False):
         self.folder, self.port = folder, port or free_port()
         self.address = f"http://{name}:{self.port}"
         self.site, self.protocol, self.apart = Site(at=self.address, proxies=proxies), protocol, apart
+        self.refused, self.held = set(), set()
         self.start()
 
     def start(self):
         self.project = Project.open(self.folder, apart=self.apart)
-        app = application(self.project, "ann", self.site)
-        self.server = uvicorn.Server(configuration(app, self.site, self.port, self.protocol))
+        self.app = Hindered(application(self.project, "ann", self.site), self.refused, self.held)
+        self.server = uvicorn.Server(configuration(self.app, self.site, self.port, self.protocol))
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
         while not self.server.started:
@@ -82,7 +107,7 @@ class Served:
     def start(self):
         command = [sys.executable, "-m", "bagwise", "serve", str(self.folder), "--port", str(self.port)]
         options = ["--no-browser", "--as", "ann", *self.options]
-        self.process = subprocess.Popen([*self.under, *command, *options], stdout=subprocess.DEVNULL)
+        self.process = forked.Popen([*self.under, *command, *options], stdout=forked.DEVNULL)
         for _ in range(6000):
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.address}/api/status"):
                 return
@@ -103,7 +128,7 @@ class Served:
 @pytest.fixture
 def served(tmp_path):
     """The project of the demo, served by a process of its own."""
-    make_demo(tmp_path / "digits")
+    example_media.make_demo(tmp_path / "digits")
     server = Served(tmp_path / "digits")
     yield server
     server.stop()
@@ -117,7 +142,7 @@ def digits():
 @pytest.fixture
 def running(tmp_path):
     """The project of the demo, served."""
-    make_demo(tmp_path / "digits")
+    example_media.make_demo(tmp_path / "digits")
     server = Running(tmp_path / "digits")
     yield server
     with contextlib.suppress(Exception):

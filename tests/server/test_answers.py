@@ -4,13 +4,13 @@ import httpx2 as httpx
 import pytest
 from sqlalchemy import delete, text, update
 
-from bagwise.cli._demo import make_demo
 from bagwise.formats import LabelTable
 from bagwise.project import Invitations, Project, check
 from bagwise.project.storage import schema
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
+from tests.support import example_media
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def team(running):
 @pytest.fixture
 def whole(tmp_path):
     """The project of the demo, served, asking about whole bags."""
-    make_demo(tmp_path / "whole")
+    example_media.make_demo(tmp_path / "whole")
     settings = tmp_path / "whole" / "bagwise.toml"
     settings.write_text(settings.read_text().replace('granularity = "pair"', 'granularity = "bag"'))
     running = Running(tmp_path / "whole")
@@ -220,7 +220,7 @@ def test_a_whole_bag_is_saved_and_undone_in_one_transaction(whole):
 @pytest.fixture
 def imported(tmp_path, digits):
     """The project of the demo, in which all of three strips was imported as known, served."""
-    make_demo(tmp_path / "imported")
+    example_media.make_demo(tmp_path / "imported")
     with Project.open(tmp_path / "imported") as project:
         ids = project.contents.ids[:3].tolist()
         project.import_(None, LabelTable(ids, digits.classes, digits.labels.value[:3].astype(float)))

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from bagwise.cli._demo import make_demo
 from bagwise.server.http_protocol import BoundedProtocol
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
+from tests.support import example_media
 
 MIB = 1024 * 1024
 HALF = b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Endless: "
@@ -28,7 +28,7 @@ class Crowded(BoundedProtocol):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("connections") / "digits"
-    make_demo(folder)
+    example_media.make_demo(folder)
     return folder
 
 

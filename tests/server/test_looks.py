@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from bagwise.cli._demo import make_demo
 from bagwise.project import Invitations, Project, quality_of
 from tests.conftest import source_of
 from tests.server.conftest import Running
+from tests.support import example_media
 
 VIEWS = {
     "label": "#bag .strip",
@@ -47,7 +47,7 @@ def at_both_sizes(page):
 def answered(tmp_path_factory):
     """A project with a few answers, perhaps one of them to a random check, and what is estimated from them."""
     folder = tmp_path_factory.mktemp("looks") / "digits"
-    make_demo(folder)
+    example_media.make_demo(folder)
     with Project.open(folder) as project:
         for _ in range(25):
             (asked,) = project.ask("ann")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bagwise.cli._demo import make_demo
 from bagwise.project import Invitations, Project
 from tests.conftest import source_of
 from tests.server.conftest import Running, free_port
 from tests.server.test_page import wait_for_events
+from tests.support import example_media
 
 UNSENT = "Object.keys(localStorage).filter((name) => name.startsWith('bagwise-outbox/')).length"
 
@@ -18,7 +18,7 @@ def port():
 
 @pytest.fixture
 def first(tmp_path):
-    make_demo(tmp_path / "first")
+    example_media.make_demo(tmp_path / "first")
     return tmp_path / "first"
 
 

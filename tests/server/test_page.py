@@ -1,5 +1,6 @@
 """A real browser on a real server on a real project."""
 
+import itertools
 import time
 
 import numpy as np
@@ -149,11 +150,15 @@ def test_offline_and_back_every_answer_arrives_once(page, served, truth):
     assert page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('bagwise-outbox/'))") == []
 
 
-def test_what_is_pending_survives_a_reload_and_two_tabs(page, running, truth):
-    page.goto(running.address)
-    page.wait_for_selector("#bag .strip")
+def wait_until_all_is_saved(page):
+    page.wait_for_function("() => document.getElementById('pending').textContent === ''")
+    page.wait_for_function("() => !Object.keys(localStorage).some((name) => name.startsWith('bagwise-outbox/'))")
+
+
+def test_what_is_pending_survives_a_reload_and_two_tabs(open_page, running):
+    page = open_page
     wait_for_questions(page, 2)
-    page.context.route("**/api/answers", lambda route: route.abort())
+    running.refused.add("/api/answers")
     for _ in range(2):
         page.keyboard.press("n")
     page.get_by_text("2 not saved yet").wait_for()
@@ -163,11 +168,61 @@ def test_what_is_pending_survives_a_reload_and_two_tabs(page, running, truth):
     page.reload()
     page.get_by_text("2 not saved yet").wait_for()
     assert running.project.events == []
-    page.context.unroute("**/api/answers")
+    running.refused.clear()
     wait_for_events(running, 2)
-    page.wait_for_timeout(1500)
+    for tab in (page, other):
+        wait_until_all_is_saved(tab)
     running.project.catch_up()
     assert [event.answer for event in running.project.events] == ["absent", "absent"]
+
+
+def test_what_is_long_on_its_way_is_said_not_to_be_saved(open_page, running):
+    wait_for_questions(open_page, 2)
+    running.held.add("/api/answers")
+    open_page.keyboard.press("n")
+    open_page.get_by_text("1 not saved yet").wait_for()
+    open_page.keyboard.press("n")
+    open_page.get_by_text("2 not saved yet").wait_for()
+    assert running.app.waited == 1, "they are sent in order, one at a time"
+    running.held.clear()
+    wait_for_events(running, 2)
+    wait_until_all_is_saved(open_page)
+    assert [event.answer for event in running.project.events] == ["absent", "absent"]
+
+
+def test_what_a_dead_connection_took_is_sent_again_and_saved_once(page, running):
+    page.add_init_script("const of = AbortSignal.timeout; AbortSignal.timeout = () => of.call(AbortSignal, 200);")
+    page.goto(running.address)
+    page.wait_for_selector("#bag .strip")
+    running.held.add("/api/answers")
+    page.keyboard.press("n")
+    until = time.monotonic() + LONGEST
+    while running.app.waited < 2 and time.monotonic() < until:
+        page.wait_for_timeout(20)
+    assert running.app.waited >= 2
+    running.held.clear()
+    wait_for_events(running, 1)
+    wait_until_all_is_saved(page)
+    running.project.catch_up()
+    assert [event.answer for event in running.project.events] == ["absent"]
+
+
+def test_a_full_store_of_the_browser_loses_no_answer(open_page, running):
+    wait_for_questions(open_page, 2)
+    fill = """() => {
+      for (let size = 2 ** 22; size >= 1; size /= 2) {
+        try { while (true) localStorage.setItem(`other/${size}/${localStorage.length}`, "x".repeat(size)); } catch {}
+      }
+    }"""
+    open_page.evaluate(fill)
+    asked = []
+    for _ in range(2):
+        asked.append(open_page.locator("body").get_attribute("data-shown"))
+        open_page.keyboard.press("n")
+    wait_for_events(running, 2)
+    assert [event.key for event in running.project.events] == asked
+    assert len(set(asked)) == 2
+    assert open_page.faults == []
 
 
 def test_a_reload_in_the_middle_loses_nothing(open_page, running, truth):
@@ -217,16 +272,15 @@ def test_highlight_belief_and_help(open_page, running, truth):
     assert running.project.events[0].shown == "not highlighted"
 
 
-@pytest.mark.parametrize("width", [360, 1280, 3840])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits(open_page, width, scheme):
-    open_page.emulate_media(color_scheme=scheme)
-    open_page.set_viewport_size({"width": width, "height": 800})
-    assert open_page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    for button in open_page.locator("#buttons button:visible").all():
-        box = button.bounding_box()
-        assert box["height"] >= 44
-        assert box["width"] >= 44
+def test_it_fits(open_page):
+    for scheme, width in itertools.product(["light", "dark"], [360, 1280, 3840]):
+        open_page.emulate_media(color_scheme=scheme)
+        open_page.set_viewport_size({"width": width, "height": 800})
+        assert open_page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (scheme, width)
+        for button in open_page.locator("#buttons button:visible").all():
+            box = button.bounding_box()
+            assert box["height"] >= 44, (scheme, width)
+            assert box["width"] >= 44, (scheme, width)
 
 
 def test_audit_questions_say_so_and_why(open_page, running, truth):

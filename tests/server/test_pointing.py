@@ -3,10 +3,10 @@
 import httpx2 as httpx
 import pytest
 
-from bagwise.cli._demo import make_demo
 from bagwise.project import Invitations, check
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
+from tests.support import example_media
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def client(running):
 @pytest.fixture
 def team(tmp_path):
     """The demo, two people asked about everything, and the clients of ann, bea and eve, who adjudicates."""
-    make_demo(tmp_path / "team")
+    example_media.make_demo(tmp_path / "team")
     settings = tmp_path / "team" / "bagwise.toml"
     settings.write_text(settings.read_text().replace("people = 1", "people = 2"))
     running = Running(tmp_path / "team")
@@ -39,7 +39,7 @@ def team(tmp_path):
 @pytest.fixture
 def whole(tmp_path):
     """The project of the demo, served, asking about whole bags."""
-    make_demo(tmp_path / "whole")
+    example_media.make_demo(tmp_path / "whole")
     settings = tmp_path / "whole" / "bagwise.toml"
     settings.write_text(settings.read_text().replace('granularity = "pair"', 'granularity = "bag"'))
     running = Running(tmp_path / "whole")

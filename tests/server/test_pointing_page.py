@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from bagwise import formats
-from bagwise.cli._demo import make_demo
 from bagwise.project import Project, check
 from bagwise.project.storage import queries
 from tests.conftest import LONGEST
@@ -25,7 +24,7 @@ def make(folder, kind, instances=4):
     if kind in example_media.MEDIA:
         return example_media.make(folder, kind, 20, least=3)[0]
     if kind == "tiles":
-        make_demo(folder / "tiles")
+        example_media.make_demo(folder / "tiles")
         return folder / "tiles"
     rows = [(f"bag {b}", b % 7 + i, -0.5 * i, b * i) for b in range(20) for i in range(instances)]
     pl.DataFrame(rows, schema=["bag", "peak", "loudness", "length"], orient="row").write_csv(folder / "t.csv")
@@ -298,7 +297,7 @@ def test_answers_show_where_and_are_corrected(page, serve):
 
 
 def test_of_a_whole_bag_what_is_picked_gets_its_class(page, tmp_path):
-    make_demo(tmp_path / "digits")
+    example_media.make_demo(tmp_path / "digits")
     settings = tmp_path / "digits" / "bagwise.toml"
     settings.write_text(settings.read_text().replace('granularity = "pair"', 'granularity = "bag"'))
     server = Running(tmp_path / "digits")

@@ -8,7 +8,6 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from bagwise.cli import app
-from bagwise.cli._demo import make_demo
 from bagwise.core.errors import BagwiseError
 from bagwise.project import Invitations, NotSignedIn, Project, participants
 from bagwise.project.storage import queries
@@ -16,6 +15,8 @@ from bagwise.server import Site, application, rate_limit
 from bagwise.server.dependencies import cookie_of
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
+from tests.server.test_page import wait_for_events
+from tests.support import example_media
 
 HERE = "http://127.0.0.1:8765"
 
@@ -179,7 +180,7 @@ def test_nobody_chooses_their_own_address(running):
 
 
 def test_a_proxy_that_is_trusted_says_who_calls(tmp_path):
-    make_demo(tmp_path / "digits")
+    example_media.make_demo(tmp_path / "digits")
     running = Running(tmp_path / "digits", proxies=("127.0.0.1",))
     try:
         token = Invitations(running.project.database).invite("bea")
@@ -359,11 +360,7 @@ def test_two_browsers_never_get_the_same_question(chromium, running, truth):
             tab.keyboard.press("y" if truth(strip, class_name) else "n")
             tab.wait_for_function("before => ![before, ''].includes(document.body.dataset.shown)", arg=before)
         assert len({*shown["bea"], *shown["cem"]}) == 40
-        for _ in range(200):
-            running.project.catch_up()
-            if len(running.project.events) == 40:
-                break
-            tabs["bea"].wait_for_timeout(50)
+        wait_for_events(running, 40)
         ids, classes = running.project.contents.ids, running.project.classes
         for name, seen in shown.items():
             said = [event for event in running.project.events if event.annotator == name]

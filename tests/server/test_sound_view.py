@@ -249,21 +249,27 @@ def test_samples_are_played_at_their_own_rate_and_ultrasound_is_made_audible(pag
     assert max(found["band"] + found["slowBand"]) < 0.01
 
 
-@pytest.fixture
-def hour(serve, monkeypatch, tmp_path):
-    """Bags that are clips of three seconds in the middle of an hour, and what of the file is sent."""
-    server, _ = serve("sound", 4)
+@pytest.fixture(scope="module")
+def an_hour(tmp_path_factory):
+    """A recording with tones in its middle; it is only read."""
     samples = np.zeros(HOUR * RATE)
     second = example_media.tone(1500, 0.2, 0.8, 1.0, RATE)
     for start in range(1780, 1830):
         samples[start * RATE : (start + 1) * RATE] = second
-    path = tmp_path / "hour.wav"
+    path = tmp_path_factory.mktemp("recordings") / "hour.wav"
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, RATE, 0, "NONE", ""))
         file.writeframes((samples * 20000).astype("<i2").tobytes())
+    return path
+
+
+@pytest.fixture
+def hour(serve, monkeypatch, an_hour):
+    """Bags that are clips of three seconds in the middle of an hour, and what of the file is sent."""
+    server, _ = serve("sound", 4)
     for bag in range(4):
         (server.folder / "media" / f"{bag}.wav").unlink()
-        (server.folder / "media" / f"{bag}.wav").hardlink_to(path)
+        (server.folder / "media" / f"{bag}.wav").hardlink_to(an_hour)
     plain = server.project.medium
 
     def serve_as(clip):
@@ -296,6 +302,7 @@ def test_of_an_hour_only_the_clip_is_sent_and_context_when_it_is_asked_for(still
     server = hour(CLIP)
     sent = count_bytes(page)
     opened(page, server, "#bag .sound canvas")
+    wait_until_drawn(page, 0)
     page.wait_for_timeout(300)
     assert sent
     assert all("/sound?" in url and size == 44 + 2 * 3 * RATE for url, size in sent.items()), sent

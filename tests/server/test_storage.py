@@ -1,6 +1,7 @@
 """The files under a running server are replaced, removed or read-only: it stops with a sentence and loses nothing."""
 
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -101,8 +102,11 @@ def test_the_terminal_ends_with_a_sentence_when_the_folder_was_replaced(folder, 
     for line in process.stdout:
         if "saved as number 1" in line:
             break
+    # Between the two it must not look: it would say that the folder is gone.
+    process.send_signal(signal.SIGSTOP)
     folder.rename(tmp_path / "old")
     (tmp_path / "copy").rename(folder)
+    process.send_signal(signal.SIGCONT)
     _, said = process.communicate("yyq", timeout=600)
     assert process.returncode == 1
     assert "was replaced by another file while it was in use" in said

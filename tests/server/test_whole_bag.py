@@ -5,17 +5,17 @@ import time
 import httpx2 as httpx
 import pytest
 
-from bagwise.cli._demo import make_demo
 from bagwise.project import Asking, Project
 from tests.conftest import LONGEST, source_of
 from tests.server.conftest import Running
 from tests.server.test_looks import at_both_sizes
+from tests.support import example_media
 
 
 @pytest.fixture
 def whole(tmp_path):
     """The project of the demo, served, asking about whole bags."""
-    make_demo(tmp_path / "digits")
+    example_media.make_demo(tmp_path / "digits")
     settings = tmp_path / "digits" / "bagwise.toml"
     settings.write_text(settings.read_text().replace('granularity = "pair"', 'granularity = "bag"'))
     running = Running(tmp_path / "digits")

@@ -3,9 +3,10 @@
 import json
 import os
 import stat
-import subprocess
 import sys
 from contextlib import contextmanager
+
+from tests.support import forked
 
 END = "\0"
 COMMANDS = f"""
@@ -48,14 +49,10 @@ def commands(*lines, largest_file=None):
     No file can grow beyond `largest_file` bytes: to a single file, this is a full disk.
     """
     task = json.dumps([[[str(word) for word in line] for line in lines], largest_file])
-    done = subprocess.run(
-        [*obeying_permissions(), sys.executable, "-c", COMMANDS, task],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
-        timeout=300,
-        env={**os.environ, "COLUMNS": "200"},
-    )
-    ends = [part.rpartition("\n") for part in done.stdout.split(END)[:-1]]
-    return [(int(code), output) for output, _, code in ends]
+    command = [*obeying_permissions(), sys.executable, "-c", COMMANDS, task]
+    environment = {**os.environ, "COLUMNS": "200"}
+    with forked.Popen(command, stdout=forked.PIPE, stderr=forked.STDOUT, env=environment) as process:
+        output = process.stdout.read().decode()
+    assert process.returncode == 0, output
+    ends = [part.rpartition("\n") for part in output.split(END)[:-1]]
+    return [(int(code), said) for said, _, code in ends]

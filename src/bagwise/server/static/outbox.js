@@ -7,6 +7,8 @@ import { expected, loadAgain, whose } from "/static/signin.js";
 
 const PREFIX = "bagwise-outbox/";
 const AGAIN = 700;
+const LATE = 3000; // What takes longer is not saved yet, and is said not to be.
+const TOO_LONG = 60_000; // A connection that is dead may never say so; what is sent twice is saved once.
 const NOT_NOW = [401, 412, 429];
 const OTHER_PAGE = 412;
 
@@ -20,6 +22,7 @@ export class Outbox {
     this.waiting = names.map((name) => ({ name, ...JSON.parse(localStorage.getItem(name)) }));
     this.last = 0;
     this.sending = false;
+    this.late = false; // Whether the page says how many wait.
     this.done = new Map();
   }
 
@@ -32,8 +35,9 @@ export class Outbox {
     this.last = Math.max(this.last + 1, Date.now());
     const name = `${this.prefix}${this.last}-${body.key}`;
     this.waiting.push({ name, path, body });
-    localStorage.setItem(name, JSON.stringify({ path, body }));
+    keep(name, { path, body });
     const saved = new Promise((resolve) => this.done.set(body.key, resolve));
+    if (this.late) this.onChange(this.waiting.length);
     this.#work();
     return saved;
   }
@@ -45,26 +49,46 @@ export class Outbox {
   async #work() {
     if (this.sending) return;
     this.sending = true;
-    let failed = false;
-    while (this.waiting.length) {
-      const { name, path, body } = this.waiting[0];
-      const answer = await post(path, body);
-      if (answer === null) {
-        failed = true;
-        this.onChange(this.waiting.length);
-        await new Promise((resolve) => setTimeout(resolve, AGAIN));
-        continue;
-      }
-      this.waiting.shift();
-      localStorage.removeItem(name);
-      // After a failure the page counts down: it must not say that all is saved while some answers still wait.
-      this.onChange(failed ? this.waiting.length : 0);
-      this.done.get(body.key)?.(answer.ok);
-      this.done.delete(body.key);
-      if (answer.ok) this.onSaved(answer.body, body);
-      else this.onRefused(typeof answer.body.detail === "string" ? answer.body.detail : "The server refused it.");
+    try {
+      while (this.waiting.length) await this.#sendFirst();
+    } finally {
+      this.late = false;
+      this.sending = false;
     }
-    this.sending = false;
+  }
+
+  async #sendFirst() {
+    const { name, path, body } = this.waiting[0];
+    const late = setTimeout(() => this.#sayHowMany(), LATE);
+    const answer = await post(path, body);
+    clearTimeout(late);
+    if (answer === null) {
+      this.#sayHowMany();
+      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+      return;
+    }
+    this.waiting.shift();
+    localStorage.removeItem(name);
+    // Once late, the page counts down: it must not say that all is saved while some answers still wait.
+    this.onChange(this.late ? this.waiting.length : 0);
+    this.done.get(body.key)?.(answer.ok);
+    this.done.delete(body.key);
+    if (answer.ok) this.onSaved(answer.body, body);
+    else this.onRefused(typeof answer.body.detail === "string" ? answer.body.detail : "The server refused it.");
+  }
+
+  #sayHowMany() {
+    this.late = true;
+    this.onChange(this.waiting.length);
+  }
+}
+
+// Where the browser's store is full, an answer waits in this page alone; it must not be lost for that.
+function keep(name, entry) {
+  try {
+    localStorage.setItem(name, JSON.stringify(entry));
+  } catch {
+    // Nothing to do: it is sent from memory.
   }
 }
 
@@ -76,6 +100,7 @@ async function post(path, body) {
       method: "POST",
       headers: { "Content-Type": "application/json", ...expected() },
       body: JSON.stringify(body),
+      signal: AbortSignal.timeout(TOO_LONG),
     });
     if (response.status === OTHER_PAGE) loadAgain();
     if (response.status >= 500 || NOT_NOW.includes(response.status)) return null;
