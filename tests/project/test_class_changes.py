@@ -195,6 +195,11 @@ def test_a_class_has_a_guideline_and_an_example(small, tmp_path):
     assert kept.read_bytes() == picture.read_bytes()
     backup = small.backup(tmp_path / "backup")
     assert (backup / "examples" / found.example).exists()
+    assert [one.wrong for one in check(small)] == [""] * 7
+    kept.write_bytes(b"something else")
+    assert "is not what was given" in check(small)[-1].wrong
+    kept.unlink()
+    assert "the example of owl" in check(small)[-1].wrong
     (tmp_path / "owl.txt").write_text("hoot")
     with pytest.raises(FileError, match="give a picture or a sound"):
         small.class_changes.describe("owl", "ann", tmp_path / "owl.txt")

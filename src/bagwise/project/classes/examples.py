@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.ingest import media
+from bagwise.project.storage.class_list import ClassList
 
 FOLDER = "examples"
 LARGEST = 10_000_000
@@ -36,7 +37,7 @@ def keep(folder: Path, example: Path) -> str:
             raise FileError(example, f"has more than {LARGEST // 10**6} MB: give a few seconds, or a smaller picture.")
         media.validate_media_file(example)
         content = example.read_bytes()
-        name = f"{hashlib.sha256(content).hexdigest()[:32]}{example.suffix.lower()}"
+        name = _name(content, example.suffix.lower())
         (folder / FOLDER).mkdir(exist_ok=True)
         unfinished = folder / FOLDER / f".{name}.{os.getpid()}.part"
         unfinished.write_bytes(content)
@@ -46,9 +47,24 @@ def keep(folder: Path, example: Path) -> str:
     return name
 
 
+def _name(content: bytes, suffix: str) -> str:
+    return f"{hashlib.sha256(content).hexdigest()[:32]}{suffix}"
+
+
 def path_of(folder: Path, name: str) -> Path:
     """Return the file with this name in a project's folder."""
     return folder / FOLDER / name
+
+
+def wrong(folder: Path, class_list: ClassList) -> str:
+    """Return what is wrong with the examples of classes, for `bagwise check`; empty where nothing is."""
+    for one in class_list:
+        path = path_of(folder, one.example)
+        if one.example and not path.is_file():
+            return f"the example of {one.name}, {path.name}, is missing"
+        if one.example and not one.example.startswith(_name(path.read_bytes(), "")):
+            return f"the example of {one.name}, {path.name}, is not what was given"
+    return ""
 
 
 def copy(folder: Path, target: Path) -> None:

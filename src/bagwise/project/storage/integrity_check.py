@@ -12,6 +12,7 @@ from bagwise.data.bags import VALUES_PER_CHUNK, Bags
 from bagwise.partitions import Partitions, partitions_of
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import ANSWERS, KINDS
+from bagwise.project.classes import examples
 from bagwise.project.imports import media, scores
 from bagwise.project.imports.importing import Progress, quiet
 from bagwise.project.project import Project
@@ -56,7 +57,7 @@ def check(project: Project, progress: Progress = quiet) -> list[Found]:
         ("the database is intact", lambda: _database(project)),
         ("answers are numbered without a gap and name bags and classes that exist", lambda: _events(project)),
         ("every feature is a number, and the one that was imported", lambda: _features(project)),
-        ("pictures, sounds and texts are files of this folder", lambda: media.wrong(project.folder)),
+        ("pictures, sounds and texts are files of this folder", lambda: _media(project)),
         ("the scores of a classifier are those that were imported", lambda: _scores(project)),
         ("the trained model is one of this project", lambda: project.model_file.wrong(project.contents)),
         ("the model equals a fresh replay of all answers, bit for bit", lambda: _replay(project, progress)),
@@ -129,6 +130,10 @@ def _features(project: Project) -> str:
         if not np.isfinite(rows).all():
             return f"instance {start + int(np.argwhere(~np.isfinite(rows))[0][0])} has a value that is not finite"
     return ""
+
+
+def _media(project: Project) -> str:
+    return media.wrong(project.folder) or examples.wrong(project.folder, project.contents.class_list)
 
 
 def _scores(project: Project) -> str:
