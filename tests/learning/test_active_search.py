@@ -34,6 +34,7 @@ def test_nothing_is_searched_where_positives_are_common():
     assert searched(counts([known, known], [above_its_share, enough - above_its_share - 1]))[0]
     assert not searched(counts([known, known], [above_its_share, enough - above_its_share])).any()
     assert searched(counts([known, known], [above_its_share - 1, known])).tolist() == [True, False], "rare by itself"
+    assert not searched(counts([known, known], [above_its_share - 1, known]), many_bags=False).any(), "of few bags"
 
 
 def test_only_some_of_the_questions_search():

@@ -5,7 +5,8 @@ about random bags or uncertain pairs hardly ever show it again. So every third q
 the likeliest open bag of a class that
 
 - is present in at least one known pair and in fewer than `HANDFUL`,
-- is rare: fewer than `RARE_POOL` of all known pairs are present, or at most `RARE_CLASS` of those of the class,
+- is rare: fewer than `RARE_POOL` of all known pairs are present, or at most `RARE_CLASS` of those of the class, which
+  alone does not count where there are hardly more than five bags per class (as for bag completion),
 - was not denied more than `PATIENCE` times for every yes: what is left of it is not found this way.
 
 The other questions are chosen as ever: nearly all of them show what is *not* of the class. A search with every question
@@ -24,8 +25,15 @@ RARE_POOL, RARE_CLASS = 0.15, 0.1
 PATIENCE = 20
 
 
-def searched(label_counts: LabelCounts) -> Array:
+def searched(label_counts: LabelCounts, many_bags: bool = True) -> Array:
     """Return which classes to search with the next question, (C,) of bool.
+
+    Parameters
+    ----------
+    label_counts
+        Of the whole pool.
+    many_bags
+        Whether there are so many bags per class that a class may count as rare by itself.
 
     Examples
     --------
@@ -40,7 +48,7 @@ def searched(label_counts: LabelCounts) -> Array:
     """
     asked, known, present = label_counts.asked, label_counts.known, label_counts.present
     found = (present > 0) & (present < HANDFUL) & (asked < label_counts.bags)
-    rare = (present.sum() < RARE_POOL * label_counts.n_known) | (present <= RARE_CLASS * known)
+    rare = (present.sum() < RARE_POOL * label_counts.n_known) | (many_bags & (present <= RARE_CLASS * known))
     hopeful = known - present <= PATIENCE * present
     return np.asarray(found & rare & hopeful & (label_counts.n_known % EVERY == 0))
 

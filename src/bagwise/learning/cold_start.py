@@ -79,7 +79,7 @@ class ColdStart:
     def is_completing(self, label_counts: LabelCounts) -> bool:
         """Return whether bag completion goes on after class discovery."""
         classes = len(label_counts.known)
-        few = label_counts.n_known < min(self.completed * classes, label_counts.bags - BAGS_PER_CLASS * classes)
+        few = label_counts.n_known < self.completed * classes and has_many_bags(label_counts)
         return few and int(label_counts.present.sum()) < PRESENT * classes
 
     def scores(self, pool: ScoredPool, discover: Callable[[ScoredPool], Array]) -> Array | None:
@@ -88,9 +88,14 @@ class ColdStart:
         scores_help = pool.uses_scores and counts.n_known >= FEWEST
         if self.is_discovering(counts):
             return likeliest(pool) if scores_help else discover(pool)
-        if self.searches and (classes := active_search.searched(counts)).any():
+        if self.searches and (classes := active_search.searched(counts, has_many_bags(counts))).any():
             return active_search.scores(pool, classes)
         return bag_completion(pool) if not scores_help and self.is_completing(counts) else None
+
+
+def has_many_bags(label_counts: LabelCounts) -> bool:
+    """Return whether there are more than `BAGS_PER_CLASS` bags for every class, beyond one for every known label."""
+    return label_counts.n_known < label_counts.bags - BAGS_PER_CLASS * len(label_counts.known)
 
 
 def likeliest(pool: ScoredPool) -> Array:

@@ -201,7 +201,7 @@ def _search(rows: pl.DataFrame) -> str:
         f"{efficiency.SEARCH_SEED}): where positives are rare, some questions "
         f"are about the likeliest bag of a class that was found. *Yes among {AFTER_DISCOVERY}*: answers *yes* to the "
         f"{AFTER_DISCOVERY} questions that follow the first yes of the last class that class discovery found. *Recall "
-        f"of rare classes*: after {most} answers, mean over the classes in less than {RARE_BELOW:.0%} "
+        f"of rare classes*: after {most} answers, mean over the classes in less than {100 * RARE_BELOW:.0f} % "
         "of the bags, of those held-out bags that have them."
     )
     found = []
@@ -210,7 +210,7 @@ def _search(rows: pl.DataFrame) -> str:
         prevalence = _prevalence(name, efficiency.SEARCH_SEED)
         yes = [f"{_mean(one['yes_after_discovery']):.1f}" for one in per_arm]
         recall = [_recall_of_rare(one, prevalence) for one in per_arm]
-        found.append([name, f"{sum(prevalence) / len(prevalence):.1%}", *yes, *recall])
+        found.append([name, f"{100 * sum(prevalence) / len(prevalence):.1f} %", *yes, *recall])
     yes_head = f"yes among {AFTER_DISCOVERY}"
     head = ["data set", "pairs present", f"{yes_head}: without", f"{yes_head}: with search"]
     finds = table([*head, "recall of rare classes: without", "recall of rare classes: with search"], found)
@@ -244,7 +244,7 @@ def _recall_by_class(last: pl.DataFrame, name: str) -> str:
         recalls = _recalls(here.filter(pl.col("strategy") == arm))
         cells = [recalls[place] for place in rare]
         lines.append([arm, *("" if one is None else f"{one:.2f}" for one in cells)])
-    return table([f"recall on {name}", *(f"{prevalence[place]:.1%}" for place in rare)], lines)
+    return table([f"recall on {name}", *(f"{100 * prevalence[place]:.1f} %" for place in rare)], lines)
 
 
 def _accuracy_kept(here: pl.DataFrame) -> str:
