@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TypeVar
 
-import numpy as np
-
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels import Array
 from bagwise.project import Project
@@ -41,7 +39,7 @@ class Searches:
 
     def __init__(self, project: Project, embed: str = "") -> None:
         self.project, self.embed = project, embed
-        self._lock = threading.Lock()
+        self._lock, self._searching = threading.Lock(), threading.Lock()
         self._files: OrderedDict[str, DroppedFile] = OrderedDict()
         self._results: OrderedDict[tuple[object, ...], Similar] = OrderedDict()
 
@@ -57,18 +55,24 @@ class Searches:
         suffix = PurePosixPath(PureWindowsPath(name).name).suffix.lower()
         key = hashlib.sha256(suffix.encode() + b"\0" + content).hexdigest()[:32]
         with self._lock:
-            if key not in self._files:
-                with tempfile.TemporaryDirectory(prefix="bagwise-") as folder:
-                    path = Path(folder) / f"file{suffix}"
-                    try:
-                        path.write_bytes(content)
-                        instances = self.project.instances_of_file(path, self.embed)
-                    except BagwiseError as error:
-                        raise BagwiseError(str(error).replace(str(path), name)) from error
-                    except (OSError, ValueError) as error:
-                        raise BagwiseError(f"{name} cannot be used as the name of a file.") from error
-                self._files[key] = DroppedFile(key, name, instances)
+            if key in self._files:
+                return _used(self._files, key, FILES_KEPT)
+        # Without the lock: a file may take minutes, and others search meanwhile.
+        found = DroppedFile(key, name, self._segmented(name, suffix, content))
+        with self._lock:
+            self._files[key] = found
             return _used(self._files, key, FILES_KEPT)
+
+    def _segmented(self, name: str, suffix: str, content: bytes) -> Array:
+        with tempfile.TemporaryDirectory(prefix="bagwise-") as folder:
+            path = Path(folder) / f"file{suffix}"
+            try:
+                path.write_bytes(content)
+                return self.project.instances_of_file(path, self.embed)
+            except BagwiseError as error:
+                raise BagwiseError(str(error).replace(str(path), name)) from error
+            except (OSError, ValueError) as error:
+                raise BagwiseError(f"{name} cannot be used as the name of a file.") from error
 
     def similar(
         self, bag: int | None, instance: int | None, file: str | None, wanted: BagFilter = EVERYTHING
@@ -77,9 +81,11 @@ class Searches:
         with self._lock:
             if file is not None and file not in self._files:
                 raise BagwiseError("This file is no longer known to the server: drop it on the page again.")
-            key = (self.project.contents.version, bag, instance, file, wanted)
+            instances = None if file is None else _used(self._files, file, FILES_KEPT).instances
+        key = (self.project.contents.version, bag, instance, file, wanted)
+        # One at a time: a search keeps a processor busy as it is.
+        with self._searching:
             if key not in self._results:
-                instances = None if file is None else np.asarray(self._files[file].instances)
                 self._results[key] = self.project.similar(bag, instance, instances, wanted)
             return _used(self._results, key, RESULTS_KEPT)
 
