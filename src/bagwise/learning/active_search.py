@@ -10,7 +10,7 @@ the likeliest open bag of a class that
 - was not denied more than `PATIENCE` times for every yes: what is left of it is not found this way.
 
 The other questions are chosen as ever: nearly all of them show what is *not* of the class. A search with every question
-finds more and learns less (docs/label-efficiency-notes.md). Where classes are common, nothing is searched.
+finds more and learns less (docs/label-efficiency-notes.md). Where positives are common, hardly anything is searched.
 """
 
 import numpy as np
