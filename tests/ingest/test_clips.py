@@ -110,7 +110,7 @@ def test_recordings_stay_whole_where_a_person_says_so_and_where_they_are_short(s
     assert "3 bags" in init("--clip", "none")
     (season / "short").mkdir()
     soundfile.write(season / "short" / "a.wav", tone(20, (3,)), RATE)
-    assert "1 bags" in bagwise("init", "other", "--from", "short", "--classes", "species.txt")
+    assert "1 bag," in bagwise("init", "other", "--from", "short", "--classes", "species.txt")
     assert "2 bags" in bagwise("init", "third", "--from", "short", "--classes", "species.txt", "--clip", "10s")
 
 

@@ -92,7 +92,7 @@ def test_every_file_is_segmented_or_listed_and_only_new_files_are_added(here, se
     (texts / "table.csv").write_text("x")
     (texts / os.fsdecode(b"\xff.txt")).touch()
     output = bagwise("init", "p", "--from", "texts", "--classes", "classes.txt", *DANGEROUS)
-    assert "1 other files" in output
+    assert "1 other file" in output
     with Project.open(here / "p") as project:
         assert project.contents.ids.tolist() == ["a.md", "a.txt", "z.txt", "é.txt", "sub/b.txt"]
         places = project.medium(0).places

@@ -49,8 +49,8 @@ def answered(folder, count):
 def test_init_with_scores_lists_what_matched_and_asks_by_them(files):
     out = made(files, "--scores", files / "scores.csv", "--audit", "0")
     assert f"Scores of scores for 1 of 2 classes: eurasian wren ({COMMON})." in out
-    assert "1 classes without scores: owl" in out
-    assert "1 classes of scores are not in the project: Parus major_Great Tit" in out
+    assert "1 class without scores: owl" in out
+    assert "1 class of scores is not in the project: Parus major_Great Tit" in out
     with Project.open(files / "p") as project:
         (lease,) = project.ask("ann")
         assert project.learner.model.uses_scores
@@ -150,7 +150,7 @@ def test_names_that_did_not_match_are_listed_with_the_nearest_ones(files):
     rows = [f"bag-0,{name},0.5" for name in [COMMON, "Strix aluco_Tawny Owl", "Asio otus_Long-eared Owl", *species]]
     (files / "scores.csv").write_text("\n".join(["bag,class,score", *rows]))
     out = " ".join(made(files, "--scores", files / "scores.csv").split())
-    assert "1 classes without scores: owl (Strix aluco_Tawny Owl or Asio otus_Long-eared Owl?)" in out
+    assert "1 class without scores: owl (Strix aluco_Tawny Owl or Asio otus_Long-eared Owl?)" in out
     assert "32 classes of scores are not in the project" in out
     assert "Bird 7" not in out, "they are only counted"
 

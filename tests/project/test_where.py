@@ -330,8 +330,8 @@ def test_details_are_imported_later_and_names_without_a_bag_are_listed(table):
     details(table, ["bag 3,north,", "owl 1,north,"])
     code, out, _ = bagwise("import", table / "p", "--details", table / "details.csv")
     assert code == 0
-    assert "Details of 1 recordings" in out
-    assert "1 names of details.csv are not in the project: owl 1" in out
+    assert "Details of 1 recording:" in out
+    assert "1 name of details.csv is not in the project: owl 1" in out
     code, _, err = bagwise("import", table / "p")
     assert "--details" in err
     (table / "details.csv").write_text("file,latitude\nbag 1,\nbag 2,100\n")

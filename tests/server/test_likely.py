@@ -46,6 +46,7 @@ def test_the_line_comes_with_the_answers(page, running):
     page.wait_for_selector("#bag .strip")
     assert page.locator("#likely").is_hidden()
     page.get_by_role("link", name="Predictions").click()
+    page.wait_for_selector("#beliefs li")
     page.get_by_label("choose all on this page").check()
     page.route("**/api/review/likely", lambda route: route.fulfill(json={"class_name": "7", "bags": 12}))
     with page.expect_request("**/api/review/likely"):

@@ -162,6 +162,6 @@ def _make_once(kind, bags, seed, least):
 
 def make_demo(folder):
     """The project of the demo."""
-    made = _made() / "demo"
+    made = _made() / "digits"
     _demo.make_demo(made)
     shutil.copytree(made, folder)

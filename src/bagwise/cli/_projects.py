@@ -141,7 +141,7 @@ def add_details(project: Project, details: Details | None) -> None:
         return
     found = project.import_details(details)
     say(f"Details of {counted(found.files, 'recording')}: {escape(details.path.name)}.")
-    _say_unknown(found.unknown, "sites" if details.of_sites else "names", details.path.name)
+    _say_unknown(found.unknown, "site" if details.of_sites else "name", details.path.name)
 
 
 def read_details(file: Path | None) -> Details | None:
@@ -163,14 +163,15 @@ def add_scores(project: Project, table: ScoreTable | None, source: Source | None
         say(f"{counted(len(named), 'class')} without scores: {escape(', '.join(named))}")
         if found.nearest:
             say("Where one of the names in brackets is meant, write it in --classes.")
-    _say_unknown(found.unknown, "classes", table.source)
-    _say_unknown(found.unknown_bags, "bags", table.source)
+    _say_unknown(found.unknown, "class", table.source)
+    _say_unknown(found.unknown_bags, "bag", table.source)
 
 
-def _say_unknown(names: Sequence[str], what: str, source: str) -> None:
+def _say_unknown(names: Sequence[str], noun: str, source: str) -> None:
     if names:
         listed = f": {', '.join(names)}" if len(names) <= MOST_LISTED else ""
-        say(f"{len(names):,} {what} of {escape(source)} are not in the project{escape(listed)}")
+        are = "is" if len(names) == 1 else "are"
+        say(f"{counted(len(names), noun)} of {escape(source)} {are} not in the project{escape(listed)}")
 
 
 def add_scores_of_embedder(project: Project, before: Collection[Path] = ()) -> None:
