@@ -308,7 +308,8 @@ function offerClasses(names) {
 
 async function fillClasses() {
   try {
-    const { classes, ...recorded } = await get("/api/status");
+    const { classes, name, ...recorded } = await get("/api/status");
+    find("name").textContent = name;
     offerClasses(classes.map((one) => one.name));
     fillRecorded(recorded);
     startFinding(recorded.accepts_files);
