@@ -2,10 +2,11 @@
 
 import base64
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from bagwise.project import Invitations, check
+from bagwise.project import Invitations, Project, check
 from bagwise.server import application
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
@@ -80,3 +81,41 @@ def test_notes(client, project):
     assert [one["text"] for one in client.get("/api/notes").json()] == ["wind", "rain"]
     assert [one["text"] for one in client.get("/api/notes", params={"bag": bag}).json()] == ["wind"]
     assert post(client, "notes", key="x", bag="nowhere", text="?").status_code == 400
+
+
+def test_after_a_day_with_all_of_it_the_model_is_a_replay(client, project, synthetic):
+    """Answers, classes that change, also here, more like this, likely bags, undo and notes, one after the other."""
+
+    def answer(count):
+        for question in client.get(f"/api/questions/next?count={count}").json():
+            bag = project.contents.ids.tolist().index(question["bag"]["id"])
+            place = project.contents.class_list.position(question["class_name"])
+            said = "present" if place < 6 and synthetic.labels.value[bag, place] else "absent"
+            assert post(client, "answers", key=question["key"], answer=said).status_code == 200
+
+    first, second, third, *_ = project.classes
+    answer(12)
+    post(client, "classes", name="cuckoo")
+    (question,) = client.get("/api/questions/next").json()
+    also = {"bag": question["bag"]["id"], "class_name": "cuckoo", "answer": "present", "where": [0]}
+    assert post(client, "answers", key="also", **also).status_code == 200
+    answer(8)
+    post(client, "classes/rename", name="cuckoo", to="common cuckoo")
+    post(client, "classes/merge", names=[first, second], into="either")
+    found = client.get("/api/similar", params={"class_name": third, "bag": question["bag"]["id"], "instance": 0}).json()
+    cards = [one["bag"]["id"] for one in found["bags"][:5]]
+    assert post(client, "review/answers", key="cards", class_name=third, answer="absent", bags=cards).status_code == 200
+    assert post(client, "undo", key="back").status_code == 200
+    answer(8)
+    post(client, "classes/retire", name=third)
+    post(client, "notes", key="note", bag=cards[0], text="wind")
+    answer(8)
+    assert post(client, "classes/split", name="either").status_code == 200
+    post(client, "classes/restore", name=third)
+    answer(4)
+    assert not any(event.audit for event in project.events if event.key.startswith(("also", "cards")))
+    assert [one.wrong for one in check(project)] == [""] * 7
+    with Project.open(project.folder) as again:
+        assert again.active_classes == [*project.classes[:6], "common cuckoo"]
+        assert np.array_equal(again.learner.model.weights_, project.learner.model.weights_)
+        assert [one.wrong for one in check(again)] == [""] * 7
