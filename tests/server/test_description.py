@@ -1,4 +1,7 @@
-"""The API does what its description says: schemathesis sends what the description allows, and what it does not."""
+"""The API does what its description says: schemathesis sends what the description allows, and what it does not.
+
+An eighth of `--steps` is the number of requests to every operation: `--steps 10000` sends 1,250 to each.
+"""
 
 import pytest
 import schemathesis
@@ -15,7 +18,6 @@ from bagwise.project import Invitations, Project
 from bagwise.server import application
 from tests.conftest import source_of
 
-EXAMPLES = 10
 PATIENCE = 300
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 HERE = {"Host": "127.0.0.1:8765"}
@@ -27,7 +29,7 @@ def in_a_file(tmp_path, synthetic):
         yield project
 
 
-def try_everything(app, mode, headers, person="ann"):
+def try_everything(app, mode, headers, examples, person="ann"):
     """Every operation with made-up requests; the answers it gave."""
     described = schemathesis.openapi.from_asgi("/api/openapi.json", app, headers=HERE)
     # Made up, these would refuse everything before it is looked at.
@@ -36,7 +38,7 @@ def try_everything(app, mode, headers, person="ann"):
     for found in described.get_all_operations():
 
         @settings(
-            max_examples=EXAMPLES,
+            max_examples=examples,
             deadline=None,
             database=None,
             derandomize=True,
@@ -52,18 +54,23 @@ def try_everything(app, mode, headers, person="ann"):
     return codes
 
 
+@pytest.fixture
+def examples(request):
+    return max(5, request.config.getoption("--steps") // 8)
+
+
 @pytest.mark.parametrize("mode", list(GenerationMode))
-def test_no_answer_is_a_fault_or_undocumented(in_a_file, mode):
-    codes = try_everything(application(in_a_file, "ann"), mode, {})
+def test_no_answer_is_a_fault_or_undocumented(in_a_file, mode, examples):
+    codes = try_everything(application(in_a_file, "ann"), mode, {}, examples)
     assert 200 in codes
     assert codes & {400, 409, 422}
 
 
-def test_nor_with_a_sign_in(in_a_file):
+def test_nor_with_a_sign_in(in_a_file, examples):
     token = Invitations(in_a_file.database).invite("bea")
     app = application(in_a_file, "ann")
-    signed_in = try_everything(app, GenerationMode.POSITIVE, {"Authorization": f"Bearer {token}"}, "bea")
+    signed_in = try_everything(app, GenerationMode.POSITIVE, {"Authorization": f"Bearer {token}"}, examples, "bea")
     assert 200 in signed_in
-    strangers = try_everything(app, GenerationMode.POSITIVE, {})
+    strangers = try_everything(app, GenerationMode.POSITIVE, {}, examples)
     assert 401 in strangers
     assert strangers <= {200, 401, 422, 429}
