@@ -54,7 +54,7 @@ def test_one_change_at_a_time(folder):
 
 
 def test_notes(folder):
-    assert "Nobody noted anything yet." in bagwise("notes", folder)
+    assert "There are no notes yet." in bagwise("notes", folder)
     bagwise("notes", folder, "--add", "bag 1", "wind", "--class", "owl", "--as", "ann")
     bagwise("notes", folder, "--add", "bag 2", "rain")
     (one,) = json.loads(bagwise("notes", folder, "--class", "owl", "--json"))

@@ -174,4 +174,4 @@ def notes(
         table.add_row(
             str(row["at"])[:19], *(escape(str(row[key] or "")) for key in ("annotator", "bag", "class", "text"))
         )
-    console.print(table if found else "Nobody noted anything yet.")
+    console.print(table if found else "There are no notes yet.")

@@ -23,7 +23,7 @@ NO_SEARCH = "without search"
 PAPER = ("the paper's system, EGL", "the paper's system, uncertainty")
 PAPERS_SETS = ("carroll", "frost", "hja")
 SEARCH_ONLY = ("scarce",)
-"""Fifty fully labelled bags of it have a dozen positives: nobody starts so."""
+"""Fifty fully labelled bags of it have a dozen positives: no project starts like that."""
 SETS = (*PAPERS_SETS, "hja_full", "birds", "digits", "rare", "crowded", *SEARCH_ONLY)
 STARTS = {"labelled": 0.05, "nothing": 0.0}
 

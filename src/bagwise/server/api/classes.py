@@ -18,9 +18,9 @@ from bagwise.project.answers.notes import Note
 from bagwise.project.classes import examples
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.project.storage.class_list import LabelClass
+from bagwise.server.api.media import HEADERS
 from bagwise.server.dependencies import CurrentProject, Key, Name, Person
 
-HEADERS = {"Cache-Control": "private, max-age=86400, immutable", "Cross-Origin-Resource-Policy": "same-origin"}
 LARGEST_EXAMPLE = examples.LARGEST // 3 * 4 + 8
 """Characters of an example in base64."""
 
@@ -45,13 +45,14 @@ class GuideOut(BaseModel):
 class ClassDetailsOut(GuideOut):
     """A class; it is asked about where it is neither `retired` nor merged into another.
 
-    `members` are the classes that it was merged from.
+    `members` are the names of the classes that it was merged from; `split`: it was, and they are apart again.
     """
 
     name: str
     retired: bool
     merged_into: str | None
     members: list[str]
+    split: bool
 
 
 class ClassesOut(BaseModel):
@@ -294,7 +295,8 @@ def classes_out(project: Project, person: str) -> ClassesOut:
                 name=class_list.names[place],
                 retired=one.retired,
                 merged_into=None if one.merged_into is None else class_list.names[one.merged_into],
-                members=[class_list.names[member] for member in class_list.members.get(place, ())],
+                members=[class_list[member].name for member in class_list.members.get(place, ())],
+                split=one.is_split,
             )
             for place, one in enumerate(class_list)
         ],

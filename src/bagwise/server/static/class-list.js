@@ -1,7 +1,6 @@
 // The classes of the project: added, renamed, described, merged and retired here while others answer.
 
-import { find, get, make } from "/static/dom.js";
-import { expected, signedOut } from "/static/signin.js";
+import { find, get, inBase64, make, post } from "/static/dom.js";
 
 const LARGEST_EXAMPLE = 10_000_000;
 const NAMES = ["scientific_name", "common_name", "description"];
@@ -52,21 +51,11 @@ export async function showClassList() {
 // A change, by its name in the API; whether it was made. The sentence of a refusal is shown.
 export async function change(what, body, message = find("class-message")) {
   try {
-    const response = await fetch(`/api/classes${what}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", ...expected() },
-      body: JSON.stringify(body),
-    });
-    if (response.status === 401) signedOut();
-    const found = await response.json();
-    if (!response.ok) {
-      message.textContent = typeof found.detail === "string" ? found.detail : "The server refused it.";
-      return false;
-    }
-    take(found);
+    take(await post(`/api/classes${what}`, body));
     return true;
-  } catch {
-    message.textContent = "The server cannot be reached: nothing was changed. Try again.";
+  } catch (error) {
+    // What `fetch` throws is no sentence for people.
+    message.textContent = error instanceof TypeError ? "The server cannot be reached: nothing was changed. Try again." : error.message;
     return false;
   }
 }
@@ -77,7 +66,7 @@ function draw() {
   find("class-add").hidden = !known.may_change;
   find("class-why").hidden = known.may_change;
   find("class-rows").replaceChildren(...known.classes.filter(isActive).map(row));
-  const retired = known.classes.filter((one) => one.retired && one.merged_into === null && !one.name.endsWith("(split)"));
+  const retired = known.classes.filter((one) => one.retired && !one.split);
   find("class-retired").hidden = !retired.length;
   find("class-retired-rows").replaceChildren(...retired.map((one) => make("li", {}, make("b", {}, one.name), " ",
     ...(known.may_change ? [button("Ask again", `Ask about ${one.name} again`, () => act("/restore", { name: one.name }, `${one.name} is asked about again.`))] : []))));
@@ -101,7 +90,7 @@ function row(one) {
     make("div", { class: "about" },
       make("p", {}, make("b", {}, one.name), ...others.flatMap((name) => [" ", make("i", {}, name)])),
       ...(one.description ? [make("p", { class: "note" }, one.description)] : []),
-      ...(one.members.length ? [make("p", { class: "note" }, `merged from ${one.members.map((name) => name.replace(/ \(merged into .*\)( \d+)?$/, "")).join(", ")}`)] : [])),
+      ...(one.members.length ? [make("p", { class: "note" }, `merged from ${one.members.join(", ")}`)] : [])),
     make("div", { class: "class-buttons" }, ...buttons));
 }
 
@@ -149,13 +138,4 @@ async function save() {
   find("class-dialog").close();
   draw();
   say(`Saved: ${given.name}.`);
-}
-
-function inBase64(file) {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(file);
-  });
 }

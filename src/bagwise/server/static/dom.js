@@ -39,3 +39,13 @@ async function read(response) {
   }
   return response.json();
 }
+
+// The bytes of a file as text, as the API takes them.
+export function inBase64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(reader.result.slice(reader.result.indexOf(",") + 1)));
+    reader.addEventListener("error", () => reject(new Error(`${file.name} cannot be read.`)));
+    reader.readAsDataURL(file);
+  });
+}

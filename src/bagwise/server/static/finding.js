@@ -1,7 +1,7 @@
 // Find more like this: from an instance, from a bag, or from a file that is dropped on the page.
 
 import { whereabouts } from "/static/bag.js";
-import { find, post } from "/static/dom.js";
+import { find, inBase64, post } from "/static/dom.js";
 import { nameOf } from "/static/instances.js";
 import { showSource } from "/static/predictions.js";
 
@@ -47,7 +47,7 @@ async function findLikeFile(file) {
   find("belief-source").textContent = `Looking into ${file.name}…`;
   try {
     if (file.size > MOST_BYTES) throw new Error(`${file.name} has more than ${MOST_BYTES / 1e6} MB: give a part of it.`);
-    const { file: key, instances } = await post("/api/similar/files", { name: file.name, content: await base64(file) });
+    const { file: key, instances } = await post("/api/similar/files", { name: file.name, content: await inBase64(file) });
     show({ file: key }, `${file.name}, ${instances === 1 ? "one instance" : `${instances} instances`}`);
   } catch (error) {
     find("belief-source").textContent = before;
@@ -57,13 +57,4 @@ async function findLikeFile(file) {
 
 function show(query, words) {
   showSource({ path: "/api/similar", title: "More like this", words: `The nearest to ${words}, one for each bag.`, ordered: false, query });
-}
-
-function base64(file) {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.addEventListener("load", () => resolve(reader.result.slice(reader.result.indexOf(",") + 1)));
-    reader.addEventListener("error", () => reject(new Error(`${file.name} cannot be read.`)));
-    reader.readAsDataURL(file);
-  });
 }
