@@ -20,7 +20,7 @@ from bagwise import ActiveLearner, MIMLClassifier, evaluation
 from bagwise.data import metrics
 from bagwise.evaluation.forecast import Point, curves_through, forecast
 from bagwise.kernels.arithmetic.blocks import use_one_thread
-from benchmarks.coverage import NEW_BAGS, SOURCES
+from benchmarks.coverage import NEW_BAGS, UNLIMITED
 
 SEED = 5000
 ESTIMATED = (50, 75, 112, 168)
@@ -32,8 +32,8 @@ LEAST_GAIN = 0.005
 
 def simulate(source, seed):
     """What was forecast after the last estimate, and what came."""
-    rng = np.random.default_rng([SEED + seed, list(SOURCES).index(source)])
-    drawn = SOURCES[source](rng, POOL + NEW_BAGS)
+    rng = np.random.default_rng([SEED + seed, list(UNLIMITED).index(source)])
+    drawn = UNLIMITED[source](rng, POOL + NEW_BAGS)
     bags, new = drawn.bags.select(np.arange(POOL)), drawn.bags.select(np.arange(POOL, POOL + NEW_BAGS))
     known, held_out = drawn.truth[:POOL], drawn.truth[POOL:]
     names = [str(c) for c in range(known.shape[1])]
@@ -50,7 +50,7 @@ def simulate(source, seed):
         truth.append(metrics.bag_accuracy(held_out, model.predict_proba(new)))
         if answers in ESTIMATED:
             out_of_fold = evaluation.crossfit(model, bags, learner.labels)
-            found = evaluation.estimate(model.predict_proba(bags), out_of_fold, learner.labels, audit)
+            found = evaluation.estimate(out_of_fold, learner.labels, audit)
             points.append(Point(answers, found.metrics["bag_accuracy"]))
     return judged(source, points, np.maximum.accumulate(truth))
 
@@ -77,14 +77,14 @@ def main():
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "forecasts.json")
     options = parser.parse_args()
     use_one_thread()
-    of_source = options.projects // len(SOURCES)
-    plan = [(source, seed) for seed in range(of_source) for source in SOURCES]
+    of_source = options.projects // len(UNLIMITED)
+    plan = [(source, seed) for seed in range(of_source) for source in UNLIMITED]
     rows = [row for source, seed in track(plan, "Projects") for row in simulate(source, seed)]
     kept = [{key: None if value == np.inf else value for key, value in row.items()} for row in rows]
     options.out.write_text(json.dumps(kept, indent=1) + "\n")
     table = Table("what", "source", "forecasts", "held", "truth above", "truth below")
     for what in dict.fromkeys(row["what"] for row in rows):
-        for source in ("all", *SOURCES):
+        for source in ("all", *UNLIMITED):
             here = [row for row in rows if row["what"] == what and source in ("all", row["source"])]
             above = [row["truth"] > row["high"] for row in here]
             below = [row["truth"] < row["low"] for row in here]

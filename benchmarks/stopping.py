@@ -57,7 +57,7 @@ def run(name, fold, budget, seed=100):
         fitted = MIMLClassifier(transformer=training.transformer).fit(training.bags, learner.labels)
         present = fitted.predict_proba(training.bags)
         out_of_fold = evaluation.crossfit(fitted, training.bags, learner.labels)
-        found = evaluation.estimate(present, out_of_fold, learner.labels, audit)
+        found = evaluation.estimate(out_of_fold, learner.labels, audit)
         points.append(Point(answers, found.metrics["bag_accuracy"]))
         truth = metrics.bag_accuracy(new.labels.value, fitted.predict_proba(new.bags))
         verdict = decide(Evidence(answers, tuple(points)), Goal())

@@ -74,15 +74,13 @@ def test_where_all_folds_would_take_too_long_some_bags_are_left_out(labelled, mo
     left_out = labels.known.any(axis=1) & (fold_of(data.bags) != 0)
     np.testing.assert_array_equal(np.isnan(some), left_out[:, None].repeat(4, axis=1))
     np.testing.assert_array_equal(some[~left_out], every[~left_out])
-    found = evaluation.estimate(model.predict_proba(data.bags), some, labels, labels.known)
+    found = evaluation.estimate(some, labels, labels.known)
     assert found.answers == labels.known[~left_out].sum()
 
 
 def estimated(data, labels, audit):
     model = MIMLClassifier().fit(data.bags, labels)
-    return evaluation.estimate(
-        model.predict_proba(data.bags), evaluation.crossfit(model, data.bags, labels), labels, audit
-    )
+    return evaluation.estimate(evaluation.crossfit(model, data.bags, labels), labels, audit)
 
 
 def test_the_same_labels_give_the_same_estimate(labelled):

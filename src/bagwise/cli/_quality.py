@@ -15,13 +15,16 @@ def show_quality(report: Report) -> None:
     if None in report.metrics.values():
         say("Estimated quality: too few answers to say anything yet.")
         return
-    title = f"Estimated quality on new bags, 95 % intervals ({report.audits} audit answers)"
-    table = Table("class", "found", "false alarms", "answers to target", title=title)
+    title = f"Estimated quality on these bags, 95 % intervals ({report.audits} audit answers)"
+    table = Table("class", f"of {report.bags} bags", "found", "false alarms", "answers to target", title=title)
     for one in report.classes:
-        table.add_row(escape(one.name), _in_words(one.recall), _in_words(one.false_alarms), _needed(one.forecast))
+        having = _counted(one.prevalence, report.bags)
+        wrong = _in_words(one.false_alarms)
+        table.add_row(escape(one.name), having, _in_words(one.recall), wrong, _needed(one.forecast))
     shown = ", ".join(f"{metrics.get(name).title} {_in_words(value)}" for name, value in report.metrics.items())
     table.caption = shown[0].upper() + shown[1:]
     show_table(table, "class")
+    say(f"Of {report.bags} bags: how many have the class.", end=" ")
     say("Found: the share of the bags with the class that the model finds (recall).", end=" ")
     say("False alarms: the share of the bags it reports that do not have it (1 - precision).")
     meant = metrics.get(report.metric)
@@ -32,6 +35,13 @@ def show_quality(report: Report) -> None:
 
 def _in_words(interval: Interval | None) -> str:
     return "unknown" if interval is None else f"{interval.value:.2f} ({interval.low:.2f} to {interval.high:.2f})"
+
+
+def _counted(share: Interval | None, bags: int) -> str:
+    if share is None:
+        return "unknown"
+    value, low, high = (round(one * bags) for one in (share.value, share.low, share.high))
+    return f"{value} ({low} to {high})"
 
 
 def _needed(forecast: Forecast | None) -> str:

@@ -7,8 +7,6 @@ determine (a, b) directly. Chosen questions are harder than others with the same
 intercept and slope, off by some (d0, d1) ~ N((0, SLOPE_OF_CHOSEN), DEVIATION). So chosen answers, however many,
 determine (a, b) up to that difference, and audits determine the rest. Class effects (a_c, b_c) ~ N(0, CLASS) carry
 precision and recall; for them a chosen answer counts as CHOSEN_WEIGHT of one. Slopes are in units of b.
-
-The posterior is a Student distribution around its mode, with the curvature at the mode (Laplace, FREEDOM degrees).
 """
 
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
+from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 
 LARGEST_LOGIT = 8.0
@@ -24,7 +23,6 @@ DEVIATION = (0.5, 0.3)
 SLOPE_OF_CHOSEN = -0.18
 CLASS = (1.15, 0.6)
 CHOSEN_WEIGHT = 0.25
-FREEDOM = 6
 LEAST_SLOPE, LEAST_SLOPE_UNIT = 0.05, 0.3
 NEWTON_STEPS, CLOSE_ENOUGH = 60, 1e-6
 
@@ -41,17 +39,25 @@ class Answers:
     def __len__(self) -> int:
         return len(self.classes)
 
+    @classmethod
+    def of(cls, probability: Array, labels: Labels, audit: Array) -> "Answers":
+        """Return every known label with the prediction that was made without it."""
+        known = np.nonzero(labels.known)
+        return cls(
+            known[1], logits_of(probability[known]), labels.value[known].astype(float), audit[known].astype(bool)
+        )
+
 
 @dataclass(frozen=True)
 class Calibration:
-    """Draws of intercept and slope: (draws, 1) for all classes alike, or (draws, classes)."""
+    """Intercept and slope: (1,) for all classes alike, or (classes,)."""
 
     intercept: Array
     slope: Array
 
     def __call__(self, logits: Array) -> Array:
-        """Return P(present), shape (draws, bags, classes)."""
-        return np.asarray(expit(self.intercept[:, None, :] + self.slope[:, None, :] * logits))
+        """Return P(present), shape (bags, classes)."""
+        return np.asarray(expit(self.intercept + self.slope * logits))
 
 
 def logits_of(probability: Array) -> Array:
@@ -59,29 +65,19 @@ def logits_of(probability: Array) -> Array:
     return np.asarray(np.clip(logit(np.clip(probability, 1e-12, 1 - 1e-12)), -LARGEST_LOGIT, LARGEST_LOGIT))
 
 
-def overall(answers: Answers, draws: int, rng: np.random.Generator) -> Calibration:
-    """Draw calibrations for all classes together, for what is averaged over them."""
-    weights = np.ones(len(answers))
-    drawn = _draw(_shared(answers), answers.present, weights, *_prior(answers), draws, rng)
-    return Calibration(drawn[:, :1], np.maximum(drawn[:, 1:2], LEAST_SLOPE))
-
-
 def most_likely(answers: Answers) -> Calibration:
     """Return the calibration for all classes together where the posterior is highest."""
     mean, spread = _prior(answers)
-    mode, _ = _mode(_shared(answers), answers.present, np.ones(len(answers)), mean, spread**-2.0)
-    return Calibration(mode[None, :1], np.maximum(mode[None, 1:2], LEAST_SLOPE))
-
-
-def by_class(answers: Answers, n_classes: int, draws: int, rng: np.random.Generator) -> Calibration:
-    """Draw calibrations for every class, which are close to that of all classes where a class has few answers."""
-    return _of_classes(_draw(*_with_classes(answers, n_classes), draws, rng), n_classes)
+    mode, _ = posterior_mode(_shared(answers), answers.present, np.ones(len(answers)), mean, spread**-2.0)
+    return Calibration(mode[:1], np.maximum(mode[1:2], LEAST_SLOPE))
 
 
 def most_likely_by_class(answers: Answers, n_classes: int) -> Calibration:
     """Return the calibration for every class where the posterior is highest."""
     design, present, weights, mean, spread = _with_classes(answers, n_classes)
-    return _of_classes(_mode(design, present, weights, mean, spread**-2.0)[0][None], n_classes)
+    mode, _ = posterior_mode(design, present, weights, mean, spread**-2.0)
+    intercept, slope = mode[-2 * n_classes : -n_classes], mode[-n_classes:]
+    return Calibration(mode[0] + intercept, np.maximum(mode[1] + slope, LEAST_SLOPE))
 
 
 def _with_classes(answers: Answers, n_classes: int) -> tuple[Array, Array, Array, Array, Array]:
@@ -101,13 +97,6 @@ def _with_classes(answers: Answers, n_classes: int) -> tuple[Array, Array, Array
     )
 
 
-def _of_classes(points: Array, n_classes: int) -> Calibration:
-    first = points.shape[1] - 2 * n_classes
-    intercept = points[:, :1] + points[:, first : first + n_classes]
-    slope = points[:, 1:2] + points[:, first + n_classes :]
-    return Calibration(intercept, np.maximum(slope, LEAST_SLOPE))
-
-
 def _shared(answers: Answers) -> Array:
     chosen = ~answers.audit
     return np.column_stack([np.ones(len(answers)), answers.logits, chosen, chosen * answers.logits])
@@ -122,28 +111,29 @@ def _prior(answers: Answers) -> tuple[Array, Array]:
 def _slope_unit(answers: Answers) -> float:
     """Return the slope fitted to all answers together: 0.4 for letters, 2.3 for digits."""
     simple = _shared(answers)[:, :2]
-    mode, _ = _mode(
+    mode, _ = posterior_mode(
         simple, answers.present, np.ones(len(answers)), np.array([0.0, 1.0]), np.array([INTERCEPT, SLOPE]) ** -2.0
     )
     return max(float(mode[1]), LEAST_SLOPE_UNIT)
 
 
-def _draw(
-    design: Array,
-    present: Array,
-    weights: Array,
-    mean: Array,
-    spread: Array,
-    draws: int,
-    rng: np.random.Generator,
-) -> Array:
-    mode, curvature = _mode(design, present, weights, mean, spread**-2.0)
-    normal = np.linalg.solve(np.linalg.cholesky(curvature).T, rng.standard_normal((len(mode), draws))).T
-    return np.asarray(mode + normal * np.sqrt(FREEDOM / rng.chisquare(FREEDOM, (draws, 1))))
+def posterior_mode(design: Array, present: Array, weights: Array, mean: Array, precision: Array) -> tuple[Array, Array]:
+    """Return the mode of a logistic posterior and its curvature, by Newton steps that are halved until the cost falls.
 
+    Parameters
+    ----------
+    design : ndarray, shape (answers, p)
+        Log-odds of *present* are `design @ point`.
+    present, weights : ndarray, shape (answers,)
+        The answers, and how much each counts.
+    mean, precision : ndarray, shape (p,)
+        Of the normal prior.
 
-def _mode(design: Array, present: Array, weights: Array, mean: Array, precision: Array) -> tuple[Array, Array]:
-    """Return the mode of the posterior and its curvature, by Newton steps that are halved until the cost falls."""
+    Returns
+    -------
+    mode : ndarray, shape (p,)
+    curvature : ndarray, shape (p, p)
+    """
 
     def cost(point: Array) -> float:
         margin = design @ point

@@ -18,7 +18,6 @@ from bagwise.data import metrics
 from bagwise.data.labels import Labels
 from bagwise.data.metrics import DEFAULT, Metric
 from bagwise.evaluation import calibration
-from bagwise.evaluation.estimate import answers_of
 from bagwise.kernels import Array
 
 FEWEST = 50
@@ -52,8 +51,8 @@ class Decisions:
         """Return calibrated probabilities; the given ones where nothing was learned."""
         if (self.intercept, self.slope) == (0.0, 1.0):
             return probability
-        one = calibration.Calibration(np.array([[self.intercept]]), np.array([[self.slope]]))
-        return np.asarray(one(calibration.logits_of(probability))[0])
+        one = calibration.Calibration(np.array([self.intercept]), np.array([self.slope]))
+        return one(calibration.logits_of(probability))
 
     def predict(self, probability: Array) -> Array:
         """Return which classes are predicted, shape (B, C), from the uncalibrated probabilities."""
@@ -71,7 +70,9 @@ def learn(
 
     Parameters
     ----------
-    present, out_of_fold, labels, audit
+    present : ndarray, shape (B, C)
+        P(class is in bag) by the model.
+    out_of_fold, labels, audit
         As for `bagwise.evaluation.estimate`.
     metric : str or callable
         A metric that has an expected value (`bagwise.metrics`), as "bag_accuracy" or "f1".
@@ -95,9 +96,9 @@ def learn(
     if labels.n_known < FEWEST or not (audit & labels.known).any():
         return Decisions()
     probability = np.where(labels.known, out_of_fold, present)
-    answers = answers_of(probability, labels, audit)
+    answers = calibration.Answers.of(probability, labels, audit)
     found = calibration.most_likely(answers)
-    decisions = Decisions(float(found.intercept[0, 0]), float(found.slope[0, 0]))
+    decisions = Decisions(float(found.intercept[0]), float(found.slope[0]))
     calibrated = decisions.probabilities(probability)
     share = labels.n_known / (labels.n_known + SHRUNK_BY)
     best = _best_threshold(best_for, calibrated)
@@ -111,10 +112,10 @@ def _of_classes(
 ) -> tuple[float, ...]:
     """Return a threshold for every class: the common one where it has too few answers, and near it where few."""
     usual = decisions.thresholds(labels.n_classes)
-    calibrated = found(calibration.logits_of(probability))[0]
+    calibrated = found(calibration.logits_of(probability))
     for c in np.flatnonzero(_has_enough_labels(labels)):
         best = _best_threshold(metric, calibrated[:, c : c + 1]) if metric.by_class else decisions.threshold
-        own = _uncalibrated(best, float(found.intercept[0, c]), float(found.slope[0, c]))
+        own = _uncalibrated(best, float(found.intercept[c]), float(found.slope[c]))
         share = labels.known[:, c].sum() / (labels.known[:, c].sum() + CLASS_SHRUNK_BY)
         usual[c] = expit(logit(usual[c]) + share * (logit(own) - logit(usual[c])))
     return tuple(float(one) for one in usual)

@@ -28,7 +28,7 @@ from bagwise.project.project import Project
 from bagwise.project.training.thresholds import labels_and_audits
 
 FILE = "quality.json"
-VERSION = 2
+VERSION = 3
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
 MOST_KEPT = 50
 CHEAP = 30_000_000
@@ -37,11 +37,12 @@ CHEAP = 30_000_000
 
 @dataclass(frozen=True)
 class ClassReport:
-    """One class: precision and recall now, and answers (about any class) until its recall reaches the target."""
+    """One class: how good and how common it is, and answers (about any class) until its recall reaches the target."""
 
     name: str
     precision: Interval | None
     recall: Interval | None
+    prevalence: Interval | None
     forecast: Forecast | None
 
     @property
@@ -53,18 +54,20 @@ class ClassReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The estimated quality of a project's model on new bags.
+    """The estimated quality of a project's model on its bags.
 
     Parameters
     ----------
     answers, audits : int
         Answers in effect, and those of them to audit questions.
+    bags : int
+        Bags of the project that were not removed.
     metric, target
         The metric of `[stopping]` and its target.
     metrics : dict of str to Interval or None
         Every metric that can be estimated, by name; None while too little is known.
     classes : list of ClassReport
-        Precision, recall and forecast of each class.
+        Precision, recall, prevalence and forecast of each class.
     verdict : Verdict
         Whether the stopping rules say to stop, and why.
     forecast : Forecast or None
@@ -75,13 +78,14 @@ class Report:
     Examples
     --------
     >>> verdict = Verdict(False, "Too few answers.")
-    >>> report = Report(3, 1, "bag_accuracy", 0.9, {"bag_accuracy": None}, [], verdict, forecast=None, history=[])
+    >>> report = Report(3, 1, 20, "bag_accuracy", 0.9, {"bag_accuracy": None}, [], verdict, forecast=None, history=[])
     >>> report.as_json()["verdict"]["stop"]
     False
     """
 
     answers: int
     audits: int
+    bags: int
     metric: str
     target: float
     metrics: dict[str, Interval | None]
@@ -153,11 +157,18 @@ def _report(project: Project, found: dict[int, Quality]) -> Report:
     return Report(
         answers,
         now.audits,
+        len(project.contents.kept_bags),
         goal.metric,
         goal.target,
         now.metrics,
         [
-            ClassReport(name, one.precision, one.recall, forecast(along, goal.level) if one.recall else None)
+            ClassReport(
+                name,
+                one.precision,
+                one.recall,
+                one.prevalence,
+                forecast(along, goal.level) if one.recall else None,
+            )
             for name, one, along in zip(project.active_classes, now.classes, recalls, strict=True)
         ],
         decide(Evidence(answers, points), goal),
@@ -259,7 +270,8 @@ def _thinned(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
 
 
 def _estimate(project: Project, events: Sequence[Event]) -> Quality:
-    return evaluation.estimate(*judged(project, events))
+    _, out_of_fold, labels, audit = judged(project, events)
+    return evaluation.estimate(out_of_fold, labels, audit)
 
 
 def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Labels, Array]:
@@ -347,5 +359,8 @@ def _quality(kept: dict[str, Any]) -> Quality:
         kept["answers"],
         kept["audits"],
         {name: interval(kept["metrics"][name]) for name in metrics.estimable()},
-        tuple(ClassQuality(interval(one["precision"]), interval(one["recall"])) for one in kept["classes"]),
+        tuple(
+            ClassQuality(*(interval(one[name]) for name in ("precision", "recall", "prevalence")))
+            for one in kept["classes"]
+        ),
     )

@@ -30,21 +30,24 @@ class PointOut(BaseModel):
 
 
 class ClassProgress(ClassOut):
-    """The labels of a class, whether it is rarely present, and how well the model does on new bags.
+    """The labels of a class, whether it is rarely present, and how well the model does on the bags of the project.
 
     `found` is the share of the bags with the class that the model finds (recall), `false_alarms` the share of those
-    that it finds which do not have it (1 - precision); null while they are not known.
+    that it finds which do not have it (1 - precision), `prevalence` the share of all bags that have it; null while they
+    are not known.
     """
 
     rare: bool
     found: IntervalOut | None
     false_alarms: IntervalOut | None
+    prevalence: IntervalOut | None
 
     @classmethod
     def of(cls, status: ClassStatus, rare: bool, quality: ClassReport | None) -> Self:
         """Put together what is known of a class."""
-        found, wrong = (None, None) if quality is None else (quality.recall, quality.false_alarms)
-        return cls(**vars(status), rare=rare, found=_interval(found), false_alarms=_interval(wrong))
+        estimates = (None,) * 3 if quality is None else (quality.recall, quality.false_alarms, quality.prevalence)
+        found, wrong, having = (_interval(one) for one in estimates)
+        return cls(**vars(status), rare=rare, found=found, false_alarms=wrong, prevalence=having)
 
 
 def _interval(one: Interval | None) -> IntervalOut | None:
@@ -52,7 +55,7 @@ def _interval(one: Interval | None) -> IntervalOut | None:
 
 
 class ProgressOut(BaseModel):
-    """The live panel. The quality is the project's `metric` on new bags, on a scale where more is better.
+    """The live panel. The quality is the project's `metric` on its bags, on a scale where more is better.
 
     It is estimated in the background: `pending` says that a newer estimate is being computed. `answers` are those in
     effect, of which some are `unsure` or `skipped`; `replaced` counts corrections and undos, which add no answer.

@@ -28,11 +28,15 @@ class ForecastOut(BaseModel):
 
 
 class ClassQualityOut(BaseModel):
-    """Null where it is undefined: a class never predicted has no precision, one never found no recall."""
+    """Null where it is undefined: a class never predicted has no precision, one never found no recall.
+
+    `prevalence` is the share of the bags that have the class.
+    """
 
     name: str
     precision: IntervalOut | None
     recall: IntervalOut | None
+    prevalence: IntervalOut | None
     forecast: ForecastOut | None
 
 
@@ -51,10 +55,11 @@ class PointOut(BaseModel):
 
 
 class ReportOut(BaseModel):
-    """The quality of the present model on new bags of the same source."""
+    """The quality of the present model on the bags of the project, as if it had not seen their answers."""
 
     answers: int
     audits: int
+    bags: int
     metric: str
     target: float
     classes: list[ClassQualityOut]

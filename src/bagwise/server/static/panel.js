@@ -81,13 +81,22 @@ function showQuality(classes) {
   const known = classes.filter((one) => one.found || one.false_alarms);
   find("by-class").hidden = !known.length;
   find("by-class-rows").replaceChildren(...known.map((one) =>
-    make("tr", {}, make("th", { scope: "row" }, one.name), share(one.found), share(one.false_alarms))));
+    make("tr", {}, make("th", { scope: "row" }, one.name), having(one), share(one.found), share(one.false_alarms))));
 }
 
 function share(one) {
   if (!one) return make("td", {}, "–");
-  return make("td", {}, percent(one.value), make("span", { class: "note" }, ` ${Math.round(100 * one.low)}–${Math.round(100 * one.high)}`));
+  return estimate(percent(one.value), Math.round(100 * one.low), Math.round(100 * one.high));
 }
+
+// How many of the bags have the class.
+function having(one) {
+  if (!one.prevalence) return make("td", {}, "–");
+  const bags = one.present + one.absent + one.unsure + one.open;
+  return estimate(...["value", "low", "high"].map((end) => Math.round(bags * one.prevalence[end])));
+}
+
+const estimate = (value, low, high) => make("td", {}, String(value), make("span", { class: "note" }, ` ${low}–${high}`));
 
 function forecast(found) {
   const one = found.forecast;
