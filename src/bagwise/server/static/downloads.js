@@ -13,8 +13,10 @@ const ABOUT = {
 };
 
 export async function showDownloads() {
+  if (!find("downloads").children.length) find("download-message").textContent = "One moment…";
   try {
     find("downloads").replaceChildren(...(await get("/api/downloads")).map(item));
+    find("download-message").textContent = "";
   } catch (error) {
     find("download-message").textContent = error.message;
   }
