@@ -275,6 +275,23 @@ def test_no_detection_is_an_empty_table(tmp_path):
     assert pl.read_csv(tmp_path / "none.csv").columns[:3] == ["file", "site", "recorded_at"]
 
 
+def test_in_a_track_of_audacity_all_labels_have_a_band_or_none(tmp_path):
+    """As crowsetta and scikit-maad need it."""
+    row = {"class": "wren", "probability": 0.75, "threshold": 0.5, "confirmed": ""}
+    rows = [
+        {**row, "file": "a.wav", "bag": "a", "start": 0.5, "end": 1.0, "low": 2000.0, "high": 4000.0},
+        {**row, "file": "a.wav", "bag": "a", "start": 10.0, "end": 20.0},
+        {**row, "file": "b.wav", "bag": "b", "start": 1.0, "end": 2.0},
+    ]
+    files = [{"file": name, "rate": 16000.0} for name in ("a.wav", "b.wav")]
+    formats.available()["audacity"].write_detections(DetectionTable.of(rows, files), tmp_path / "d.audacity.zip")
+    with zipfile.ZipFile(tmp_path / "d.audacity.zip") as archive:
+        banded, plain = (archive.read(f"{name}.wav.txt").decode().splitlines() for name in ("a", "b"))
+    assert [line.split("\t")[0] for line in banded] == ["0.5", "\\", "10.0", "\\"]
+    assert banded[-1] == "\\\t0.0\t8000.0"
+    assert plain == ["1.0\t2.0\twren"]
+
+
 def test_kaleidoscope_and_birdnet_say_what_is_not_a_label(tmp_path):
     row = {"file": "north/a.wav", "start": 1.5, "end": 2.0, "class": "Parus major_Great Tit", "probability": 0.9}
     table = DetectionTable.of(
