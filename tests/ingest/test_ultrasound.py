@@ -111,10 +111,13 @@ def test_the_segmenter_is_recommended_by_the_rates_of_most_files(tmp_path):
     assert "up to 128 kHz" in found.reason
     assert "`--cut sound_regions`" in found.reason
     assert segmenters.recommend("sound", [paths["a"]]).reason.startswith("All recordings")
-    for usual in (["a", "d"], ["d", "e"], []):
+    for usual in (["d", "e"], []):
         assert segmenters.recommend("sound", [paths[name] for name in usual]) == segmenters.Recommendation(
             "sound_regions"
         )
+    few = segmenters.recommend("sound", [paths["a"], paths["d"]])
+    assert few.segmenter == "sound_regions"
+    assert few.reason.startswith("Some recordings have a sample rate for bats, such as 256 kHz: `sound_regions` looks")
     assert segmenters.recommend("picture", list(paths.values())).segmenter == "superpixels"
 
 

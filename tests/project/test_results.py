@@ -13,10 +13,12 @@ from bagwise import formats
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.formats import DetectionTable, LabelTable, Source
 from bagwise.project import Learning, Project
+from bagwise.project.imports.details import Details
 from bagwise.project.reports.detections import Known, detections_of
 from bagwise.project.reports.exports import exporter, forms_of
 from bagwise.project.reports.report_files import write_report
 from bagwise.project.reports.summary import summary_of
+from bagwise.project.storage.bag_filter import BagFilter
 from tests.conftest import in_one_process
 from tests.project.test_commands import bagwise
 
@@ -273,6 +275,23 @@ def test_no_detection_is_an_empty_table(tmp_path):
     assert pl.read_csv(tmp_path / "none.csv").columns[:3] == ["file", "site", "recorded_at"]
 
 
+def test_in_a_track_of_audacity_all_labels_have_a_band_or_none(tmp_path):
+    """As crowsetta and scikit-maad need it."""
+    row = {"class": "wren", "probability": 0.75, "threshold": 0.5, "confirmed": ""}
+    rows = [
+        {**row, "file": "a.wav", "bag": "a", "start": 0.5, "end": 1.0, "low": 2000.0, "high": 4000.0},
+        {**row, "file": "a.wav", "bag": "a", "start": 10.0, "end": 20.0},
+        {**row, "file": "b.wav", "bag": "b", "start": 1.0, "end": 2.0},
+    ]
+    files = [{"file": name, "rate": 16000.0} for name in ("a.wav", "b.wav")]
+    formats.available()["audacity"].write_detections(DetectionTable.of(rows, files), tmp_path / "d.audacity.zip")
+    with zipfile.ZipFile(tmp_path / "d.audacity.zip") as archive:
+        banded, plain = (archive.read(f"{name}.wav.txt").decode().splitlines() for name in ("a", "b"))
+    assert [line.split("\t")[0] for line in banded] == ["0.5", "\\", "10.0", "\\"]
+    assert banded[-1] == "\\\t0.0\t8000.0"
+    assert plain == ["1.0\t2.0\twren"]
+
+
 def test_kaleidoscope_and_birdnet_say_what_is_not_a_label(tmp_path):
     row = {"file": "north/a.wav", "start": 1.5, "end": 2.0, "class": "Parus major_Great Tit", "probability": 0.9}
     table = DetectionTable.of(
@@ -351,6 +370,10 @@ def test_a_report_counts_by_site_class_and_period(project, season, tmp_path):
         "share_of_clips": pytest.approx(2 / 6),
         "detections": len(found),
         "confirmed_clips": 1,
+        "audits": 0,
+        "estimate": None,
+        "low": None,
+        "high": None,
     }
     robins = counts.filter((pl.col("site") == "south") & (pl.col("class") == "robin"))
     assert robins.select("clips", "clips_with", "detections").rows() == [(1, 0, 0)], "what was not found has a row too"
@@ -362,6 +385,35 @@ def test_a_report_counts_by_site_class_and_period(project, season, tmp_path):
         assert (tmp_path / "report" / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (tmp_path / "report" / "figures" / f"{name}.svg").read_text()
     assert "choose one of" in bagwise("report", season / "project", "--to", tmp_path / "r", "--by", "year")[2]
+
+
+def test_a_report_of_a_site_is_about_nothing_else(project, season, tmp_path):
+    code, _, err = bagwise(
+        "report", season / "project", "--to", tmp_path / "report", "--site", "north", "--hours", "4-5"
+    )
+    assert code == 0, err
+    counts = pl.read_csv(tmp_path / "report" / "summary.csv")
+    assert counts.select("site", "recordings", "clips").unique().rows() == [("north", 1, 6)]
+    assert set(pl.read_csv(tmp_path / "report" / "detections.csv")["file"]) == {"north/20260524_040000.wav"}
+    assert "1 recordings, 6 clips" in (tmp_path / "report" / "report.md").read_text()
+    table = detections_of(project, wanted=BagFilter.parse(["north"], hours="4-5"))
+    assert table.files["file"].to_list() == ["north/20260524_040000.wav"], "files of other sites were not searched"
+
+
+def test_classes_accumulate_with_the_hours_of_sound(project):
+    table = summary_of(project).accumulation
+    calls = {file: min(start for starts in of.values() for start in starts) for file, of in CALLS.items() if of}
+    assert table.columns == ["site", "recordings", "clips", "hours", "classes"]
+    assert table["site"].unique(maintain_order=True).to_list() == ["all", "north", "south"]
+    for site in ("all", "north", "south"):
+        some = table.filter(site=site)
+        assert some["classes"].is_sorted()
+        assert some["clips"].is_sorted()
+        files = [file for file in CALLS if site in ("all", file.split("/")[0])]
+        assert some["recordings"][-1] == len(files)
+        assert some["classes"][-1] == len({name for file in files for name, starts in CALLS[file].items() if starts})
+        first = min(calls[file] for file in files if file in calls)
+        assert some["hours"][0] * 3600 >= first
 
 
 def test_detection_histories_have_a_row_for_each_site_and_na_where_nobody_was(project, tmp_path, monkeypatch):
@@ -411,3 +463,27 @@ def test_intervals_come_from_audits(tmp_path):
     assert share["low"] <= truth.mean() <= share["high"]
     assert share["high"] - share["low"] < 0.2
     assert share["clips_with"] == truth.sum()
+
+
+def test_a_period_with_enough_audits_has_an_interval_of_its_own(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.random(120) < 0.3
+    bags = [np.array([[9.0 * one + rng.normal()]]) for one in truth]
+    source = Source.of_bags(tmp_path / "made.npz", bags, [str(number) for number in range(120)])
+    moments = [f"{number},{'north' if number < 100 else 'south'},2026-05-24T04:00:00" for number in range(120)]
+    (tmp_path / "details.csv").write_text("\n".join(["bag,site,recorded_at", *moments]) + "\n")
+    with Project.create(tmp_path / "p", source, classes=["high"], learning=Learning(audit=0.5)) as project:
+        project.import_details(Details.read(tmp_path / "details.csv"))
+        for _ in range(60):
+            (lease,) = project.ask("ann")
+            project.answer(lease.key, "ann", "present" if truth[lease.pair[0]] else "absent", seconds=1.0)
+        summary = summary_of(project, "hour")
+        north, south = summary.counts.iter_rows(named=True)
+        of_north = summary.shares.row(by_predicate=pl.col("site") == "north", named=True)
+    assert (north["site"], north["period"], south["site"]) == ("north", "04", "south")
+    assert {name: north[name] for name in ("audits", "estimate", "low", "high")} == {
+        name: of_north[name] for name in ("audits", "estimate", "low", "high")
+    }, "all of the north is in this period"
+    assert north["low"] <= truth[:100].mean() <= north["high"]
+    assert south["audits"] < 20
+    assert south["estimate"] is None

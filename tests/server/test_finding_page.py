@@ -216,7 +216,7 @@ def test_a_region_of_the_map_is_looked_at_labelled_and_asked_about(page, mapped,
     assert (event.bag in chosen, event.answer, event.audit) == (True, "absent", False)
     page.get_by_role("link", name="Map").click()
     page.get_by_role("button", name="Ask about these").click()
-    page.get_by_text(f"Only about {said[3]} bags that you chose on the map.").wait_for()
+    page.get_by_text(f"Only about {said[3]} bags that you chose on the map; no random checks.").wait_for()
     page.wait_for_selector("#bag .strip")
     ids = {str(mapped.project.contents.ids[bag]) for bag in chosen}
     for number in range(4):

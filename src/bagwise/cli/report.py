@@ -7,11 +7,12 @@ import typer
 from rich.markup import escape
 
 from bagwise.cli._app import app, console, say
-from bagwise.cli._projects import Folder, load_model
+from bagwise.cli._projects import Folder, FromDate, HoursOfDay, Sites, ToDate, load_model
 from bagwise.core.extras import is_installed
 from bagwise.project import Project
 from bagwise.project.reports.report_files import write_report
 from bagwise.project.reports.summary import PERIODS, summary_of
+from bagwise.project.storage.bag_filter import BagFilter
 
 
 @app.command()
@@ -23,12 +24,17 @@ def report(
         float | None,
         typer.Option(metavar="P", help="Found above this probability, all classes (default: those of the model)."),
     ] = None,
+    site: Sites = None,
+    from_date: FromDate = None,
+    to_date: ToDate = None,
+    hours: HoursOfDay = None,
 ) -> None:
     """Write what was found by site, class and period, with intervals, detection histories and figures."""
+    wanted = BagFilter.parse(site, from_date, to_date, hours)
     with Project.open(folder) as project:
         load_model(project)
         with console.status("Counting"):
-            summary = summary_of(project, by, threshold)
+            summary = summary_of(project, by, threshold, wanted)
     with console.status("Writing"):
         page = write_report(summary, to)
     if not is_installed("figures"):

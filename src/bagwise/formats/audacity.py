@@ -78,10 +78,18 @@ def write_labels(table: LabelTable, path: Path) -> None:
 
 
 def write_detections(table: DetectionTable, path: Path) -> None:
-    """Write the track of each recording with detections; one whose place is not known is a label at 0."""
+    """Write the track of each recording with detections; one whose place is not known is a label at 0.
+
+    Where some labels of a track have a band, those without get all frequencies: Audacity reads both, but crowsetta and
+    scikit-maad read a track only if every label has a band, or none.
+    """
+    rates = dict(table.files.select("file", "rate").iter_rows())
+    banded = {recording for recording, place, _ in table.placed() if "low" in place}
     tracks: dict[str, list[str]] = {}
     for recording, place, row in table.placed():
-        tracks.setdefault(recording, []).append(_label(place, row["class"]))
+        rate = rates.get(recording) if recording in banded and "low" not in place else None
+        band = {} if rate is None else {"low": 0.0, "high": rate / 2}
+        tracks.setdefault(recording, []).append(_label({**place, **band}, row["class"]))
     _write(tracks, path)
 
 

@@ -8,6 +8,9 @@ hoplite.sqlite alone is labels: annotations of spans of time, positive, negative
 perch-hoplite an annotation is about every window that it meets. So what is present in a recording, at an unknown place,
 is written as an annotation from 0 to 0, which meets none, and what is absent from a recording as one of its whole
 length. Both have the provenance RECORDING, by which they are known when they are read.
+
+Detections are positive annotations with further columns, as perch-hoplite allows: `low`, `high`, `probability` and
+`threshold`. Those of the provenance PREDICTED are scores and not labels; of CONFIRMED, people said that it is this one.
 """
 
 import contextlib
@@ -20,10 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from bagwise.core.errors import BagwiseError, FileError
+from bagwise.formats._detections import OF_INSTANCE, DetectionTable
 from bagwise.formats._label_table import LabelTable, PlacedLabel
-from bagwise.formats._types import Source
+from bagwise.formats._types import RowLocator, Source, Table
 from bagwise.formats._values import NOT_IN_NAMES, names_of_files, validated_place
 from bagwise.formats.perch import windows_of
 from bagwise.kernels import Array
@@ -36,6 +41,10 @@ NEGATIVE, POSITIVE, UNCERTAIN = 0, 1, 2
 TYPES = {"absent": NEGATIVE, "present": POSITIVE, "unsure": UNCERTAIN}
 WINDOW, RECORDING = "bagwise", "bagwise:recording"
 """The provenance of annotations that Bagwise writes, of windows and of whole recordings."""
+PREDICTED, CONFIRMED = "bagwise:predicted", "bagwise:confirmed"
+"""The provenance of detections."""
+DETECTION_COLUMNS = ("low", "high", "probability", "threshold")
+ANY_PREDICTED = "SELECT 1 FROM annotations WHERE provenance = ? LIMIT 1"
 SQLITE = b"SQLite format 3\0"
 
 SCHEMA = """
@@ -60,6 +69,14 @@ SCHEMA = """
     CREATE INDEX idx_windows_recording_id ON windows(recording_id);
 """
 INSERT = "INSERT INTO annotations (recording_id, offsets, label, label_type, provenance) VALUES (?, ?, ?, ?, ?)"
+INSERT_DETECTION = (
+    "INSERT INTO annotations (recording_id, offsets, label, label_type, provenance, low, high, probability, threshold) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+DETECTIONS = (
+    "SELECT recording_id, offsets, label, probability FROM annotations WHERE provenance IN (?, ?) "
+    "AND probability IS NOT NULL ORDER BY id"
+)
 
 
 @dataclass(frozen=True)
@@ -155,6 +172,8 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     """Read the annotations; a recording without any is not among the bags."""
     database = _Database.open(path)
     table = database.labels(database.bags)
+    if table is None and database.version is CURRENT and database.rows(ANY_PREDICTED, (PREDICTED,)):
+        raise FileError(path, "has predicted detections, which are scores and not labels: import it with --scores.")
     if table is None:
         raise FileError(path, "contains no positive or negative annotations.")
     named = {one.bag for one in table.placed} | {bag for bag, _, _ in table.triples()}
@@ -162,32 +181,114 @@ def read_labels(path: Path, bag_column: str | None = None) -> LabelTable:
     return replace(table, ids=[table.ids[row] for row in kept], values=table.values[kept], of_files=True)
 
 
+def read_table(path: Path) -> Table:
+    """Read the detections that Bagwise wrote, with file, class, probability, start and end."""
+    database = _Database.open(path)
+    columns = {name for _, name, *_ in database.rows("PRAGMA table_info(annotations)")}
+    if not columns.issuperset(DETECTION_COLUMNS):
+        raise FileError(path, "contains no detections of Bagwise; its annotations are labels.")
+    rows = []
+    for recording, offsets, label, probability in database.rows(DETECTIONS, (PREDICTED, CONFIRMED)):
+        start, end = database.span(offsets)
+        times = (repr(start), repr(end)) if end > 0 else ("", "")
+        rows.append((database.bags.get(recording, ""), str(label), repr(probability), *times))
+    named = dict.fromkeys(("file", "class", "probability", "start", "end"), pl.String)
+    return Table(pl.DataFrame(rows, named, orient="row"), RowLocator(path))
+
+
 def write_labels(table: LabelTable, path: Path) -> None:
     """Add annotations to a database of perch-hoplite 1.x, or make one; those of an earlier export are replaced."""
-    bags = {name: number for number, name in enumerate(table.ids, start=1)}
     ends = {bag: float(place["end"]) for bag, place in table.extents.items() if "end" in place}
-    exists = path.exists() and path.stat().st_size > 0
-    if exists:
-        before = _Database.open(path)
-        if before.version is not CURRENT:
-            raise FileError(path, "is a database of perch-hoplite 0.1: annotations are added to those of 1.x only.")
-        bags = {name: number for number, name in before.bags.items()}
+    before = _existing(path)
+    bags = _numbers(before, table.ids)
+    if before is not None:
         for _, offsets, recording in before.rows(CURRENT.windows):
             bag = before.bags.get(recording, "")
             ends[bag] = max(ends.get(bag, 0.0), before.span(offsets)[1])
     rows = list(_annotations(table, ends))
-    unknown = [bag for bag, *_ in rows if bag not in bags]
-    if unknown:
-        raise FileError(path, f"has no recording {unknown[0]}: write to another file, which is then made.")
+    _validate_recordings(path, bags, [bag for bag, *_ in rows])
     with _faults(path), contextlib.closing(sqlite3.connect(path)) as database, database:
-        if not exists:
+        if before is None:
             database.executescript(SCHEMA)
             recordings = [(number, name) for name, number in bags.items()]
             database.executemany("INSERT INTO recordings (id, filename) VALUES (?, ?)", recordings)
         database.execute("DELETE FROM annotations WHERE provenance IN (?, ?)", (WINDOW, RECORDING))
-        already = set(database.execute("SELECT recording_id, offsets, label, label_type FROM annotations"))
-        numbered = [(bags[bag], np.array(span, "<f8").tobytes(), *rest) for bag, span, *rest in rows]
+        others = "SELECT recording_id, offsets, label, label_type FROM annotations WHERE provenance NOT IN (?, ?)"
+        already = set(database.execute(others, (PREDICTED, CONFIRMED)))
+        numbered = [(bags[bag], _offsets(*span), *rest) for bag, span, *rest in rows]
         database.executemany(INSERT, [row for row in dict.fromkeys(numbered) if row[:4] not in already])
+
+
+def write_detections(table: DetectionTable, path: Path) -> None:
+    """Add detections to a database of perch-hoplite 1.x, or make one; those of an earlier export are replaced."""
+    files = list(table.files.iter_rows(named=True))
+    before = _existing(path)
+    bags = _numbers(before, [row["file"] for row in files])
+    rows = [(file, place, row) for file, place, row in table.placed()]
+    _validate_recordings(path, bags, [file for file, _, _ in rows])
+    with _faults(path), contextlib.closing(sqlite3.connect(path)) as database, database:
+        if before is None:
+            database.executescript(SCHEMA)
+            _insert_recordings(database, files, bags)
+        columns = {name for _, name, *_ in database.execute("PRAGMA table_info(annotations)")}
+        for name in DETECTION_COLUMNS:
+            if name not in columns:
+                database.execute(f"ALTER TABLE annotations ADD COLUMN {name} REAL")
+        database.execute("DELETE FROM annotations WHERE provenance IN (?, ?)", (PREDICTED, CONFIRMED))
+        database.executemany(INSERT_DETECTION, [_detection(bags[file], place, row) for file, place, row in rows])
+
+
+def _detection(recording: int, place: Mapping[str, float], row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """A detection as a row; where no time is known, from 0 to 0, which is about no window."""
+    offsets = _offsets(place.get("start", 0.0), place.get("end", 0.0))
+    provenance = CONFIRMED if row["confirmed"] == OF_INSTANCE else PREDICTED
+    numbers = (place.get("low"), place.get("high"), row["probability"], row["threshold"])
+    return (recording, offsets, row["class"], POSITIVE, provenance, *numbers)
+
+
+def _insert_recordings(
+    database: sqlite3.Connection, files: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]
+) -> None:
+    """Insert recordings with their time, and the sites they were made at as deployments."""
+    sites = {row["site"]: (row["latitude"], row["longitude"]) for row in files if row["site"]}
+    deployments = {site: number for number, site in enumerate(sites, start=1)}
+    database.executemany(
+        "INSERT INTO deployments (id, name, project, latitude, longitude) VALUES (?, ?, ?, ?, ?)",
+        [(number, site, WINDOW, *sites[site]) for site, number in deployments.items()],
+    )
+    database.executemany(
+        "INSERT INTO recordings (id, filename, datetime, deployment_id) VALUES (?, ?, ?, ?)",
+        [
+            (numbers[row["file"]], row["file"], row["recorded_at"] or None, deployments.get(row["site"]))
+            for row in files
+        ],
+    )
+
+
+def _existing(path: Path) -> "_Database | None":
+    """The database to which annotations are added; None where it is to be made."""
+    if not path.exists() or not path.stat().st_size:
+        return None
+    found = _Database.open(path)
+    if found.version is not CURRENT:
+        raise FileError(path, "is a database of perch-hoplite 0.1: annotations are added to those of 1.x only.")
+    return found
+
+
+def _numbers(database: "_Database | None", names: Sequence[str]) -> dict[str, int]:
+    """The numbers of recordings by name: those of the database, or new ones."""
+    numbered = enumerate(names, start=1) if database is None else database.bags.items()
+    return {name: number for number, name in numbered}
+
+
+def _validate_recordings(path: Path, known: Mapping[str, int], names: Sequence[str]) -> None:
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise FileError(path, f"has no recording {unknown}: write to another file, which is then made.")
+
+
+def _offsets(start: float, end: float) -> bytes:
+    return np.array([start, end], "<f8").tobytes()
 
 
 def _annotations(
@@ -237,8 +338,8 @@ class _Database:
         length = _window_length(path) if version is BEFORE_1 else None
         return cls(path, version, dict(zip([row[0] for row in found], _names(found), strict=True)), length)
 
-    def rows(self, query: str) -> list[Any]:
-        return _rows(self.path, query)
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        return _rows(self.path, query, values)
 
     def span(self, raw: Any) -> tuple[float, float]:
         if not isinstance(raw, bytes):
@@ -256,7 +357,7 @@ class _Database:
         for recording, offsets, label, kind, provenance in self.rows(self.version.annotations) if annotated else []:
             if kind not in TYPES.values():
                 raise FileError(self.path, f"an annotation has the type {kind!r}, which perch-hoplite does not have.")
-            if recording not in bags or kind == UNCERTAIN:
+            if recording not in bags or kind == UNCERTAIN or provenance == PREDICTED:
                 continue
             start, end = self.span(offsets)
             if provenance == RECORDING:
@@ -273,12 +374,12 @@ class _Database:
         return LabelTable(list(bags.values()), found.classes, values, path=self.path, placed=found.placed)
 
 
-def _rows(path: Path, query: str) -> list[Any]:
+def _rows(path: Path, query: str, values: Sequence[Any] = ()) -> list[Any]:
     with (
         _faults(path),
         contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database,
     ):
-        return database.execute(query).fetchall()
+        return database.execute(query, values).fetchall()
 
 
 def _window_length(path: Path) -> float | None:

@@ -24,7 +24,7 @@ class Recommendation:
     segmenter : str
         Its name.
     reason : str
-        Why it is not the usual one, for people to read; empty where it is.
+        Why it is not the usual one, or does not suit all files, for people to read; else empty.
 
     Examples
     --------
@@ -67,10 +67,16 @@ def recommend(medium: str, paths: Sequence[Path]) -> Recommendation:
     step = max(1, -(-len(paths) // LOOKED_AT))
     rates = [rate for path in paths[::step] if (rate := _rate(path))]
     high = [rate for rate in rates if rate >= ULTRASOUND_RATE]
-    if 2 * len(high) <= len(rates):
+    if not high:
         return Recommendation(usual)
-    some = "All" if len(high) == len(rates) else "Most"
     often = max(sorted(set(high)), key=high.count)
+    if 2 * len(high) <= len(rates):
+        return Recommendation(
+            usual,
+            f"Some recordings have a sample rate for bats, such as {often / 1000:g} kHz: `{usual}` looks only at what "
+            "people hear. Make a project of their own of them: `--cut ultrasound_regions` looks at all frequencies.",
+        )
+    some = "All" if len(high) == len(rates) else "Most"
     return Recommendation(
         "ultrasound_regions",
         f"{some} recordings have a sample rate for bats, such as {often / 1000:g} kHz: they are segmented by "

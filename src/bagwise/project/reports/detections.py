@@ -152,9 +152,10 @@ def detect(
         raise BagwiseError(f"A threshold of {threshold:g}: it must be between 0 and 1.")
     limits = model.thresholds_ if threshold is None else np.full(len(classes), threshold)
     known = known or Known(np.full((len(bags), len(classes)), np.nan))
-    left_out, rows = list(without), list[dict[str, Any]]()
+    searched, rows = np.ones(len(bags), bool), list[dict[str, Any]]()
+    searched[list(without)] = False
     for positions in bags.portions():
-        wanted = positions[~np.isin(positions, left_out)]
+        wanted = positions[searched[positions]]
         if not len(wanted):
             continue
         some = bags.select(wanted)
@@ -186,7 +187,9 @@ def detect(
                 }
             )
     made = provenance_of(model)
-    files = [file_row(file) for file in locations.files.files]
+    file_of = locations.files.file_of
+    of_bags_searched = set(file_of[searched].tolist()) if len(file_of) else set()
+    files = [file_row(file) for number, file in enumerate(locations.files.files) if number in of_bags_searched]
     return DetectionTable.of(rows, files, "" if made is None else made.name)
 
 

@@ -67,7 +67,7 @@ def exporter(
         raise BagwiseError(f"There is no export {what!r}: choose one of {', '.join(EXPORTS)}.")
     if what == "model":
         if wanted:
-            raise BagwiseError("A model is that of all bags: leave out --site, --from-date, --to-date and --hours.")
+            raise BagwiseError("A model is that of all bags: leave out sites, days and hours.")
         return lambda project: _write_model(project, to)
     if what == "answers":
         return _answers_to(to, wanted)

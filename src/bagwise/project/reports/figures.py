@@ -1,4 +1,4 @@
-"""The figures of a report: activity by hour of the day, by site, and classes found in how many recordings."""
+"""The figures of a report: activity by hour of the day, by site, and classes found in how many hours of sound."""
 
 from pathlib import Path
 
@@ -110,7 +110,7 @@ def activity_by_site(summary: Summary) -> alt.LayerChart:
 
 
 def accumulation(summary: Summary) -> alt.Chart:
-    """Return how many classes were found in the first recordings, of all and of each site.
+    """Return how many classes were found in the first hours (clips, where no length is known), of all and of each site.
 
     Parameters
     ----------
@@ -121,10 +121,10 @@ def accumulation(summary: Summary) -> alt.Chart:
     -------
     altair.Chart
     """
-    begins = pl.DataFrame({"site": summary.accumulation["site"].unique(maintain_order=True)}).with_columns(
-        recordings=pl.lit(0, pl.Int64), classes=pl.lit(0, pl.Int64)
-    )
-    data = pl.concat([begins, summary.accumulation])
+    effort = "hours" if summary.accumulation["hours"].null_count() == 0 else "clips"
+    data = summary.accumulation.select("site", pl.col(effort).cast(pl.Float64).alias("effort"), "classes")
+    begins = data.unique("site", maintain_order=True).with_columns(pl.lit(0.0).alias("effort"), classes=0)
+    data = pl.concat([begins, data], how="vertical_relaxed")
     sites = [name for name in data["site"].unique(maintain_order=True) if name != ALL]
     if len(sites) > len(OF_SITES):
         data, sites = data.filter(site=ALL), []
@@ -134,7 +134,7 @@ def accumulation(summary: Summary) -> alt.Chart:
     colours = [INK, *OF_SITES[: len(sites)]]
     legend = alt.Legend(title=None, orient="right") if sites else None
     base = alt.Chart(data, title=alt.Title("Accumulation of classes", subtitle="in the order of time")).encode(
-        alt.X("recordings:Q", title="recordings", axis=alt.Axis(tickMinStep=1, format="d")),
+        alt.X("effort:Q", title="hours of sound" if effort == "hours" else "clips"),
         alt.Y("classes:Q", title="classes found", axis=alt.Axis(tickMinStep=1, format="d")),
         alt.Color("site:N", sort=order, scale=alt.Scale(domain=order, range=colours), legend=legend),
         alt.StrokeWidth(

@@ -8,6 +8,7 @@ import polars as pl
 
 from bagwise.core.errors import BagwiseError
 from bagwise.core.extras import is_installed
+from bagwise.evaluation.prevalence import FEWEST_AUDITS
 from bagwise.formats import available, marked_frame
 from bagwise.project.reports.summary import ALL, Summary
 
@@ -93,7 +94,7 @@ def _page(summary: Summary, figures: list[str]) -> str:
     shares, counts = summary.shares, summary.counts
     overall = shares.filter(site=ALL)
     effort = counts.filter(pl.col("class") == summary.classes[0])
-    recordings, clips = len(summary.accumulation.filter(site=ALL)), int(overall["clips"][0])
+    recordings, clips = summary.accumulation.filter(site=ALL)["recordings"][-1], int(overall["clips"][0])
     hours = effort["hours"].sum()
     of_hours = f", {hours:.1f} hours of sound" if effort["hours"].null_count() < len(effort) else ""
     lines = [
@@ -118,9 +119,10 @@ def _page(summary: Summary, figures: list[str]) -> str:
             "## By site",
             "",
             "An interval of a site rests on the audits at this site alone, since the model may be better or worse "
-            "there than elsewhere. Where there are too few, none is given: compare the shares of sites with care then.",
+            f"there than elsewhere. Where there are fewer than {FEWEST_AUDITS}, none is given: compare the shares of "
+            "sites with care then.",
             "",
-            *_rows(of_sites.select("class", "site", "clips", "clips_with", "share", "low", "high", "audits", "note")),
+            *_rows(of_sites.select("class", "site", "clips", "clips_with", "share", "low", "high", "audits")),
             "",
         ]
     for name in figures:
@@ -136,7 +138,8 @@ def _page(summary: Summary, figures: list[str]) -> str:
         "",
         "## Files",
         "",
-        "- `summary.csv`: by site, period and class: effort, recordings and clips with it, detections.",
+        "- `summary.csv`: by site, period and class: effort, recordings and clips with it, detections, audits, and "
+        "intervals where these are enough.",
         "- `shares.csv`: the tables of shares above.",
         f"- `{HISTORIES}/CLASS.csv`: detection histories for occupancy models: a row for each site, a column for each "
         f"visit; 1 found, 0 searched and not found, NA not visited. `{HISTORIES}/{EFFORT}` has the hours of visits. "

@@ -16,12 +16,15 @@ from bagwise.data.metrics import THRESHOLD
 from bagwise.evaluation import Interval
 from bagwise.evaluation.prevalence import FEWEST_AUDITS, audited_share
 from bagwise.formats import DetectionTable
+from bagwise.kernels import Array
 from bagwise.project.project import Project
 from bagwise.project.reports.detections import detections_of
 from bagwise.project.reports.quality import judged
+from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 
 ALL, UNKNOWN = "all", "unknown"
 SECONDS_PER_HOUR = 3600
+EFFORT = ("recordings", "clips", "hours")
 SEASONS = ("winter", "spring", "summer", "autumn")
 
 Period = tuple[tuple[int, ...], str]
@@ -45,7 +48,9 @@ class Summary:
         The period of `counts`.
     counts : polars.DataFrame
         By `site`, `period` and `class`: `recordings`, `clips` and `hours` that were searched, `recordings_with` and
-        `clips_with` the class, `share_of_clips`, `detections`, and `confirmed_clips`, of which people say so.
+        `clips_with` the class, `share_of_clips`, `detections`, `confirmed_clips`, of which people say so, and the
+        `audits` there and then, with the `estimate` of the true share and its interval, `low` to `high`, where they
+        are enough.
     shares : polars.DataFrame
         By `class` and `site` (first `all`): `clips`, `clips_with`, `share`; the `estimate` of the true share with its
         interval, `low` to `high` (null where it is not known), the `audits` it rests on, and a `note`.
@@ -54,7 +59,8 @@ class Summary:
     hours : polars.DataFrame
         By `hour` of the day and `class`: `clips`, `clips_with`, `share_of_clips`; empty where no time is known.
     accumulation : polars.DataFrame
-        By `site` (and `all`): `recordings`, counted in the order of time, and `classes` found until then.
+        By `site` (and `all`): `recordings`, `clips` and `hours`, counted in the order of time, and `classes` found
+        until then.
     detections : DetectionTable
         What all of it is counted from.
 
@@ -111,7 +117,9 @@ class Summary:
         return of_class.pivot("visit", index="site", values=column).select("site", *visits).sort("site")
 
 
-def summary_of(project: Project, by: str = "day", threshold: float | None = None) -> Summary:
+def summary_of(
+    project: Project, by: str = "day", threshold: float | None = None, wanted: BagFilter = EVERYTHING
+) -> Summary:
     """Count what was found in a project, and estimate how much of it is true.
 
     Parameters
@@ -122,6 +130,8 @@ def summary_of(project: Project, by: str = "day", threshold: float | None = None
         The period that is counted by.
     threshold : float, optional
         Used for all classes instead of the thresholds of the model.
+    wanted : BagFilter
+        Only bags that were recorded there and then.
 
     Returns
     -------
@@ -130,7 +140,7 @@ def summary_of(project: Project, by: str = "day", threshold: float | None = None
     Raises
     ------
     BagwiseError
-        If there is no such period, or no label is known.
+        If there is no such period, no label is known, or no bag passes the filter.
 
     Examples
     --------
@@ -146,8 +156,10 @@ def summary_of(project: Project, by: str = "day", threshold: float | None = None
     """
     if by not in PERIODS:
         raise BagwiseError(f"There is no period {by!r}: choose one of {', '.join(PERIODS)}.")
-    table = detections_of(project, threshold)
-    bags = _bags(project, by)
+    passing = project.bags_passing(wanted)
+    table = detections_of(project, threshold, wanted)
+    bags = _bags(project, by, passing)
+    audits = _Audits.of(project, np.isin(project.contents.kept_bags, passing))
     found = table.frame.group_by("bag", "class").agg(
         pl.len().alias("detections"), (pl.col("confirmed") != "").any().alias("confirmed")
     )
@@ -160,11 +172,16 @@ def summary_of(project: Project, by: str = "day", threshold: float | None = None
     return Summary(
         project.settings.name,
         by,
-        _counts(pairs, project.active_classes),
-        _shares(project, bags, pairs),
+        _counts(pairs, project.active_classes).join(
+            _estimates(audits, bags, project.active_classes),
+            on=["site", "period", "class"],
+            how="left",
+            maintain_order="left",
+        ),
+        _shares(audits, bags, pairs, project.active_classes),
         _visits(pairs),
         _hours(pairs),
-        _accumulation(pairs),
+        _accumulation(pairs, bags),
         table,
     )
 
@@ -205,12 +222,12 @@ def period_of(time: datetime, by: str, south: bool = False) -> Period:
     return (time.year, time.month, time.day), time.date().isoformat()
 
 
-def _bags(project: Project, by: str) -> pl.DataFrame:
-    """The bags that were not removed, in order: file, site, period, visit, hour and seconds that no other bag has."""
+def _bags(project: Project, by: str, bags: Array) -> pl.DataFrame:
+    """These bags, in order: file, site, period, visit, hour and seconds that no other bag has."""
     locations, files = project.locations(), project.contents.bag_files
     south = _is_south([file.origin.latitude for file in files.files])
     rows, ends = [], dict[str, float]()
-    for bag in project.contents.kept_bags.tolist():
+    for bag in bags.tolist():
         span, source = locations.span(bag), locations.source(bag)
         time = None if source is None else source.recorded_at
         period, visit = (
@@ -272,26 +289,61 @@ def _hours_of() -> pl.Expr:
     return pl.when(known).then(pl.col("seconds").sum() / SECONDS_PER_HOUR).alias("hours")
 
 
-def _shares(project: Project, bags: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+@dataclass(frozen=True)
+class _Audits:
+    """Labels (NaN where unknown), predictions and audits with a label, each (n_bags, n_classes)."""
+
+    values: Array
+    predicted: Array
+    audited: Array
+
+    @classmethod
+    def of(cls, project: Project, wanted: Array) -> "_Audits":
+        present, out_of_fold, labels, audit = judged(project, list(project.events))
+        values = np.where(labels.known, labels.value, np.nan)
+        predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
+        return cls(values[wanted], predicted[wanted], (audit & labels.known)[wanted])
+
+    def estimate(self, bags: Array, label_class: int) -> tuple[int, Interval | None]:
+        """How many audits of these bags there are, and the share that they allow to estimate."""
+        audited = self.audited[bags, label_class]
+        found = audited_share(self.values[bags, label_class], self.predicted[bags, label_class], audited)
+        return int(audited.sum()), found
+
+
+def _limits(estimate: Interval | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+
+
+def _estimates(audits: _Audits, bags: pl.DataFrame, classes: Sequence[str]) -> pl.DataFrame:
+    """By site, period and class: the audits, and the share of clips that they allow to estimate."""
+    rows = []
+    groups = bags.with_row_index().group_by("site", "period", maintain_order=True).agg("index")
+    for site, period, index in groups.iter_rows():
+        here = np.array(index)
+        counts = audits.audited[here].sum(axis=0).tolist()
+        for c, name in enumerate(classes):
+            estimate = audits.estimate(here, c)[1] if counts[c] >= FEWEST_AUDITS else None
+            rows.append((site, period, name, counts[c], *_limits(estimate)))
+    types = {**dict.fromkeys(("site", "period", "class"), pl.String()), "audits": pl.Int64()}
+    return pl.DataFrame(rows, {**types, **dict.fromkeys(("estimate", "low", "high"), pl.Float64())}, orient="row")
+
+
+def _shares(audits: _Audits, bags: pl.DataFrame, pairs: pl.DataFrame, classes: Sequence[str]) -> pl.DataFrame:
     """The share of clips with each class, and the estimates that audits allow."""
-    present, out_of_fold, labels, audit = judged(project, list(project.events))
-    values = np.where(labels.known, labels.value, np.nan)
-    predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
     sites = bags["site"].to_numpy()
     names = [ALL, *(name for name in bags["site"].unique().sort() if name != ALL)]
     by_site = pairs.group_by("class", "site").agg(pl.col("found").sum())
     overall_counts = pairs.group_by("class", pl.lit(ALL).alias("site")).agg(pl.col("found").sum())
     counted = {(name, site): count for name, site, count in [*by_site.iter_rows(), *overall_counts.iter_rows()]}
     rows = []
-    for c, name in enumerate(project.active_classes):
+    for c, name in enumerate(classes):
         for site in names:
             here = np.full(len(sites), True) if site == ALL else sites == site
-            audits = int((audit & labels.known)[here, c].sum())
-            estimate = audited_share(values[here, c], predicted[here, c], audit[here, c])
+            count, estimate = audits.estimate(here, c)
             clips_with = counted[name, site]
-            limits = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
-            share = clips_with / int(here.sum())
-            rows.append((name, site, int(here.sum()), clips_with, share, *limits, audits, _note(estimate, audits)))
+            share, limits = clips_with / int(here.sum()), _limits(estimate)
+            rows.append((name, site, int(here.sum()), clips_with, share, *limits, count, _note(estimate, count)))
     columns = ("class", "site", "clips", "clips_with", "share", "estimate", "low", "high", "audits", "note")
     types = {**dict.fromkeys(columns, pl.Float64()), **dict.fromkeys(("class", "site", "note"), pl.String())}
     return pl.DataFrame(rows, {**types, **dict.fromkeys(("clips", "clips_with", "audits"), pl.Int64())}, orient="row")
@@ -325,17 +377,26 @@ def _hours(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _accumulation(pairs: pl.DataFrame) -> pl.DataFrame:
-    """How many classes were found in the first recordings, of all and of each site."""
-    by_file = (
-        pairs.group_by("file", "site")
-        .agg(pl.col("time").min(), pl.col("class").filter("found").unique().alias("found"))
-        .sort("time", "file")
+def _accumulation(pairs: pl.DataFrame, bags: pl.DataFrame) -> pl.DataFrame:
+    """How many classes were found in the first clips, of all and of each site: where it changes, and at the end."""
+    ordered = bags.sort("time", "file", maintain_order=True)
+    hours = pl.col("seconds").cum_sum() / SECONDS_PER_HOUR if bags["seconds"].null_count() == 0 else pl.lit(None)
+    searched = (
+        pl.concat([ordered.with_columns(site=pl.lit(ALL)), ordered.filter(pl.col("site") != ALL)])
+        .with_columns(
+            pl.col("file").is_first_distinct().cast(pl.Int64).cum_sum().over("site").alias("recordings"),
+            pl.int_range(1, pl.len() + 1).over("site").alias("clips"),
+            hours.cast(pl.Float64).over("site").alias("hours"),
+        )
+        .select("site", "bag", *EFFORT)
     )
-    rows = []
-    for site in [ALL, *(name for name in by_file["site"].unique().sort() if name != ALL)]:
-        some, seen = by_file if site == ALL else by_file.filter(site=site), set[str]()
-        for number, found in enumerate(some["found"].to_list(), start=1):
-            seen.update(found)
-            rows.append((site, number, len(seen)))
-    return pl.DataFrame(rows, {"site": pl.String, "recordings": pl.Int64, "classes": pl.Int64}, orient="row")
+    found = pairs.filter("found").select("bag", "class").join(searched, on="bag").drop("bag")
+    first = found.group_by("site", "class").agg(pl.col(EFFORT).min(), pl.lit(1).alias("new")).drop("class")
+    last = searched.group_by("site").agg(pl.col(EFFORT).max(), pl.lit(0).alias("new"))
+    return (
+        pl.concat([first, last])
+        .group_by("site", "clips")
+        .agg(pl.col("recordings", "hours").first(), pl.col("new").sum())
+        .sort(pl.col("site") != ALL, "site", "clips")
+        .select("site", *EFFORT, pl.col("new").cum_sum().over("site").cast(pl.Int64).alias("classes"))
+    )

@@ -13,7 +13,7 @@ from starlette.background import BackgroundTask
 from bagwise.core.errors import BagwiseError
 from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter, forms_of
 from bagwise.server.api.status import ModelOut
-from bagwise.server.dependencies import CurrentProject, Person
+from bagwise.server.dependencies import CurrentProject, Person, Recorded
 
 router = APIRouter(prefix="/api/downloads", tags=["downloads"])
 
@@ -40,17 +40,21 @@ def downloads(project: CurrentProject, _: Person) -> list[DownloadOut]:
 def download(
     project: CurrentProject,
     _: Person,
+    recorded: Recorded,
     what: Literal["labels", "predictions", "detections", "answers", "model"],
     form: Annotated[str, Query(max_length=40)],
 ) -> FileResponse:
-    """Return a file of labels, predictions, detections, answers or the model as they are now."""
+    """Return a file of labels, predictions, detections, answers or the model as they are now.
+
+    With a site, days or hours, only what is about bags that were recorded there and then; a model is that of all bags.
+    """
     forms = forms_of(what)
     if form not in forms:
         raise BagwiseError(f"There are no {what} as {form}: choose one of {', '.join(forms)}.")
     folder = Path(tempfile.mkdtemp(prefix="bagwise-"))
     to = folder / f"{what}{forms[form]}"
     try:
-        exporter(what, to, form)(project)
+        exporter(what, to, form, wanted=recorded)(project)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

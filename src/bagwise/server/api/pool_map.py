@@ -45,7 +45,8 @@ class ColoursOut(BaseModel):
     """For each point: the label of its bag for the class (null: none), and what the model believes.
 
     `chance` is that the instance is of the class, `certainty` how sure the model is whether the class is in its bag,
-    from 0 (a half) to 1, and `site` the position in `sites` of where it was recorded (-1: not known).
+    from 0 (a half) to 1, `site` the position in `sites` of where it was recorded (-1: not known), and `passing` whether
+    it was recorded there and then.
     """
 
     labels: list[Literal["present", "absent", "unsure"] | None]
@@ -53,6 +54,7 @@ class ColoursOut(BaseModel):
     certainty: list[float]
     sites: list[str]
     site: list[int]
+    passing: list[bool]
 
 
 class RegionBagOut(BeliefOut):
@@ -89,7 +91,9 @@ def points(maps: CurrentMap, _: Person, layout: Layout | None = None) -> MapOut:
 
 
 @router.get("/colours")
-def colours(project: CurrentProject, _: Person, layout: Layout, class_name: Annotated[Name, Query()]) -> ColoursOut:
+def colours(
+    project: CurrentProject, _: Person, recorded: Recorded, layout: Layout, class_name: Annotated[Name, Query()]
+) -> ColoursOut:
     """Return what the points of a layout are coloured by."""
     plane, place = project.stored_map(layout), position_of(project, class_name)
     if plane is None:
@@ -103,6 +107,7 @@ def colours(project: CurrentProject, _: Person, layout: Layout, class_name: Anno
         certainty=np.abs(2 * presence - 1).round(DIGITS).tolist(),
         sites=files.sites,
         site=files.site_of[plane.bags].tolist() if len(files.file_of) else [NO_SITE] * len(plane.bags),
+        passing=recorded.mask(files)[plane.bags].tolist() if recorded else [True] * len(plane.bags),
     )
 
 

@@ -11,9 +11,19 @@ from bagwise.learning.questions import Pair, Question
 from bagwise.project import Event, Lease, LeaseRequest, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.project.search.region import Region
+from bagwise.project.storage.bag_filter import BagFilter
 from bagwise.server.api.classes import GuideOut, NoteOut, guide_of, note_out
 from bagwise.server.api.media import Medium, medium_of
-from bagwise.server.dependencies import CurrentBatcher, CurrentProject, Key, KeyOfSeveral, Name, Person, RegionText
+from bagwise.server.dependencies import (
+    CurrentBatcher,
+    CurrentProject,
+    Key,
+    KeyOfSeveral,
+    Name,
+    Person,
+    Recorded,
+    RegionText,
+)
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
@@ -212,20 +222,23 @@ class UndoOut(EventOut):
 async def next_questions(
     batcher: CurrentBatcher,
     person: Person,
+    recorded: Recorded,
     count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1,
     region: RegionText = "",
 ) -> list[QuestionOut]:
     """Up to `count` questions; asking again without answering gives the same.
 
-    With a region of the map, only about bags with an instance in it, and no random checks.
+    With a region of the map, only about bags with an instance in it, with a site, days or hours only about bags that
+    were recorded there and then; in both cases without random checks.
     """
-    among = await run_in_threadpool(_bags_in, batcher.project, region) if region else None
+    among = await run_in_threadpool(_bags_among, batcher.project, region, recorded) if region or recorded else None
     leases = await batcher.ask(LeaseRequest(person, count, among))
     return await run_in_threadpool(lambda: [question_out(batcher.project, lease) for lease in leases])
 
 
-def _bags_in(project: Project, region: str) -> frozenset[int]:
-    return frozenset(Region.parse(region).bags(project)[0].tolist())
+def _bags_among(project: Project, region: str, recorded: BagFilter) -> frozenset[int]:
+    passing = frozenset(project.bags_passing(recorded).tolist())
+    return passing.intersection(Region.parse(region).bags(project)[0].tolist()) if region else passing
 
 
 @router.post("/answers")

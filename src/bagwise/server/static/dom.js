@@ -35,7 +35,7 @@ async function read(response) {
   if (response.status === 412) loadAgain();
   if (!response.ok) {
     const { detail } = await response.json();
-    throw new Error(typeof detail === "string" ? detail : "The server refused it.");
+    throw Object.assign(new Error(typeof detail === "string" ? detail : "The server refused it."), { status: response.status });
   }
   return response.json();
 }

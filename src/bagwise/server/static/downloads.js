@@ -1,6 +1,7 @@
 // Labels, predictions, detections, answers and the model as files.
 
 import { find, get, make } from "/static/dom.js";
+import { recorded } from "/static/recorded.js";
 import { expected, signedOut } from "/static/signin.js";
 
 const ABOUT = {
@@ -12,8 +13,10 @@ const ABOUT = {
 };
 
 export async function showDownloads() {
+  if (!find("downloads").children.length) find("download-message").textContent = "One moment…";
   try {
     find("downloads").replaceChildren(...(await get("/api/downloads")).map(item));
+    find("download-message").textContent = "";
   } catch (error) {
     find("download-message").textContent = error.message;
   }
@@ -33,7 +36,9 @@ async function download(what, form) {
   const message = find("download-message");
   message.textContent = `Preparing the ${what}…`;
   try {
-    const response = await fetch(`/api/downloads/${what}?form=${form}`, { headers: expected() });
+    // A model is that of all bags.
+    const given = Object.entries({ form, ...(what === "model" ? {} : recorded("download")) }).filter(([, value]) => value);
+    const response = await fetch(`/api/downloads/${what}?${new URLSearchParams(given)}`, { headers: expected() });
     if (response.status === 401) signedOut();
     if (!response.ok) throw new Error((await response.json()).detail);
     const named = /filename\*?=(?:utf-8''|")?([^";]+)/i.exec(response.headers.get("Content-Disposition") ?? "");

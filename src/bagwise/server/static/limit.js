@@ -1,6 +1,8 @@
-// Questions about the bags of a region of the map alone, until a person lifts the limit; kept while the tab is open.
+// Questions about some bags alone, until a person lifts the limit: those of a region of the map, or of some sites, days and
+// hours. Kept while the tab is open.
 
 import { find } from "/static/dom.js";
+import { inWords, recorded, setRecorded } from "/static/recorded.js";
 import { whose } from "/static/signin.js";
 
 const name = () => `bagwise-limit/${whose()}`;
@@ -11,26 +13,40 @@ let onChange = () => {};
 export function startLimit(changed) {
   onChange = changed;
   find("lift").addEventListener("click", lift);
-  show();
+  find("limit-recorded").addEventListener("change", () => keep({ ...stored(), recorded: recorded("limit") }));
+  // The keys are the page's again, which answer.
+  find("limit-recorded").addEventListener("keydown", ({ key, target }) => key === "Enter" && target.blur());
+  showLimit();
 }
 
 // What is added to a request for questions.
-export const limited = () => (stored() ? { region: stored().region } : {});
+export const limited = () => ({ region: stored()?.region ?? "", ...stored()?.recorded });
 
-export function limitTo(region, bags) {
-  sessionStorage.setItem(name(), JSON.stringify({ region, bags }));
-  show();
-  onChange();
+export function limitTo(region, bags, where) {
+  keep({ region, bags, recorded: where });
 }
 
+// Whether there was a limit.
 export function lift() {
-  sessionStorage.removeItem(name());
-  show();
+  const was = stored() !== null;
+  keep({});
+  return was;
+}
+
+function keep(limit) {
+  const isNone = !limit.region && !inWords(limit.recorded ?? {});
+  if (isNone) sessionStorage.removeItem(name());
+  else sessionStorage.setItem(name(), JSON.stringify(limit));
+  showLimit();
   onChange();
 }
 
-function show() {
-  const limit = stored();
-  find("limit").hidden = !limit;
-  find("limit-words").textContent = limit ? `Only about ${limit.bags === 1 ? "one bag" : `${limit.bags} bags`} that you chose on the map.` : "";
+export function showLimit() {
+  const { bags, recorded: where = {} } = stored() ?? {};
+  const chosen = bags && `${bags === 1 ? "one bag" : `${bags} bags`} that you chose on the map`;
+  const said = inWords(where) && `what was recorded ${inWords(where)}`;
+  find("limit").hidden = stored() === null;
+  find("limit-words").textContent = `Only about ${[chosen, said].filter(Boolean).join(" and ")}; no random checks.`;
+  find("limit-by").hidden = find("limit-recorded").hidden;
+  setRecorded("limit", where);
 }

@@ -23,10 +23,10 @@ export class MapCanvas {
     this.setColours(x.map(() => "gray"));
   }
 
-  // One for each point; those of one colour are drawn together, and `last` on top.
+  // One for each point, null for those that are not shown; those of one colour are drawn together, and `last` on top.
   setColours(colours, last = () => 0) {
     this.colours = colours;
-    this.order = colours.map((_, i) => i).sort((a, b) => last(a) - last(b) || (colours[a] < colours[b] ? -1 : colours[a] > colours[b] ? 1 : a - b));
+    this.order = colours.flatMap((colour, i) => (colour === null ? [] : [i])).sort((a, b) => last(a) - last(b) || (colours[a] < colours[b] ? -1 : colours[a] > colours[b] ? 1 : a - b));
     this.draw();
   }
 

@@ -4,6 +4,7 @@ import { find, get, make } from "/static/dom.js";
 import { limitTo } from "/static/limit.js";
 import { MapCanvas } from "/static/map-canvas.js";
 import { showSource } from "/static/predictions.js";
+import { recorded, setRecorded } from "/static/recorded.js";
 
 const AGAIN = 1500;
 const DIGITS = 6;
@@ -23,6 +24,7 @@ const KEYS = {
 
 let view = null;
 let map = null;
+let passing = null; // Which points the filters leave; null: not known yet.
 let chosen = null; // The region, its bags, and its text for the API.
 let asked = 0;
 let later = null;
@@ -30,6 +32,7 @@ let later = null;
 export function startMap() {
   view = new MapCanvas(find("map-canvas"), choose);
   for (const id of ["map-class", "map-colour"]) find(id).addEventListener("change", showColours);
+  find("map-recorded").addEventListener("change", () => choose(null) && showColours());
   find("map-layout").addEventListener("change", ({ target }) => showMap(target.value));
   for (const button of document.querySelectorAll("#map-tools button")) button.addEventListener("click", () => pressMap(button.dataset.key) || move(button));
   find("map-look").addEventListener("click", () => cards(true));
@@ -56,6 +59,7 @@ export async function showMap(layout = map?.layout ?? "", again = false) {
   find("map-message").textContent = words();
   fillLayouts();
   if (fresh && map.layout) {
+    passing = null;
     view.setPoints(map.x, map.y);
     choose(null);
   }
@@ -68,7 +72,9 @@ function words() {
   const { x, of, layout, pending } = map;
   if (!layout) return pending ? "The map is being computed; labelling goes on meanwhile." : "The map could not be computed: see the messages of the server.";
   const number = x.length.toLocaleString();
-  const points = x.length < of ? `${number} of ${of.toLocaleString()} instances, an even sample.` : `All ${number} instances.`;
+  const all = x.length < of ? `${number} of ${of.toLocaleString()} instances, an even sample.` : `All ${number} instances.`;
+  const left = passing?.filter(Boolean).length ?? x.length;
+  const points = left < x.length ? `${all} ${left.toLocaleString()} of them pass the filters.` : all;
   return pending ? `${points} A better layout is being computed.` : points;
 }
 
@@ -84,16 +90,18 @@ async function showColours() {
   const mine = asked;
   let found;
   try {
-    found = await get("/api/map/colours", { layout: map.layout, class_name: name });
+    found = await get("/api/map/colours", { layout: map.layout, class_name: name, ...recorded("map") });
   } catch (error) {
     find("map-message").textContent = error.message;
     return;
   }
   if (mine !== asked || found.chance.length !== map.x.length) return;
+  passing = found.passing;
+  find("map-message").textContent = words();
   find("map-colour").querySelector("[value=site]").hidden = !found.sites.length;
   const paint = { class: paintClass, certainty: paintCertainty, site: paintSite }[find("map-colour").value];
   const { colours, key, last } = paint(found, name);
-  view.setColours(colours, last);
+  view.setColours(colours.map((colour, i) => (passing[i] ? colour : null)), last);
   find("map-key").replaceChildren(...key.map(([colour, word]) => swatch(colour, word)));
   document.body.dataset.map = `${map.layout} ${name} ${find("map-colour").value}`;
 }
@@ -138,7 +146,7 @@ function choose(region) {
   chosen = null;
   if (region && map?.layout) {
     const [left, right, bottom, top] = [region.left, region.right, region.bottom, region.top].map((edge) => Number(edge.toFixed(DIGITS)));
-    const inside = map.x.flatMap((x, i) => (x >= left && x <= right && map.y[i] >= bottom && map.y[i] <= top ? [i] : []));
+    const inside = map.x.flatMap((x, i) => (x >= left && x <= right && map.y[i] >= bottom && map.y[i] <= top && (passing?.[i] ?? true) ? [i] : []));
     const bags = new Set(inside.map((i) => map.bags[i]));
     chosen = { region: { left, right, bottom, top }, bags: bags.size, instances: inside.length, text: [map.layout, left, right, bottom, top].join(",") };
   }
@@ -151,13 +159,14 @@ function choose(region) {
 
 function cards(answered) {
   find("belief-class").value = find("map-class").value;
+  setRecorded("belief", recorded("map"));
   const title = answered ? "A region of the map" : "Label a region of the map";
   const words = `${chosen.bags === 1 ? "One bag has" : `${chosen.bags} bags have`} an instance in it${answered ? "" : "; those without an answer"}.`;
   showSource({ path: "/api/map/bags", title, words, ordered: true, query: { region: chosen.text, answered } });
 }
 
 function ask() {
-  limitTo(chosen.text, chosen.bags);
+  limitTo(chosen.text, chosen.bags, recorded("map"));
   location.hash = "#label";
 }
 

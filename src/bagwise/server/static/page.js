@@ -9,7 +9,7 @@ import { showDownloads } from "/static/downloads.js";
 import { findSimilar, startFinding } from "/static/finding.js";
 import { showGuide } from "/static/guide.js";
 import { likelyAfter, showLikely } from "/static/likely.js";
-import { lift, limited, startLimit } from "/static/limit.js";
+import { lift, limited, showLimit, startLimit } from "/static/limit.js";
 import { pressMap, showMap, startMap } from "/static/map.js";
 import { prepare, pressMedium } from "/static/media.js";
 import { openNote, showNotes, startNotes } from "/static/notes.js";
@@ -98,10 +98,10 @@ async function fetchAhead() {
     }
     // A question that is leased to another person may come back.
     if (!questions.length) later = setTimeout(fetchAhead, LOOK_AGAIN);
-  } catch ({ message }) {
+  } catch ({ message, status }) {
     later = setTimeout(fetchAhead, 1000);
-    // The bags have changed, and with them the map that the limit was drawn on.
-    if (message.startsWith("The map")) lift();
+    // No bag passes the limit, or the bags have changed, and with them the map that it was drawn on.
+    if (status === 400 && lift()) find("message").textContent = message;
   }
   fetching = false;
   if (again || asked !== generation) fetchAhead();
@@ -312,6 +312,7 @@ async function fillClasses() {
     find("name").textContent = name;
     offerClasses(classes.map((one) => one.name));
     fillRecorded(recorded);
+    showLimit();
     startFinding(recorded.accepts_files);
     if (shownView() === "predictions") showPredictions(0);
     if (shownView() === "map") showMap();

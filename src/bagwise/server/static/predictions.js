@@ -23,9 +23,7 @@ let onSaved = () => {};
 export function startPredictions(box, saved) {
   outbox = box;
   onSaved = saved;
-  for (const one of document.querySelectorAll("#belief-class, #belief-order, #belief-recorded select, #belief-recorded input")) {
-    one.addEventListener("change", () => showPredictions(0));
-  }
+  for (const id of ["belief-class", "belief-order", "belief-recorded"]) find(id).addEventListener("change", () => showPredictions(0));
   find("belief-all").addEventListener("change", (event) => {
     for (const box of boxes()) box.checked = event.target.checked;
     count();

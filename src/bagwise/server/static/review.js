@@ -15,9 +15,7 @@ let asked = 0; // Only the answer to the last request is shown.
 
 export function startHistory(box) {
   outbox = box;
-  for (const one of document.querySelectorAll("#history-filters select, #history-filters input")) {
-    one.addEventListener("change", () => showHistory(0));
-  }
+  find("history-filters").addEventListener("change", () => showHistory(0));
 }
 
 export async function showHistory(first = start) {
