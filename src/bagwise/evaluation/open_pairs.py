@@ -28,7 +28,7 @@ from bagwise.kernels import Array
 
 CURVE = np.array([0.0, 0.7, 0.4])
 CURVE_SPREAD = np.array([1.5, 0.7, 0.7])
-SHIFT = (-0.3, 0.0)
+SHIFT = (-0.15, 0.2)
 """Median of the shift where the class is not predicted, and where it is."""
 SHIFT_SPREAD, SHIFT_FREEDOM = 0.5, 4
 CLASS_SPREAD = 0.8
