@@ -1,13 +1,15 @@
 """What a classifier's scores are worth as a head start, and what useless ones cost.
 
-    python benchmarks/scores.py [--sets hja frost soundscapes] [--folds 10] [--questions 300] [--out FILE]
+    python benchmarks/scores.py [--sets hja frost soundscapes] [--folds 10] [--questions 300] [--seed 505] [--out FILE]
 
 A third of the bags of a data set are *elsewhere*: a classifier learns all labels of them, and its probabilities of the
-other instances, with normal noise of deviation NOISE added to their logits, are the scores. A data set that has scores,
-as `soundscapes` has BirdNET's, is used with those. Of the other bags a tenth is held out; questions about the rest
-start from nothing. Arms: without scores; with scores of instances; with scores of bags only; with the scores of
-instances shuffled, which say nothing. Figures are bag accuracy of the held-out bags, and its mean over the questions
-(area), averaged over the folds with the standard error of the difference to no scores.
+other instances, with normal noise of deviation NOISE added to their logits, are the scores. Of the other bags a tenth
+is held out; questions about the rest start from nothing. A data set that has scores, as `soundscapes` has BirdNET's, is
+used with those, and the bags elsewhere, of which nothing is learned then, are held out as well. Arms: without scores;
+with scores of instances; with scores of bags only; with the scores of instances shuffled, which say nothing; and with
+scores of instances whose slopes have the prior mean 1 however much is known (`model.usefulness`). Figures are bag
+accuracy of the held-out bags, and its mean over the questions (area), averaged over the folds with the standard error
+of the difference to no scores.
 """
 
 import argparse
@@ -22,12 +24,14 @@ from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.data.scores import Scores
 from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.kernels.arithmetic.elementary import expit, logit
+from bagwise.model import usefulness
 
 NOISE = 1.5
 SEED = 505
 EVERY = 10
 POINTS = (0, 50, 300)
-ARMS = ("none", "instances", "bags", "shuffled")
+ARMS = ("none", "instances", "bags", "shuffled", "trusted")
+LABELS_PER_CLASS = usefulness.LABELS_PER_CLASS
 
 
 def split_bags(data, fold, rng):
@@ -62,11 +66,15 @@ def scores_of(arm, probability, bags, rng):
     return Scores(of_instances=rng.permuted(probability, axis=0) if arm == "shuffled" else probability)
 
 
-def curve(data, arm, fold, questions, advance):
+def curve(data, arm, fold, questions, advance, seed=SEED):
     """Return bag accuracy of the held-out bags after every `EVERY` answers."""
-    rng = np.random.default_rng([SEED, fold])
-    elsewhere, asked, held_out = (data.select(some) for some in split_bags(data, fold, rng))
+    rng = np.random.default_rng([seed, fold])
+    elsewhere, asked, held_out = split_bags(data, fold, rng)
+    if data.scores is not None:
+        held_out = np.union1d(held_out, elsewhere)
+    elsewhere, asked, held_out = (data.select(some) for some in (elsewhere, asked, held_out))
     thinks = opinions(data, elsewhere, rng)
+    usefulness.LABELS_PER_CLASS = np.inf if arm == "trusted" else LABELS_PER_CLASS
     ours, theirs = (scores_of(arm, thinks(some), some.bags, rng) for some in (asked, held_out))
     learner = ActiveLearner(
         asked.bags,
@@ -116,6 +124,7 @@ def main():
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=ARMS)
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     use_one_thread()
@@ -124,10 +133,10 @@ def main():
         steps = len(given.sets) * len(given.arms) * given.folds * (given.questions + 1)
         task = progress.add_task("questions", total=steps)
         for name in given.sets:
-            data = datasets.load(name, SEED)
+            data = datasets.load(name, given.seed)
             curves = {
                 arm: [
-                    curve(data, arm, fold, given.questions, lambda: progress.advance(task))
+                    curve(data, arm, fold, given.questions, lambda: progress.advance(task), given.seed)
                     for fold in range(given.folds)
                 ]
                 for arm in given.arms

@@ -12,7 +12,7 @@ import numpy as np
 
 from bagwise.core.plugins import discover
 
-BALANCED_WITHIN = ("expected_error_reduction",)
+BALANCED_WITHIN = ("a_optimal", "expected_error_reduction", "farthest_mismatch", "predictive_information_gain")
 BALANCED = "balanced_"
 
 

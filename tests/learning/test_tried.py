@@ -11,6 +11,7 @@ from bagwise.core.plugins import discover
 from benchmarks import tried
 from benchmarks.tried._bandit import ARMS, BanditLearner
 from benchmarks.tried._blocks import information_blocks, odds_of_absence, own_gradients
+from benchmarks.tried._covariances import covariances
 
 EVERY = pytest.mark.parametrize("name", tried.available())
 
@@ -60,6 +61,28 @@ def test_information_gain_is_what_an_answer_adds_to_the_log_determinant(model, s
         after = before[c] + odds[bag, c] * np.outer(gradients[bag, c], gradients[bag, c])
         gain = np.linalg.slogdet(after)[1] - np.linalg.slogdet(before[c])[1]
         assert scores[bag, c] == pytest.approx(gain, abs=1e-9)
+
+
+def test_covariances_are_those_of_the_inverted_information(model, small):
+    pool = model.pool(*small)
+    gradients, odds = own_gradients(pool), odds_of_absence(pool)
+    information = information_blocks(pool, gradients, odds)
+    for c, (covariance, of_class) in enumerate(covariances(pool)):
+        expected = gradients[:, c] @ np.linalg.solve(information[c], gradients[:, c].T)
+        np.testing.assert_allclose(covariance, expected, atol=1e-9)
+        np.testing.assert_array_equal(of_class, odds[:, c])
+
+
+def test_a_optimal_is_what_an_answer_takes_from_the_variance(model, small):
+    pool = model.pool(*small)
+    gradients, odds = own_gradients(pool), odds_of_absence(pool)
+    information, scores = information_blocks(pool, gradients, odds), tried.available()["a_optimal"](pool)
+    for bag, c in np.argwhere(pool.askable)[:6]:
+        after = information[c] + odds[bag, c] * np.outer(gradients[bag, c], gradients[bag, c])
+        open_pairs = pool.askable[:, c]
+        slopes = pool.absent[open_pairs, c, None] * gradients[open_pairs, c]
+        lost = [np.einsum("td,td->", slopes, np.linalg.solve(one, slopes.T).T) for one in (information[c], after)]
+        assert scores[bag, c] == pytest.approx((lost[0] - lost[1]) / len(open_pairs))
 
 
 def test_expected_error_is_asked_of_open_pairs_only(model, small):

@@ -1,5 +1,6 @@
 """The model with scores of a classifier: the likelihood, the prior of the slopes, and scores that turn out useless."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.optimize import approx_fprime
 from bagwise import ActiveLearner, Bags, BagwiseError, Labels, MIMLClassifier, criteria
 from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.data.scores import Scores
-from bagwise.kernels import IGNORED, slopes
+from bagwise.kernels import IGNORED, deviation_of, slopes
 from bagwise.kernels.cpu.instances import SHARED_DEVIATION, SLOPE_DEVIATION
 from bagwise.learning.pool import LocalPool
 from bagwise.learning.top_k import scan
@@ -82,6 +83,44 @@ def test_gradients_of_single_pairs_include_the_slopes(small, scores, rng):
     model.weights_ = weights
     np.testing.assert_allclose(model.pool(bags).gradients(2)[1], numeric, atol=1e-5)
     assert np.isfinite(criteria.information_gain(model.pool(bags, small[1]))).all()
+
+
+def test_the_gradient_is_that_of_the_value_where_slopes_are_trusted_less(small, scores, rng):
+    _, model, objective = prepared(small, scores)
+    objective = replace(objective, slope_mean=0.25)
+    weights = rng.normal(size=model.weights_.shape)
+    numeric = approx_fprime(weights.ravel(), lambda flat: objective(flat.reshape(weights.shape))[0], 1e-6)
+    np.testing.assert_allclose(objective(weights)[1].ravel(), numeric, atol=1e-5)
+
+
+@pytest.mark.parametrize("mean", [1.0, 0.25])
+def test_without_a_label_the_slopes_have_their_prior_mean(small, scores, mean):
+    """Half a deviation from it costs a quarter of the penalty of a weight of 1, whatever the mean is."""
+    bags, model, objective = prepared(small, scores)
+    nothing = Labels.unknown(len(bags), CLASSES)
+    objective = replace(objective, labels=nothing, counted=None, slope_mean=mean)
+    weights = np.zeros(model.weights_.shape)
+    weights[:CLASSES, -2] = deviation_of(mean, CLASSES)
+    np.testing.assert_allclose(slopes(weights[:CLASSES, -2]), mean)
+    value, gradient = objective(weights)
+    assert value == 0
+    assert not gradient.any()
+    weights[0, -2] += mean / 2
+    assert objective(weights)[0] == pytest.approx(objective.penalty / 8)
+
+
+def test_scores_are_trusted_less_beside_an_embedding_the_more_is_known(rng):
+    offsets, truth = np.arange(0, 121, 3), rng.random((40, CLASSES)) < 0.3
+    wide, narrow = (Bags(rng.normal(size=(120, features)), offsets) for features in (200, 199))
+    scores = Scores(of_bags=np.where(truth, 0.8, 0.1))
+    found = {}
+    for bags in (wide, narrow):
+        bags = scores.attached_to(bags)
+        for known in (10, 39):
+            labels = Labels.from_array(truth.astype(float), missing=-1).hide(range(known, 40))
+            model = MIMLClassifier().prepare(bags, CLASSES)
+            found[bags.n_features, known] = model.objective_of(model.instances(bags), labels).slope_mean
+    assert found == {(200, 10): 1 / 3, (200, 39): 1 / (1 + 39 / 5), (199, 10): 1, (199, 39): 1}
 
 
 def test_slopes_deviate_together_and_each_on_its_own():

@@ -46,8 +46,8 @@ def load(name: str | Callable[..., Dataset] | Any, random_state: int = 0, **opti
     Parameters
     ----------
     name : str, callable or module
-        The name of a data set; a file, of which the fully labelled bags are taken; a function that returns a
-        `Dataset`; or a module with such a function `load`.
+        The name of a data set; a file, or a folder in a format that is a folder, of which the fully labelled bags are
+        taken; a function that returns a `Dataset`; or a module with such a function `load`.
     random_state : int
         The seed of data sets that are drawn at random.
     **options
@@ -62,7 +62,7 @@ def load(name: str | Callable[..., Dataset] | Any, random_state: int = 0, **opti
     >>> load("digits")
     Dataset(digits: Bags(396 bags, 1797 instances, 64 features), 10 classes)
     """
-    if isinstance(name, str) and name not in available() and Path(name).is_file():
+    if isinstance(name, str) and name not in available() and _holds_instances(Path(name)):
         return _from_file(Path(name))
     member = choose("data set", name, available()) if isinstance(name, str) else _member(name)
     dataset: Dataset = member.load(random_state, **options)
@@ -73,6 +73,10 @@ def _member(member: Any) -> Any:
     if hasattr(member, "load"):
         return member
     return SimpleNamespace(DESCRIPTION=(member.__doc__ or "").strip().partition("\n")[0].rstrip("."), load=member)
+
+
+def _holds_instances(path: Path) -> bool:
+    return path.is_file() or (path.is_dir() and formats.folder_format(path) is not None)
 
 
 def _from_file(path: Path) -> Dataset:

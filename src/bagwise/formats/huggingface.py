@@ -12,7 +12,6 @@ of any length, and of recordings without times, say what is present only.
 """
 
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
-from bagwise.formats._label_table import LabelTable, PlacedLabel
 from bagwise.formats._parquet_blocks import (
     SMALL,
     batches,
@@ -34,15 +32,14 @@ from bagwise.formats._parquet_blocks import (
 )
 from bagwise.formats._table import BagIds
 from bagwise.formats._types import RowLocator, Source
-from bagwise.formats._values import MAX_PAIRS, listed, names_of_files
+from bagwise.formats._values import listed, names_of_files
+from bagwise.formats._windows import labels_of_windows
 from bagwise.kernels import Array
 
 DESCRIPTION = "Parquet of Hugging Face with the columns of BirdSet and embeddings (.parquet)"
 SUFFIXES = (".parquet",)
 FILE, START, END = "filepath", "start_time", "end_time"
 EMBEDDINGS, LABELS = ("embedding", "embeddings"), ("ebird_code_multilabel", "ebird_code")
-SAME_LENGTH = 1e-3
-"""Seconds by which the lengths of windows may differ."""
 
 
 def recognises(path: Path) -> bool:
@@ -87,7 +84,7 @@ def read(path: Path, bag_column: str | None = None) -> Source:
         width,
         dtype,
         lambda: features(path, [column], width, dtype),
-        _labels(path, names, ids.codes, pl.concat(classes), _names(path, labels), places) if labels else None,
+        labels_of_windows(path, names, ids.codes, pl.concat(classes), _names(path, labels), places) if labels else None,
         locator,
         spans=places,
     )
@@ -133,67 +130,3 @@ def _names(path: Path, column: str | None) -> list[str] | None:
         feature = feature.get("feature", feature)
     names = feature.get("names") if isinstance(feature, dict) else None
     return names if isinstance(names, list) and all(isinstance(one, str) for one in names) else None
-
-
-def _labels(
-    path: Path, ids: Sequence[str], codes: Array, given: pl.Series, names: list[str] | None, spans: Array | None
-) -> LabelTable:
-    """The classes of windows; see above for when they are complete."""
-    several = isinstance(given.dtype, pl.List)
-    rows = pl.DataFrame({"row": np.arange(len(given)), "class": given})
-    said = (rows.explode("class") if several else rows).drop_nulls()
-    row, label_class, classes = _classes(path, said, names)
-    complete = (
-        several and spans is not None and given.null_count() == 0 and np.ptp(spans[:, 1] - spans[:, 0]) < SAME_LENGTH
-    )
-    if not complete:
-        used, label_class = np.unique(label_class, return_inverse=True)
-        classes = [classes[number] for number in used.tolist()]
-    if len(ids) * len(classes) > MAX_PAIRS:
-        raise FileError(path, f"it names {len(ids)} recordings and {len(classes)} classes: these are too many.")
-    values = np.full((len(ids), len(classes)), 0.0 if complete else np.nan)
-    values[codes[row], label_class] = 1
-    placed = [
-        PlacedLabel(ids[bag], classes[c], present, i)
-        for bag, c, i, present in _parts(codes, row, label_class, complete)
-    ]
-    return LabelTable(ids, classes, values, path=path, placed=placed if spans is not None else ())
-
-
-def _classes(path: Path, said: pl.DataFrame, names: list[str] | None) -> tuple[Array, Array, list[str]]:
-    """The row and the class of each label, and the names of the classes."""
-    column, row = said["class"], said["row"].to_numpy()
-    if column.dtype == pl.String:
-        classes = names or column.unique(maintain_order=True).to_list()
-        position = {name: number for number, name in enumerate(classes)}
-        unknown = [name for name in column.unique().to_list() if name not in position]
-        if unknown:
-            raise FileError(path, f"the class {unknown[0]} is not among those in the metadata of the file.")
-        return row, np.array([position[name] for name in column.to_list()], np.int64), list(classes)
-    if not column.dtype.is_integer():
-        raise FileError(path, f"its classes are of type {column.dtype}: names or whole numbers are needed.")
-    if names is None:
-        raise FileError(path, "its classes are numbers, and the metadata of the file do not have their names.")
-    numbers = column.to_numpy().astype(np.int64)
-    outside = (numbers < 0) | (numbers >= len(names))
-    if outside.any():
-        at = int(np.argmax(outside))
-        raise FileError(
-            path, f"class {numbers[at]} has no name: there are {len(names)}.", int(row[at]) + 1, None, "row"
-        )
-    return row, numbers, names
-
-
-def _parts(codes: Array, row: Array, label_class: Array, complete: bool) -> Iterator[tuple[int, int, int, bool]]:
-    """Yield bag, class, instance and whether it is present; absent only in bags in which the class is present."""
-    order = np.argsort(codes, kind="stable")
-    first = np.searchsorted(codes[order], np.arange(codes.max() + 1))
-    within = np.empty(len(codes), np.int64)
-    within[order] = np.arange(len(codes)) - first[codes[order]]
-    sizes = np.bincount(codes)
-    present: dict[tuple[int, int], dict[int, None]] = {}
-    for bag, one, instance in zip(codes[row].tolist(), label_class.tolist(), within[row].tolist(), strict=True):
-        present.setdefault((bag, one), {})[instance] = None
-    for (bag, one), instances in present.items():
-        for instance in range(sizes[bag]) if complete else instances:
-            yield bag, one, instance, instance in instances

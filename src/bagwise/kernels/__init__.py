@@ -6,7 +6,7 @@ from bagwise.kernels.arithmetic.hashed_random import hash_of, hashed_grid, hashe
 from bagwise.kernels.cpu.evidence import Evidence
 from bagwise.kernels.cpu.gradient import log_likelihood_and_gradient
 from bagwise.kernels.cpu.gradient_length import absent_gradients, gradient_lengths
-from bagwise.kernels.cpu.instances import IGNORED, Instances, slopes
+from bagwise.kernels.cpu.instances import IGNORED, Instances, deviation_of, slopes
 from bagwise.kernels.cpu.presence import bag_probabilities, instance_probabilities
 from bagwise.kernels.cpu.sgd import EVERY_KNOWN_CLASS, sgd_steps
 
@@ -18,6 +18,7 @@ __all__ = [
     "Instances",
     "absent_gradients",
     "bag_probabilities",
+    "deviation_of",
     "gather",
     "gradient_lengths",
     "hash_of",

@@ -25,6 +25,7 @@ from bagwise.model.features import STANDARDISE, Spread, fit_transformer, instanc
 from bagwise.model.objective import Counts, Objective
 from bagwise.model.scored_pool import ScoredPool, Scorer
 from bagwise.model.solvers import Settings, Solver, State
+from bagwise.model.usefulness import slope_mean
 
 DEFAULT_PRIOR = 1.0
 OBJECTIVES = ("marginal", "joint")
@@ -285,7 +286,9 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         """
         prior = DEFAULT_PRIOR if self.prior is None and self.penalty is None else self.prior
         joint = self.objective == "joint"
-        return Objective.of(instances, labels, len(self.weights_), prior, self.penalty, joint, counted)
+        known = labels.n_known if counted is None else counted.n_known
+        trust = slope_mean(self.n_features_in_, known, self.n_classes_)
+        return Objective.of(instances, labels, len(self.weights_), prior, self.penalty, joint, counted, trust)
 
     # Weights
 

@@ -7,8 +7,9 @@ exponential in the number of classes known present, and has no value for labels 
 
 A label that is wrong with rate f (`Labels.flip`) has P = (1 - f) P(Y_bc) + f (1 - P(Y_bc)); the joint has no such form.
 
-With scores of a classifier, W has a column for their slopes (`kernels.cpu.instances`). Where they do not help
-(`usefulness`) that column says so and takes no part in F, which is then F without scores.
+With scores of a classifier, W has a column for their slopes (`kernels.cpu.instances`). Their prior has the mean m =
+`slope_mean`, and its deviations are m times those for m = 1. Where scores do not help (`usefulness`) the column says so
+and takes no part in F, which is then F without scores.
 
 What is known of single instances adds log P(what was said of the instance), and P(Y_bc) is conditional on it
 (`kernels.cpu.evidence`).
@@ -22,7 +23,7 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.labels import Labels
-from bagwise.kernels import IGNORED, Array, Instances, log_likelihood_and_gradient
+from bagwise.kernels import IGNORED, Array, Instances, deviation_of, log_likelihood_and_gradient
 from bagwise.kernels.arithmetic.elementary import log
 from bagwise.kernels.arithmetic.sums import inner
 from bagwise.model.usefulness import Usefulness, usefulness_of
@@ -61,6 +62,7 @@ class Objective:
     fixed_penalty: float | None
     joint: bool = False
     counted: Counts | None = None
+    slope_mean: float = 1.0
 
     @classmethod
     def of(cls, instances: Instances, labels: Labels, n_outputs: int, *options: Any) -> "Objective":
@@ -211,8 +213,15 @@ class Objective:
         """Return F and its gradient, shape (C [+ 1], d)."""
         total, gradient = self.log_likelihood_and_gradient(weights)
         known = max(self.counts.n_known, 1)
+        classes, own = self.instances.n_scores, self.instances.n_features
+        pull = weights
         if self.ignores_scores(weights):
-            own, weights = self.instances.n_features, weights.copy()
+            pull = weights = weights.copy()
             weights[:, own] = gradient[:, own] = 0.0
+        elif classes and self.slope_mean != 1:
+            weights, pull = weights.copy(), weights.copy()
+            weights[:classes, own] -= deviation_of(self.slope_mean, classes)
+            weights[:classes, own] /= self.slope_mean
+            pull[:classes, own] = weights[:classes, own] / self.slope_mean
         value = -total / known + self.penalty / 2 * inner(weights, weights)
-        return value, -gradient / known + self.penalty * weights
+        return value, -gradient / known + self.penalty * pull

@@ -11,6 +11,12 @@ normal number, of which 5 % are larger than 2 LEAST_GAIN. Where all answers were
 so scores also help that explain the labels as they are, with a deficit of at most `MOST_DEFICIT`. Scores that were
 ignored help again from `GAIN_OF_IGNORED` on, since they are looked at many times. Until `FEWEST` labels are known,
 scores are trusted.
+
+How far they are trusted. Slopes have the prior mean 1: the scores are right. But an embedding of a trained model
+(`features.MANY_FEATURES`) tells what a classifier tells, and what it misses at the site as well; and labels that the
+scores explain teach the features nothing. There the prior mean falls with the labels of a class (docs/scores.md):
+
+    slope_mean = 1 / (1 + known labels / (`LABELS_PER_CLASS` classes))
 """
 
 from dataclasses import dataclass
@@ -20,11 +26,13 @@ import numpy as np
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array, Instances, log_likelihood_and_gradient
 from bagwise.kernels.arithmetic.minimise import minimise
+from bagwise.model.features import MANY_FEATURES
 
 FEWEST = 10
 LEAST_GAIN, GAIN_OF_IGNORED = 2.0, 6.0
 MOST_DEFICIT = 2.5
 ITERATIONS, TOLERANCE = 30, 1e-3
+LABELS_PER_CLASS = 5
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,17 @@ class Usefulness:
         if ignored:
             return self.gain >= GAIN_OF_IGNORED
         return self.gain >= LEAST_GAIN or self.deficit <= MOST_DEFICIT
+
+
+def slope_mean(n_features: int, n_known: int, classes: int) -> float:
+    """Return the prior mean of the slopes of scores.
+
+    Examples
+    --------
+    >>> slope_mean(n_features=38, n_known=100, classes=5), slope_mean(n_features=1024, n_known=100, classes=5)
+    (1.0, 0.2)
+    """
+    return 1.0 if n_features < MANY_FEATURES else 1 / (1 + n_known / (LABELS_PER_CLASS * classes))
 
 
 def usefulness_of(instances: Instances, labels: Labels, learnable: Array, n_outputs: int) -> Usefulness:

@@ -192,6 +192,11 @@ def slopes(deviations: Array) -> Array:
     return np.asarray(1 + SLOPE_DEVIATION * deviations + _together(len(deviations)) * _sum(deviations))
 
 
+def deviation_of(slope: float, classes: int) -> float:
+    """The deviation v of every class with which all slopes are `slope`."""
+    return (slope - 1) / (SLOPE_DEVIATION + classes * _together(classes))
+
+
 def _together(classes: int) -> float:
     return (math.sqrt(SLOPE_DEVIATION**2 + classes * SHARED_DEVIATION**2) - SLOPE_DEVIATION) / classes
 

@@ -96,7 +96,8 @@ def rises_with(criterion: str | Criterion) -> str | None:
     >>> rises_with("uncertainty"), rises_with("information_gain")
     ('nearest_side', None)
     """
-    member: Any = criterion if callable(criterion) else choose("criterion", criterion, discover(__name__, GROUP))
+    # A criterion that a program added to `available` has no file of its own.
+    member: Any = criterion if callable(criterion) else discover(__name__, GROUP).get(criterion, get(criterion))
     found: str | None = declared(member, "RISES_WITH")
     if found is not None and found not in BOUNDS:
         raise BagwiseError(
