@@ -130,8 +130,13 @@ def random_choice(name: str, pool: ScoredPool, count: int) -> list[Question]:
     bags, classes = pool.shape
     step = max(1, DRAWN_AT_A_TIME // classes)
     parts = ((first, pool.between(first, min(first + step, bags))) for first in range(0, bags, step))
-    best = ([replace(one, bag=first + one.bag) for one in pair(part, random(part), count)] for first, part in parts)
+    best = (_moved(pair(part, random(part), count), first) for first, part in parts)
     return merged(best, count)
+
+
+def _moved(questions: list[Question], first: int) -> list[Question]:
+    """Questions about a part of a pool, as questions about the pool; those of its beginning are."""
+    return [replace(one, bag=first + one.bag) for one in questions] if first else questions
 
 
 def whole_bag(pool: ScoredPool, values: Array, count: int) -> list[Question]:
