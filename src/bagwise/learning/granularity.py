@@ -104,7 +104,9 @@ def _best(scores: Array, allowed: Array, count: int, tie_breaker: Callable[[Arra
     candidates = np.flatnonzero((values >= lowest) & allowed)
     tie_breakers = tie_breaker(candidates)
     order = np.lexsort((-tie_breakers, -values[candidates]))[:count]
-    return [(int(candidates[i]), (float(values[candidates[i]]), float(tie_breakers[i]))) for i in order]
+    best = candidates[order]
+    ranks = zip(values[best].tolist(), tie_breakers[order].tolist(), strict=True)
+    return list(zip(best.tolist(), ranks, strict=True))
 
 
 def pair(pool: ScoredPool, scores: Array, count: int) -> list[Question]:
