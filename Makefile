@@ -48,9 +48,9 @@ docs: $(VENV)/installed-for-tests
 kernels: $(VENV)/installed-for-tests
 	$(BIN)/python -m tests.support.compile_kernels
 
-# All tests as other processors, on other numbers of cores and on a busy machine, several times each: hours.
+# All tests as other processors, on other numbers of cores and on a busy machine, several such settings at a time: hours.
 nightly: $(VENV)/installed-for-tests
-	$(BIN)/python tools/nightly.py
+	$(BIN)/python tools/nightly.py --combined --runs 1
 
 bench: $(VENV)/installed-for-tests
 	$(BIN)/bagwise bench kernels learner --out benchmarks/results

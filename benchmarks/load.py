@@ -152,13 +152,14 @@ def compare(folder, crowd):
     with Project.open(folder) as project:
         saved = Counter((event.key, event.bag, event.label_class, event.number) for event in project.events)
     acknowledged = Counter(crowd.acknowledged)
-    said = subprocess.run([sys.executable, "-m", "bagwise", "check", str(folder)], capture_output=True, check=False)
+    with subprocess.Popen([sys.executable, "-m", "bagwise", "check", str(folder)], stdout=subprocess.PIPE) as checking:
+        said = checking.stdout.read()
     return {
         "errors": len(crowd.faults),
         "lost": (acknowledged - saved).total(),
         "doubled_or_not_acknowledged": (saved - acknowledged).total(),
         "pairs_handed_out_twice": sum(count > 1 for count in Counter(crowd.handed).values()),
-        "check": "all is well" if said.returncode == 0 else said.stdout.decode(),
+        "check": "all is well" if checking.returncode == 0 else said.decode(),
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import install, programs
+from tools import install, nightly, programs
 
 ROOT = Path(__file__).parents[1]
 
@@ -131,3 +131,39 @@ def test_an_installation_that_takes_long_keeps_saying_what_it_does(monkeypatch, 
     assert said.startswith("Installing numpy")
     assert said.count("Collecting numpy") >= 2, "a step that does not end is shown again, with its seconds"
     assert said.rstrip().endswith("installed 2 packages")
+
+
+def test_all_settings_are_met_by_the_combined_runs(monkeypatch, capsys):
+    """Each is in force once, together with those that do not exclude it."""
+    in_force = []
+    monkeypatch.setattr(nightly, "run", lambda settings, tests: in_force.append(settings) or ("0", "1 passed", True))
+    monkeypatch.setattr(sys, "argv", ["nightly.py", "--combined", "--runs", "1"])
+    assert nightly.main() == 0
+    assert sorted(name for together in in_force for name in together) == sorted(nightly.SETTINGS)
+    for together in in_force:
+        assert sum(name in nightly.CORES for name in together) <= 1
+        variables = [name for setting in together for name in nightly.PROCESSORS.get(setting, dict)()]
+        assert len(variables) == len(set(variables)), together
+    assert capsys.readouterr().out.count("1 passed") == 2 * len(nightly.COMBINED)
+
+
+def test_a_combined_run_has_the_environment_and_the_cores_of_all_its_settings(monkeypatch):
+    seen = []
+
+    def output(environment, module, *arguments):
+        seen.append((environment, len(os.sched_getaffinity(0)), module, arguments))
+        return subprocess.CompletedProcess([], 0, "weights by 0 at most\n3 passed\n", "")
+
+    monkeypatch.setattr(nightly, "_output", output)
+    cores = os.sched_getaffinity(0)
+    assert nightly.run(nightly.COMBINED["oldest processor"], ["tests/kernels"]) == ("0", "3 passed", True)
+    assert [module for _, _, module, _ in seen] == ["tests.recorded", "pytest"]
+    for environment, available, _, _ in seen:
+        assert environment["OPENBLAS_CORETYPE"] == "Prescott"
+        assert environment["NUMBA_CPU_NAME"] == "generic"
+        assert "GLIBC_TUNABLES" in environment
+        assert available == 1
+    assert seen[1][3][-1] == "tests/kernels"
+    assert os.sched_getaffinity(0) == cores
+    monkeypatch.setitem(nightly.CORES, "4 cores", len(cores) + 1)
+    assert nightly.run(["4 cores"], [])[1] == "not run"

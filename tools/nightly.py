@@ -1,11 +1,14 @@
 """Run the tests as other processors, with other numbers of cores, and on a busy machine; print a table.
 
-    python tools/nightly.py                                   # everything, three times each: hours
+    python tools/nightly.py --combined --runs 1               # all tests under every setting, in a few runs
     python tools/nightly.py --runs 1 --only "older BLAS" -- tests/kernels tests/project
+    python tools/nightly.py                                   # every setting by itself, three times each: hours
 
 Every setting first replays the recorded project (`tests/recorded`) and prints by how much its weights differ, then runs
 the tests named after `--`, or all of them. Ends with status 1 if anything failed. A processor is imitated by limiting
-what BLAS, NumPy, the C library and the compiler of the kernels may use; cores are limited by affinity.
+what BLAS, NumPy, the C library and the compiler of the kernels may use; cores are limited by affinity. Settings that do
+not exclude each other can be in force together: `COMBINED` has every one of them once. What fails there is run again
+with `--only` and one of its settings. Numba keeps the kernels of every processor apart.
 """
 
 import argparse
@@ -14,8 +17,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -45,12 +48,31 @@ PROCESSORS: dict[str, Callable[[], Environment]] = {
 }
 CORES = {"1 core": 1, "2 cores": 2, "4 cores": 4}
 BUSY = "busy"
+SETTINGS = {name: (name,) for name in (*PROCESSORS, *CORES, BUSY)}
+COMBINED = {
+    "oldest processor": ("older BLAS", "older NumPy", "older C library", "kernels for any x86-64", "1 core"),
+    "Nehalem, one thread": ("BLAS for Nehalem", "one thread"),
+    "Haswell, four threads on 2 cores": ("BLAS for Haswell", "kernels for Haswell", "four threads", "2 cores"),
+    "Zen, busy": ("BLAS for Zen", BUSY),
+    "as it is on 4 cores": ("as it is", "4 cores"),
+}
+
+
+@contextmanager
+def limited_to(cores: int) -> Iterator[None]:
+    """Keep this process and those that it starts on some cores."""
+    available = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(available)[:cores])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, available)
 
 
 @contextmanager
 def busy_loops() -> Iterator[None]:
     """Keep every core busy with a loop while the tests run."""
-    loops = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(os.cpu_count() or 1)]
+    loops = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in os.sched_getaffinity(0)]
     try:
         yield
     finally:
@@ -59,22 +81,22 @@ def busy_loops() -> Iterator[None]:
             loop.wait()
 
 
-def run(name: str, tests: list[str]) -> tuple[str, str, bool]:
-    """Run under one setting; return the difference of weights, the summary of the tests, and whether both passed."""
-    environment = os.environ | PROCESSORS.get(name, dict)()
-    cores, workers = CORES.get(name), "auto"
-    if cores:
-        available = sorted(os.sched_getaffinity(0))
-        if cores > len(available):
-            return f"this machine has {len(available)} cores", "not run", True
-        os.sched_setaffinity(0, available[:cores])
-        workers = str(cores)
-    try:
+def run(settings: Collection[str], tests: list[str]) -> tuple[str, str, bool]:
+    """Run under settings; return the difference of weights, the summary of the tests, and whether both passed."""
+    environment, workers = dict(os.environ), "auto"
+    available = len(os.sched_getaffinity(0))
+    with ExitStack() as in_force:
+        for name in settings:
+            environment |= PROCESSORS.get(name, dict)()
+            if name in CORES:
+                if CORES[name] > available:
+                    return f"this machine has {available} cores", "not run", True
+                in_force.enter_context(limited_to(CORES[name]))
+                workers = str(CORES[name])
+        if BUSY in settings:
+            in_force.enter_context(busy_loops())
         replayed = _output(environment, "tests.recorded", "--compare")
         passed = _output(environment, "pytest", "-p", "no:cacheprovider", "-n", workers, "--dist", "loadfile", *tests)
-    finally:
-        if cores:
-            os.sched_setaffinity(0, available)
     differences = [float(found) for found in re.findall(r"weights by (\S+) at most", replayed.stdout)]
     last = passed.stdout.strip().splitlines()[-1:] or [passed.stderr.strip()[-200:]]
     if passed.returncode:
@@ -90,24 +112,21 @@ def _output(environment: Environment, module: str, *arguments: str) -> subproces
 
 def main() -> int:
     """Run every chosen setting as often as requested."""
-    names = [*PROCESSORS, *CORES, BUSY]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, help="how often each setting is run")
-    parser.add_argument("--only", action="append", choices=names, help="this setting only; may be given again")
+    known = SETTINGS | COMBINED
+    parser.add_argument("--combined", action="store_true", help="every setting, several of them together in each run")
+    parser.add_argument("--only", action="append", choices=known, help="this setting only; may be given again")
     parser.add_argument("tests", nargs="*", help="files and folders of tests (default: all)")
     chosen = parser.parse_args()
     rows, all_passed = (
         ["| setting | run | largest difference of weights | tests | minutes |", "| --- | --- | --- | --- | --- |"],
         True,
     )
-    for name in chosen.only or names:
+    for name in chosen.only or (COMBINED if chosen.combined else SETTINGS):
         for number in range(1, chosen.runs + 1):
             began = time.monotonic()
-            if name == BUSY:
-                with busy_loops():
-                    largest, tests, passed = run(name, chosen.tests)
-            else:
-                largest, tests, passed = run(name, chosen.tests)
+            largest, tests, passed = run(known[name], chosen.tests)
             all_passed = all_passed and passed
             rows.append(f"| {name} | {number} | {largest} | {tests} | {(time.monotonic() - began) / 60:.1f} |")
             print(rows[-1], flush=True)

@@ -20,6 +20,7 @@ from bagwise.cli._commands import COMMANDS
 from bagwise.core import extras
 from bagwise.project import Project
 from tests.conftest import source_of
+from tests.support import forked
 
 ROOT = Path(__file__).parents[2]
 HEAVY = [
@@ -100,8 +101,13 @@ for command in json.loads(sys.argv[1]):
         assert not end.code, (command, end.code)
 """
 
+# Its training process and the like are forks, as in all tests: this is about what the server itself imports.
 SERVE = """
 import os, signal, socket, threading, time, urllib.request
+from bagwise.core import processes
+from tests.support import forked
+forked.server = lambda: {place}
+processes.subprocess = forked
 with socket.socket() as free:
     free.bind(("127.0.0.1", 0))
     port = free.getsockname()[1]
@@ -173,7 +179,7 @@ def test_labellers_commands_import_nothing_of_research(tmp_path):
 
 
 def test_serving_the_page_imports_nothing_of_research(folder):
-    found = imported(SERVE, "serve", folder)
+    found = imported(SERVE.replace("{place}", repr(forked.server())), "serve", folder)
     assert "bagwise.server.app" in found
     assert found.isdisjoint([*NOT_FOR_LABELLING, *NOT_FOR_ANSWERING])
 

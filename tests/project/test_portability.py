@@ -86,8 +86,12 @@ def test_the_modules_are_hidden(python):
     assert python("-c", hidden, "fcntl", "termios", "pwd", "json").split() == ["fcntl", "termios", "pwd"]
 
 
-def test_a_table_is_imported_answered_partitioned_served_and_exported(python, tmp_path):
-    """Commands in turn in one process, the partitioned project in another."""
+def test_a_table_is_imported_answered_partitioned_served_and_exported_and_files_are_segmented(python, tmp_path):
+    """Commands in turn in one process, the partitioned project in another; files are segmented by several."""
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    for number in range(6):
+        (documents / f"{number}.txt").write_text(f"The owl calls at night.\n\nThe lark of day {number} sings.\n" * 3)
     for table, letter in (("first.csv", "b"), ("second.csv", "c")):
         rows = [f"{letter}{bag},{bag / 10},{instance}" for bag in range(12) for instance in range(3)]
         (tmp_path / table).write_text("\n".join(["bag,x,y", *rows]) + "\n")
@@ -98,6 +102,7 @@ def test_a_table_is_imported_answered_partitioned_served_and_exported(python, tm
         ("import", folder, "--from", tmp_path / "second.csv"),
         ("answer", folder, "--as", "ann", "--count", "2"),
         ("import", folder, "--partition", "2"),
+        ("init", tmp_path / "raw", "--from", documents, "--classes", tmp_path / "classes.txt"),
     ]
     python("-c", IN_TURN, json.dumps(commands, default=str), keys="yn")
     commands = [
@@ -107,17 +112,7 @@ def test_a_table_is_imported_answered_partitioned_served_and_exported(python, tm
     said = python("-c", VISIT + IN_TURN, json.dumps(commands, default=str), folder)
     assert json.loads(said[said.index("{") :])["answers"] == 3
     assert "owl" in (tmp_path / "labels.csv").read_text()
-
-
-def test_raw_files_are_segmented_by_several_processes(python, tmp_path):
-    documents = tmp_path / "documents"
-    documents.mkdir()
-    for number in range(6):
-        (documents / f"{number}.txt").write_text(f"The owl calls at night.\n\nThe lark of day {number} sings.\n" * 3)
-    (tmp_path / "classes.txt").write_text("owl\nlark\n")
-    folder = tmp_path / "project"
-    python("-m", "bagwise", "init", folder, "--from", documents, "--classes", tmp_path / "classes.txt")
-    with Project.open(folder) as project:
+    with Project.open(tmp_path / "raw") as project:
         assert len(project.bags) == 6
 
 

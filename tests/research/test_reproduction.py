@@ -13,7 +13,7 @@ from bagwise.research.experiments import systems
 from bagwise.research.reproduction import plan, timing
 from tests.conftest import in_one_process
 
-TINY = plan.Size(folds=4, of_folds=2, epochs=3, pair_queries=24, bag_queries=3, pair_grid=12, bag_grid=1)
+TINY = plan.Size(folds=4, of_folds=2, epochs=3, pair_queries=12, bag_queries=2, pair_grid=6, bag_grid=1)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
         patch.setattr(systems, "INNER_FOLDS", 2)
         ours = systems.SYSTEMS["bagwise"]
         patch.setitem(systems.SYSTEMS, "bagwise", replace(ours, candidates=ours.candidates[:2]))
-        patch.setattr(synthetic, "load", partial(synthetic.load, bags=90, features=4))
+        patch.setattr(synthetic, "load", partial(synthetic.load, bags=60, features=4))
         patch.setattr(timing, "BASE", {"bags": 40, "instances per bag": 2, "classes": 3, "features": 4})
         arguments = ["reproduce", "--quick", "--datasets", "synthetic", "--out", str(folder)]
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)

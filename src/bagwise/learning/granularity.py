@@ -104,7 +104,9 @@ def _best(scores: Array, allowed: Array, count: int, tie_breaker: Callable[[Arra
     candidates = np.flatnonzero((values >= lowest) & allowed)
     tie_breakers = tie_breaker(candidates)
     order = np.lexsort((-tie_breakers, -values[candidates]))[:count]
-    return [(int(candidates[i]), (float(values[candidates[i]]), float(tie_breakers[i]))) for i in order]
+    best = candidates[order]
+    ranks = zip(values[best].tolist(), tie_breakers[order].tolist(), strict=True)
+    return list(zip(best.tolist(), ranks, strict=True))
 
 
 def pair(pool: ScoredPool, scores: Array, count: int) -> list[Question]:
@@ -130,8 +132,13 @@ def random_choice(name: str, pool: ScoredPool, count: int) -> list[Question]:
     bags, classes = pool.shape
     step = max(1, DRAWN_AT_A_TIME // classes)
     parts = ((first, pool.between(first, min(first + step, bags))) for first in range(0, bags, step))
-    best = ([replace(one, bag=first + one.bag) for one in pair(part, random(part), count)] for first, part in parts)
+    best = (_moved(pair(part, random(part), count), first) for first, part in parts)
     return merged(best, count)
+
+
+def _moved(questions: list[Question], first: int) -> list[Question]:
+    """Questions about a part of a pool, as questions about the pool; those of its beginning are."""
+    return [replace(one, bag=first + one.bag) for one in questions] if first else questions
 
 
 def whole_bag(pool: ScoredPool, values: Array, count: int) -> list[Question]:

@@ -4,8 +4,9 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import ModuleType
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
@@ -36,7 +37,6 @@ from bagwise.server.searches import Searches
 from bagwise.server.site import Site
 
 STATIC = Path(__file__).parent / "static"
-MODULES = (questions, classes, status, progress, quality, review, similar, pool_map, downloads, people, media)
 CODES = {
     AlreadyAnswered: 409,
     NotAllowed: 403,
@@ -50,6 +50,18 @@ RETRY_AFTER = {429: round(SECONDS), 503: 2}
 """Seconds after which a client should retry, by status."""
 
 logger = logging.getLogger(__name__)
+
+
+def _router_of(*modules: ModuleType) -> APIRouter:
+    """All routes of these modules, made once: those of an application of its own would take a third of a second."""
+    together = APIRouter(responses=REFUSED)
+    for module in modules:
+        together.include_router(module.router)
+    return together
+
+
+API = _router_of(questions, classes, status, progress, quality, review, similar, pool_map, downloads, people, media)
+LABEL_STUDIO = _router_of(label_studio)
 
 
 @asynccontextmanager
@@ -98,7 +110,7 @@ def application(project: Project, annotator: str, site: Site | None = None, embe
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        responses=REFUSED,
+        routes=[*API.routes, *(LABEL_STUDIO.routes if project.settings.label_studio.on else ())],
         lifespan=_lifespan,
     )
     app.state.project, app.state.annotator = project, annotator
@@ -107,8 +119,6 @@ def application(project: Project, annotator: str, site: Site | None = None, embe
     app.state.site, app.state.rate_limit = site, RateLimit()
     app.add_middleware(SecurityMiddleware, site=site)
     app.add_middleware(SlowRequestMiddleware)
-    for module in (*MODULES, *((label_studio,) if project.settings.label_studio.on else ())):
-        app.include_router(module.router)
 
     @app.exception_handler(BagwiseError)
     def error_response(request: Request, error: BagwiseError) -> JSONResponse:

@@ -1,6 +1,6 @@
 """FastAPI dependencies of the routes: the project, the person who is signed in, and the errors that are documented.
 
-A group of routes is a module of `api` with a `router`, listed in `app.MODULES`. Each takes a `CurrentProject`.
+A group of routes is a module of `api` with a `router`, listed in `app.API`. Each takes a `CurrentProject`.
 """
 
 import logging

@@ -117,10 +117,22 @@ def test_train_says_what_is_missing(monkeypatch):
         train.measure(train.Size(("frost",), 5, 1, 1, classifiers=()), lambda _: None)
 
 
-def test_the_formulas_as_they_read_ask_what_bagwise_asks():
+@pytest.fixture(scope="module")
+def compared():
+    """Bagwise, the formulas as they read, and the libraries, by one run of each.
+
+    In the environment of the tests, which has the libraries: a separate one would take a minute and 400 MB.
+    """
     explicit = next(system for system in peers.FORMULAS if system.runner == "explicit_numpy")
-    report = measured(peers, peers.Size(("frost",), folds=5, runs=1, answers=6, systems=(explicit,)))
-    *ours, theirs = report.figures
+    size = peers.Size(("frost",), folds=5, runs=1, answers=6, systems=(explicit, *peers.LIBRARIES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timing, "PAUSE", 0.0)
+        patch.setattr(peers, "environment_python", lambda *_: HERE)
+        return measured(peers, size)
+
+
+def test_the_formulas_as_they_read_ask_what_bagwise_asks(compared):
+    *ours, theirs = compared.figures[:3]
     assert [figure.name for figure in ours] == ["frost: Bagwise", "frost: Bagwise as the paper"]
     assert theirs.details["same questions"] == "100%"
     assert theirs.details["bag accuracy"] == ours[1].details["bag accuracy"]
@@ -223,10 +235,7 @@ def test_one_problem_per_class_asks_every_open_pair_once(rng):
     assert set(asked) == {(b, c) for b in range(1, 5) for c in range(3)}
 
 
-def test_the_compared_libraries_still_run(monkeypatch):
-    """In the environment of the tests, which has them: a separate one would take a minute and 400 MB."""
-    monkeypatch.setattr(peers, "environment_python", lambda *_: HERE)
-    report = measured(peers, peers.Size(("frost",), folds=5, runs=1, answers=2, systems=peers.LIBRARIES))
-    theirs = report.figures[-len(peers.LIBRARIES) :]
+def test_the_compared_libraries_still_run(compared):
+    theirs = compared.figures[-len(peers.LIBRARIES) :]
     assert all(system.title in figure.name for system, figure in zip(peers.LIBRARIES, theirs, strict=True))
     assert all(figure.details["bag accuracy"] > 0 for figure in theirs)
