@@ -99,6 +99,9 @@ def test_settings_of_stopping_are_read_and_refused(answered):
     path.write_text(before.replace("budget = 0", "budget = 70"))
     with Project.open(answered.folder) as project:
         assert quality_of(project).verdict.stop
+    path.write_text(before.replace("recall = 0.0", "recall = 0.9").replace("classes = []", 'classes = ["crane"]'))
+    with Project.open(answered.folder) as project:
+        assert "Recall is not yet 0.9 with confidence: crane unknown." in quality_of(project).verdict.why
     path.write_text(before.replace('metric = "bag_accuracy"', 'metric = "beauty"'))
     with pytest.raises(BagwiseError, match="metric = 'beauty'"):
         Project.open(answered.folder)

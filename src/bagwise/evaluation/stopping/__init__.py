@@ -3,13 +3,14 @@
 Active rules combine: with `when = "any"` one that stops is enough, with `when = "all"` every one must stop.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import discover, member_function
 from bagwise.data import metrics
+from bagwise.evaluation.estimate import ClassQuality, Interval
 from bagwise.evaluation.forecast import Curves, Point, curves_through
 
 WHEN = ("any", "all")
@@ -17,7 +18,7 @@ WHEN = ("any", "all")
 
 @dataclass(frozen=True)
 class Goal:
-    """Goal of a project: `target` of `metric`, at most `budget` answers, `least_gain` in the next `plateau` answers.
+    """What a project is to reach, and what for: each rule has settings of its own, and 0 switches it off.
 
     Parameters
     ----------
@@ -31,6 +32,12 @@ class Goal:
         For how many answers the gain is forecast; 0 switches the rule off.
     least_gain : float
         The smallest gain, between 0 and 1, for which these answers are worth giving.
+    recall : float
+        The share of the bags with a class that is to be found, between 0 and 1; 0 switches the rule off.
+    prevalence_within : float
+        How closely the share of bags with a class is to be known, between 0 and 1; 0 switches the rule off.
+    classes : list of str
+        The classes that `recall` and `prevalence_within` are about; empty: all.
     when : {"any", "all"}
         Whether one active rule that stops is enough, or every one must stop.
 
@@ -51,6 +58,9 @@ class Goal:
     budget: int = 0
     plateau: int = 200
     least_gain: float = 0.01
+    recall: float = 0.0
+    prevalence_within: float = 0.0
+    classes: list[str] = field(default_factory=list)
     when: str = "any"
 
     def __post_init__(self) -> None:
@@ -58,8 +68,9 @@ class Goal:
             raise BagwiseError(f"[stopping] metric = {self.metric!r} must be one of {', '.join(metrics.estimable())}.")
         if self.when not in WHEN:
             raise BagwiseError(f"[stopping] when = {self.when!r} must be any or all.")
-        if not 0 <= self.target <= 1 or not 0 <= self.least_gain <= 1:
-            raise BagwiseError("[stopping] target and least_gain must be between 0 and 1.")
+        for name in ("target", "least_gain", "recall", "prevalence_within"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BagwiseError(f"[stopping] {name} = {getattr(self, name)} must be between 0 and 1.")
         if self.budget < 0 or self.plateau < 0:
             raise BagwiseError("[stopping] budget and plateau are numbers of answers: they cannot be negative.")
 
@@ -71,7 +82,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Number of answers so far and the estimates on the way; the last point is the current one.
+    """Number of answers so far, the estimates on the way, of which the last is the current one, and those of classes.
 
     Parameters
     ----------
@@ -79,6 +90,8 @@ class Evidence:
         Number of answers.
     points : tuple of Point
         The estimates, in the order of their answers.
+    classes : mapping of str to ClassQuality
+        What is estimated of every class, by its name.
 
     Examples
     --------
@@ -90,6 +103,26 @@ class Evidence:
 
     answers: int
     points: tuple[Point, ...]
+    classes: Mapping[str, ClassQuality] = field(default_factory=dict)
+
+    def classes_of(self, goal: Goal) -> dict[str, ClassQuality]:
+        """Return the estimates of the classes that the goal is about; nothing is known of one that is not there.
+
+        Parameters
+        ----------
+        goal : Goal
+            Its `classes`, or all.
+
+        Returns
+        -------
+        dict of str to ClassQuality
+
+        Examples
+        --------
+        >>> Evidence(100, ()).classes_of(Goal(classes=["wren"]))
+        {'wren': ClassQuality(precision=None, recall=None, prevalence=None)}
+        """
+        return {name: self.classes.get(name, ClassQuality()) for name in goal.classes or self.classes}
 
     @cached_property
     def curves(self) -> Curves | None:
@@ -119,6 +152,31 @@ class Verdict:
 
 
 Rule = Callable[[Evidence, Goal], Verdict | None]
+MOST_LISTED = 3
+
+
+def listed(estimates: Mapping[str, Interval | None]) -> str:
+    """Return classes with their estimates for a sentence: unknown ones and the lowest first, and how many are left out.
+
+    Parameters
+    ----------
+    estimates : mapping of str to Interval or None
+        By the names of classes.
+
+    Examples
+    --------
+    >>> listed({"wren": Interval(0.85, 0.7, 0.95), "robin": None})
+    'robin unknown, wren 0.85 (0.70 to 0.95)'
+    >>> listed({})
+    'nothing is estimated yet'
+    """
+    ordered = sorted(estimates.items(), key=lambda one: -1.0 if one[1] is None else one[1].low)
+    words = [
+        f"{name} unknown" if one is None else f"{name} {one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
+        for name, one in ordered[:MOST_LISTED]
+    ]
+    more = len(ordered) - MOST_LISTED
+    return ", ".join([*words, *([f"and {more} more"] if more > 0 else [])]) or "nothing is estimated yet"
 
 
 @cache
@@ -133,7 +191,7 @@ def available() -> dict[str, Rule]:
     Examples
     --------
     >>> list(available())
-    ['budget', 'plateau', 'target']
+    ['budget', 'plateau', 'prevalence', 'recall', 'target']
     """
     return {name: member_function(name, one) for name, one in discover(__name__, "bagwise.stopping_rules").items()}
 

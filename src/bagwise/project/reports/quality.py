@@ -171,7 +171,7 @@ def _report(project: Project, found: dict[int, Quality]) -> Report:
             )
             for name, one, along in zip(project.active_classes, now.classes, recalls, strict=True)
         ],
-        decide(Evidence(answers, points), goal),
+        decide(Evidence(answers, points, dict(zip(project.active_classes, now.classes, strict=True))), goal),
         forecast(points, goal.level),
         list(_points({count: found[count] for count in not_taken_back(after, sorted(found))}, goal.metric, after)),
     )
