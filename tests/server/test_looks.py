@@ -1,5 +1,6 @@
 """The page at any size, light and dark, for eyes, keyboards and screen readers."""
 
+import re
 import shutil
 
 import numpy as np
@@ -182,7 +183,10 @@ def test_one_number_of_answers_what_it_means_and_how_well_by_class(seen, running
     rows = seen.locator("#by-class-rows tr")
     assert rows.count() > 0
     assert "of the strips that have it, how many the model finds" in seen.locator("#by-class").inner_text()
-    assert all("%" in text or text == "\N{EN DASH}" for text in rows.locator("td").all_inner_texts())
+    cells = rows.locator("td").all_inner_texts()
+    having, shares = cells[::3], [text for place, text in enumerate(cells) if place % 3]
+    assert all(re.fullmatch(r"\d+ \d+\N{EN DASH}\d+", text) for text in having), "how many bags have it"
+    assert all("%" in text or text == "\N{EN DASH}" for text in shares)
 
 
 def test_the_forecast_is_a_sentence(seen, running):

@@ -80,8 +80,11 @@ const inSentence = (text) => text[0].toLowerCase() + text.slice(1);
 function showQuality(classes) {
   const known = classes.filter((one) => one.found || one.false_alarms);
   find("by-class").hidden = !known.length;
-  find("by-class-rows").replaceChildren(...known.map((one) =>
-    make("tr", {}, make("th", { scope: "row" }, one.name), having(one), share(one.found), share(one.false_alarms))));
+  // A name has a row of its own: beside three estimates there is no room for it.
+  find("by-class-rows").replaceChildren(...known.flatMap((one) => [
+    make("tr", {}, make("th", { scope: "rowgroup", colspan: "3" }, one.name)),
+    make("tr", {}, having(one), share(one.found), share(one.false_alarms)),
+  ]));
 }
 
 function share(one) {
