@@ -10,7 +10,7 @@ Known labels stay as they are. An open pair is unlike its prediction, which was 
              the same prediction are wrong less or more often; audits, which are drawn at random, tell by how much
     effect   of a class: N(-g^2/2, g^2), so that a typical class may differ and the mean of all does not; audits of the
              class alone tell it, since the errors of chosen pairs of a class do not predict those of its open ones
-             (correlation of their effects 0.0 to 0.3 on six data sets)
+             (correlation of their effects -0.2 to 0.3 on six data sets)
 
 Curve: Laplace. Shift and effects: exact posteriors on grids, the effects integrated out of that of the shift.
 """
