@@ -163,6 +163,10 @@ def listed(estimates: Mapping[str, Interval | None]) -> str:
     estimates : mapping of str to Interval or None
         By the names of classes.
 
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> listed({"wren": Interval(0.85, 0.7, 0.95), "robin": None})
