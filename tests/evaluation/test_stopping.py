@@ -34,7 +34,7 @@ NO_TARGET = {"target": 0, "plateau": 0}
 
 
 def test_there_are_five_rules():
-    assert list(available()) == ["budget", "plateau", "prevalence", "recall", "target"]
+    assert list(available()) == ["budget", "plateau", "prevalence_within", "recall", "target"]
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def available() -> dict[str, Rule]:
     Examples
     --------
     >>> list(available())
-    ['budget', 'plateau', 'prevalence', 'recall', 'target']
+    ['budget', 'plateau', 'prevalence_within', 'recall', 'target']
     """
     return {name: member_function(name, one) for name, one in discover(__name__, "bagwise.stopping_rules").items()}
 

@@ -1,9 +1,9 @@
-"""Prevalence: stop when it is known closely enough how many bags have a class, for every class one needs."""
+"""Prevalence within: stop when it is known closely enough how many bags have a class, for every class one needs."""
 
 from bagwise.evaluation.stopping import Evidence, Goal, Verdict, listed
 
 
-def prevalence(evidence: Evidence, goal: Goal) -> Verdict | None:
+def prevalence_within(evidence: Evidence, goal: Goal) -> Verdict | None:
     """Say whether the share of bags with every class of the goal is known closely enough.
 
     Parameters
@@ -22,7 +22,7 @@ def prevalence(evidence: Evidence, goal: Goal) -> Verdict | None:
     --------
     >>> from bagwise.evaluation import ClassQuality, Interval
     >>> wren = ClassQuality(prevalence=Interval(0.14, 0.11, 0.17))
-    >>> prevalence(Evidence(100, (), {"wren": wren}), Goal(prevalence_within=0.05)).why
+    >>> prevalence_within(Evidence(100, (), {"wren": wren}), Goal(prevalence_within=0.05)).why
     'The share of bags with wren is known within 0.05.'
     """
     if goal.prevalence_within == 0:
