@@ -1,5 +1,6 @@
 import contextlib
 import os
+import zlib
 from multiprocessing import forkserver
 from pathlib import Path
 
@@ -33,6 +34,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 
 
+DATABASES = "sqlite", "postgresql"
 HOST_NAME = "labels.test"
 IN_WORKERS = ("polars", "bagwise.ingest.worker", "bagwise.project", "bagwise.research.experiments.runner")
 """What workers of pools import: seconds of each, where the process that they are forks of has not imported it."""
@@ -141,6 +143,30 @@ def pytest_addoption(parser):
     parser.addoption("--answers", type=int, default=100, help="Answers of the parallel annotators (full size 5000).")
     parser.addoption("--pictures", type=Path, help="Folder for the pictures of the documentation that tests take.")
     parser.addoption("--steps", type=int, default=40, help="Steps of the long random runs (the full size is 10000).")
+    parser.addoption("--full", action="store_true", help="Every test on every database, every compared library.")
+
+
+ON_BOTH_DATABASES = ("tests/crash/", "tests/project/test_project.py", "tests/project/test_storage.py")
+"""Tests of what databases do differently: transactions, locks, migrations, lost connections."""
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep one database for every test, half of the tests on each; all with `--full`, and where it is about them."""
+    if config.getoption("--full"):
+        return
+    left_out = [item for item in items if _is_other_database(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not _is_other_database(item)]
+
+
+def _is_other_database(item):
+    database = getattr(item, "callspec", None) and item.callspec.params.get("database")
+    if database not in DATABASES or item.nodeid.startswith(ON_BOTH_DATABASES):
+        return False
+    # By its name: the same on every machine and in every process.
+    others = tuple(str(value) for name, value in sorted(item.callspec.params.items()) if name != "database")
+    return database != DATABASES[zlib.crc32(repr((item.originalname, others)).encode()) % 2]
 
 
 @pytest.fixture(scope="session")
@@ -151,7 +177,7 @@ def postgres_server():
     server.remove()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=DATABASES)
 def database(request):
     """The address of an empty database; the empty text stands for a file in the project."""
     return "" if request.param == "sqlite" else request.getfixturevalue("postgres_server").new_database()

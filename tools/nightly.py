@@ -96,7 +96,9 @@ def run(settings: Collection[str], tests: list[str]) -> tuple[str, str, bool]:
         if BUSY in settings:
             in_force.enter_context(busy_loops())
         replayed = _output(environment, "tests.recorded", "--compare")
-        passed = _output(environment, "pytest", "-p", "no:cacheprovider", "-n", workers, "--dist", "loadfile", *tests)
+        passed = _output(
+            environment, "pytest", "-p", "no:cacheprovider", "-n", workers, "--dist", "loadfile", "--full", *tests
+        )
     differences = [float(found) for found in re.findall(r"weights by (\S+) at most", replayed.stdout)]
     last = passed.stdout.strip().splitlines()[-1:] or [passed.stderr.strip()[-200:]]
     if passed.returncode:

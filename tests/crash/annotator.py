@@ -1,14 +1,19 @@
 """Several annotators, each in a process of its own: each answers some questions and prints the pairs it was given.
 
-They are forks of this process, which has imported everything. Each prints `ready`, and begins when it reads a byte.
+They are forks of this process, which has imported everything and loaded the kernels. Each prints `ready`, and begins
+when it reads a byte.
 """
 
 import os
 import sys
+from pathlib import Path
 
 from bagwise import datasets
 from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.project import Project
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.support.loaded_kernels import load_kernels
 
 
 def say(line):
@@ -32,6 +37,7 @@ def annotate(folder, name, count):
 
 
 if __name__ == "__main__":
+    load_kernels()
     folder, count, *names = sys.argv[1:]
     for name in names:
         if not os.fork():

@@ -1,17 +1,22 @@
 """Answers questions and prints what was acknowledged, until it is killed.
 
 Each line of the input, `["FOLDER", "NAME", SEED]`, starts a worker: a fork of this process, which has imported
-everything. The worker prints its process id first; this process prints `ended` on a line of its own when it has ended.
+everything and loaded the kernels. The worker prints its process id first; this process prints `ended` on a line of its
+own when it has ended.
 """
 
 import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 from bagwise import datasets
 from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.project import Project
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.support.loaded_kernels import load_kernels
 
 
 def work(folder, name, seed):
@@ -35,6 +40,7 @@ def work(folder, name, seed):
 
 
 if __name__ == "__main__":
+    load_kernels()
     for line in sys.stdin:
         pid = os.fork()
         if not pid:

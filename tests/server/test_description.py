@@ -1,6 +1,6 @@
 """The API does what its description says: schemathesis sends what the description allows, and what it does not.
 
-An eighth of `--steps` is the number of requests to every operation: `--steps 10000` sends 1,250 to each.
+A twelfth of `--steps` is the number of requests to every operation: `--steps 10000` sends 833 to each.
 """
 
 import pytest
@@ -56,7 +56,7 @@ def try_everything(app, mode, headers, examples, person="ann"):
 
 @pytest.fixture
 def examples(request):
-    return max(5, request.config.getoption("--steps") // 8)
+    return max(3, request.config.getoption("--steps") // 12)
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))

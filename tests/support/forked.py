@@ -1,10 +1,10 @@
-"""Processes that are forks of one process of Python, which has imported what they need.
+"""Processes that are forks of one process of Python, which has imported what they need and loaded the kernels.
 
-To start Python and import Bagwise takes two to three seconds of a core. `Popen` starts `python -m MODULE` and
-`python -c CODE` without them and has of `subprocess.Popen` what `bagwise.core.processes` and the tests use, so that
-this module can stand in for `subprocess`: in the processes that it starts, too. That fresh processes start is tested
-where it matters: in `tests/core/test_processes.py`, `tests/cli/test_startup.py`, `tests/project/test_portability.py`,
-`tests/project/test_commands.py` and `tests/server/test_middleware.py`.
+To start Python and import Bagwise takes two to three seconds of a core, to load the kernels another. `Popen` starts
+`python -m MODULE` and `python -c CODE` without them and has of `subprocess.Popen` what `bagwise.core.processes` and the
+tests use, so that this module can stand in for `subprocess`: in the processes that it starts, too. That fresh processes
+start is tested where it matters: in `tests/core/test_processes.py`, `tests/cli/test_startup.py`,
+`tests/project/test_portability.py`, `tests/project/test_commands.py` and `tests/server/test_middleware.py`.
 """
 
 import atexit
@@ -144,6 +144,9 @@ def serve(address):
     """Fork for whoever asks, until the standard input is closed; in a fork, return what it has to run."""
     for name in IMPORTED:
         importlib.import_module(name)
+    from tests.support.loaded_kernels import load_kernels
+
+    load_kernels()
     gc.freeze()
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     with socket.socket(socket.AF_UNIX) as listener:
