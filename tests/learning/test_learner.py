@@ -2,6 +2,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -297,6 +298,24 @@ def test_a_memory_goes_on_as_the_learner_would(small, update):
     again.undo()
     assert np.array_equal(again.model.weights_, learner.model.weights_)
     assert all(np.array_equal(again.snapshot()[name], array) for name, array in learner.snapshot().items())
+
+
+def test_the_probability_of_a_draw_stays_with_its_answer(small):
+    bags, labels = small
+    learner = ActiveLearner(bags, list("abcd"), labels, audit=0)
+    drawn = [replace(learner.ask(), audit=True, probability=0.125)]
+    learner.tell(drawn[0], True)
+    learner.tell(learner.ask(), True)
+    drawn += [replace(learner.ask(), audit=True, probability=0.25)]
+    learner.tell(drawn[1], False)
+    learner.revise(drawn[0].bag, drawn[0].classes[0], False)
+    snapshot = learner.snapshot()
+    again = ActiveLearner(bags, list("abcd"), labels, audit=0, snapshot=snapshot)
+    assert [one.probability for one in learner.answers] == [0.125, None, 0.25]
+    assert again.answers == learner.answers
+    del snapshot["probability"]
+    older = ActiveLearner(bags, list("abcd"), labels, audit=0, snapshot=snapshot)
+    assert older.answers == tuple(replace(one, probability=None) for one in learner.answers)
 
 
 @pytest.mark.parametrize("update", solvers.available())

@@ -226,7 +226,8 @@ class ActiveLearner(Learner):
         self._validate_shape(revised)
         if answer is not None:
             others = _without(answer, label_class)
-            self._answers[number] = replace(revised, audit=answer.audit) if others is None else _joined(others, revised)
+            drawn = replace(revised, audit=answer.audit, probability=answer.probability)
+            self._answers[number] = drawn if others is None else _joined(others, revised)
         self._change(bag, label_class, present, flip, (*known, *revised.instance_labels(0)))
 
     def retract(self, bag: int, label_class: int, known: Sequence[InstanceLabel] = ()) -> None:
@@ -348,6 +349,9 @@ class ActiveLearner(Learner):
             "answers": np.array(rows, np.int64).reshape(-1, 6),
             "pointed": np.array(pointed, np.int64).reshape(-1, 4),
             "pointing_flip": np.array([(number, one.pointing_flip) for number, one in self._answers.items()]),
+            "probability": np.array(
+                [(number, one.probability) for number, one in self._answers.items() if one.probability is not None]
+            ).reshape(-1, 2),
             "instances": known.labels.instances.to_rows(),
             "first_instances": self._first_instance_labels.to_rows(),
             "told": known.bags,
@@ -381,6 +385,8 @@ class ActiveLearner(Learner):
         for number, instance, label_class, code in snapshot["pointed"].tolist():
             pointed.setdefault((number, label_class, of_code[code]), []).append(instance)
         pointing_flip = dict(snapshot["pointing_flip"].tolist())
+        # Snapshots of older versions do not have it.
+        probability = dict(snapshot.get("probability", np.empty((0, 2))).tolist())
         for number, bag, label_class, code, audit, instance in snapshot["answers"].tolist():
             before = self._answers.get(number)
             one = Answer(
@@ -393,6 +399,7 @@ class ActiveLearner(Learner):
                 as_instances(pointed.get((number, label_class, False)), 1),
                 pointing_flip[number],
                 None if instance == NO_INSTANCE else instance,
+                probability.get(number),
             )
             self._answers[number] = one if before is None else _joined(before, one)
 
