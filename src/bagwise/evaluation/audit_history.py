@@ -13,6 +13,7 @@ answers: 0 is before the first one.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +68,7 @@ class AuditDraw:
 
 
 class Closed(NamedTuple):
-    """A stretch during which a pair had an answer that was undone later: it was closed from `first` to before `last`."""
+    """A stretch during which a pair had an answer that was undone: it was closed from `first` to before `last`."""
 
     pair: Pair
     first: int
@@ -153,6 +154,41 @@ class AuditHistory:
                 found[bag, label_class] = True
         return found
 
+    @property
+    def order(self) -> Array:
+        """When pairs were closed, (B, C) of float: -inf where from the start of the pair, inf where they are open."""
+        found = np.where(self.closed == NEVER, np.inf, self.closed)
+        return np.where(self.closed <= self.opened, -np.inf, found)
+
+    @property
+    def probability(self) -> Array:
+        """The probability with which the question about a pair was drawn, (B, C); nan where no audit labels it."""
+        found = np.full(self.closed.shape, np.nan)
+        for draw, probability in zip(self.draws, self.probabilities.tolist(), strict=True):
+            for bag, label_class, _ in draw.labelled:
+                found[bag, label_class] = probability
+        return found
+
+    @cached_property
+    def probabilities(self) -> Array:
+        """The probability of every draw; where it is not stored, of one among as many questions as were open."""
+        if all(draw.probability is not None for draw in self.draws):
+            return np.array([draw.probability for draw in self.draws], float)
+        counts = {
+            False: _Counts(self.opened.ravel(), self.closed.ravel()),
+            True: _Counts(self.opened.min(axis=1, initial=NEVER), self.closed.max(axis=1, initial=0)),
+        }
+        found = []
+        same = 0
+        for place, draw in enumerate(self.draws):
+            is_first = place == 0 or self.draws[place - 1].after != draw.after
+            same = 0 if is_first else same + 1
+            is_whole = len(draw.classes) > 1
+            # What was undone counts as open all the time: it is little.
+            alike = 1 / max(counts[is_whole].open_after(draw.after) - same, 1)
+            found.append(alike if draw.probability is None else draw.probability)
+        return np.array(found)
+
     def open_before(self, place: int) -> Array:
         """Return which pairs could be drawn by the audit at this place, among them its own.
 
@@ -211,3 +247,15 @@ class AuditHistory:
             if one.pair[0] in bag_at and one.pair[1] in class_at
         )
         return AuditHistory(tuple(draws), self.opened[wanted], self.closed[wanted], undone)
+
+
+class _Counts:
+    """How many of some pairs, or bags, were open at a moment."""
+
+    def __init__(self, opened: Array, closed: Array) -> None:
+        self._opened, self._closed = np.sort(opened), np.sort(closed)
+
+    def open_after(self, events: int) -> int:
+        counts = (np.searchsorted(one, events, side="right") for one in (self._opened, self._closed))
+        opened, closed = (int(count) for count in counts)
+        return opened - closed

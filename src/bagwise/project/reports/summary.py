@@ -299,10 +299,10 @@ class _Audits:
 
     @classmethod
     def of(cls, project: Project, wanted: Array) -> "_Audits":
-        present, out_of_fold, labels, audit = judged(project, list(project.events))
+        present, out_of_fold, labels, audits = judged(project, list(project.events))
         values = np.where(labels.known, labels.value, np.nan)
         predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
-        return cls(values[wanted], predicted[wanted], (audit & labels.known)[wanted])
+        return cls(values[wanted], predicted[wanted], audits.audited[wanted])
 
     def estimate(self, bags: Array, label_class: int) -> tuple[int, Interval | None]:
         """How many audits of these bags there are, and the share that they allow to estimate."""
