@@ -204,6 +204,7 @@ def learner_of(
         granularity=asking.granularity,
         update=learning.update,
         audit=learning.audit,
+        audit_design=learning.audit_design,
         random_state=learning.seed,
         device=asking.device if pool is None else "cpu",
         snapshot=snapshot,
