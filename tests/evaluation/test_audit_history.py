@@ -117,4 +117,7 @@ def test_audits_of_older_projects_were_as_likely_as_all_that_was_open():
     history = AuditHistory.of_answers(known, told)
     assert history.probabilities.tolist() == [1 / 5, 0.125, 1.0], "one of five pairs; stored; the only bag left"
     np.testing.assert_array_equal(history.probability, [[0.2, np.nan], [np.nan, 0.125], [1, np.nan]])
+    np.testing.assert_array_equal(history.weights, [[5, 0], [0, 8], [1, 0]])
     np.testing.assert_array_equal(history.order, [[1, -np.inf], [2, 3], [4, 4]])
+    older = AuditHistory.of_answers(known, [told[0], told[3]])
+    np.testing.assert_array_equal(older.weights, older.audited, "in an older project all were drawn alike")

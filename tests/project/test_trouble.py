@@ -159,6 +159,7 @@ def test_missing_parts_say_so(in_a_file):
         ('seed = "one"', r"toml: \[learning\] seed = 'one' must be a valid integer"),
         ("background = 1", r"toml: \[learning\] background = 1 must be a valid boolean"),
         ('scaling = "none at all"', "scaling = 'none at all' must be one of standardise, centre"),
+        ('audit_design = "best"', r"\[learning\] audit_design = 'best' must be one of balanced, uniform"),
         ("seed = ", "is not TOML"),
     ],
 )

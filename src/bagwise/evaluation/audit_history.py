@@ -169,6 +169,13 @@ class AuditHistory:
                 found[bag, label_class] = probability
         return found
 
+    @property
+    def weights(self) -> Array:
+        """How many questions the audit of a pair stands for, (B, C): 0 where there is none; 1 where none is stored."""
+        if all(draw.probability is None for draw in self.draws):
+            return self.audited.astype(float)
+        return np.where(self.audited, 1 / self.probability, 0.0)
+
     @cached_property
     def probabilities(self) -> Array:
         """The probability of every draw; where it is not stored, of one among as many questions as were open."""
