@@ -318,7 +318,7 @@ def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[
         VERSION,
         list(metrics.estimable()),
         project.contents.digest(),
-        asdict(settings.learning),
+        settings.learning.fingerprint,
         settings.asking.people,
     ]
     needed = set(counts)
