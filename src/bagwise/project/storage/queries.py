@@ -189,23 +189,21 @@ def contents(connection: Connection) -> Contents:
     """Return everything but the events."""
     project = connection.execute(select(schema.identity)).one()
     features = connection.execute(select(schema.features.c.name).order_by(schema.features.c.position)).scalars().all()
-    of_bags = schema.bags.c
-    bags = connection.execute(select(of_bags.id, of_bags.instances, of_bags["import"]).order_by(of_bags.position)).all()
-    made = connection.execute(
-        select(schema.imports.c.checksum, schema.imports.c.after).order_by(schema.imports.c.number)
+    of_bags, of_imports = schema.bags.c, schema.imports.c
+    bags = connection.execute(
+        select(of_bags.id, of_bags.instances, of_bags["import"].label("made")).order_by(of_bags.position)
     ).all()
-    after = np.array([0, *(row.after for row in made)], np.int64)
-    bags_after = after[[row[2] for row in bags]]
+    imports = connection.execute(select(of_imports.checksum, of_imports.after).order_by(of_imports.number)).all()
+    # Imports are numbered from 1.
+    after = np.array([0, *(row.after for row in imports)], np.int64)
+    bags_after = after[[row.made for row in bags]]
     classes = class_list(connection)
-    classes_after = (
-        connection.execute(select(schema.classes.c.after).order_by(schema.classes.c.position)).scalars().all()
-    )
     imported = np.full((len(bags), len(classes)), UNKNOWN, np.int8)
     columns = schema.given_labels.c
     rows = connection.execute(select(columns.bag, columns["class"], columns.present, columns["import"])).all()
-    at = np.array(rows, dtype=np.int64).reshape(-1, 4)
-    imported[at[:, 0], at[:, 1]] = at[:, 2]
-    later = after[at[:, 3]] > bags_after[at[:, 0]]
+    bag, label_class, present, made = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    imported[bag, label_class] = present
+    later = after[made] > bags_after[bag]
     gone, given = removed_bags(connection), imported.copy()
     given[sorted(gone)] = UNKNOWN
     people = schema.annotators.c
@@ -222,15 +220,20 @@ def contents(connection: Connection) -> Contents:
         contents_version(connection),
         connection.execute(select(schema.changes.c.contents_after)).scalar_one(),
         frozenset(adjudicators),
-        tuple(row.checksum for row in made),
+        tuple(row.checksum for row in imports),
         gone,
         _instance_labels(connection, len(classes), gone),
         _scores(connection),
         bag_files.read(connection),
         bags_after,
-        np.array(classes_after, np.int64),
-        np.column_stack([at[later, :2], after[at[later, 3]]]),
+        _classes_after(connection),
+        np.column_stack([bag, label_class, after[made]])[later],
     )
+
+
+def _classes_after(connection: Connection) -> Array:
+    columns = schema.classes.c
+    return np.array(connection.execute(select(columns.after).order_by(columns.position)).scalars().all(), np.int64)
 
 
 def class_list(connection: Connection) -> ClassList:
