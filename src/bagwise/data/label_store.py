@@ -398,7 +398,7 @@ class LabelStore:
             return self.label_counts.n_open
         bags = self._rows.bags()
         closed = np.count_nonzero(~self.askable[: len(bags)][candidates[bags]])
-        return int(np.count_nonzero(candidates)) * self.labels.n_classes - closed
+        return int(np.count_nonzero(candidates)) * self.labels.n_classes - int(closed)
 
     def _found(self, bags: Sequence[int] | Array) -> tuple[Array, Array]:
         """Return the places among these bags of those that have rows, and their rows."""

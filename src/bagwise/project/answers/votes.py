@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +59,8 @@ class Decision:
         not_here = {instance for one in pointing for instance in one.elsewhere}
         both = here & not_here
         parts = here - both, not_here - both, both
-        return cls(present, first.audit, *(tuple(sorted(part)) for part in parts), first.probability)
+        where, elsewhere, disputed = (tuple(sorted(part)) for part in parts)
+        return cls(present, first.audit, where, elsewhere, disputed, first.probability)
 
     def pointing_at(self, where: Instances, elsewhere: Instances) -> "Decision":
         """Return the decision together with further instances that are of the class, and that are not.
@@ -72,7 +73,8 @@ class Decision:
         here, not_here = {*self.where, *where}, {*self.elsewhere, *elsewhere}
         both = (here & not_here) | set(self.disputed)
         parts = here - both, not_here - both, both
-        return Decision(self.present, self.audit, *(tuple(sorted(part)) for part in parts), self.probability)
+        where, elsewhere, disputed = (tuple(sorted(part)) for part in parts)
+        return replace(self, where=where, elsewhere=elsewhere, disputed=disputed)
 
 
 class Verdicts(NamedTuple):
