@@ -135,7 +135,7 @@ class Stage:
         return Labels(self.truth & self.known, self.known)
 
 
-def replay(source, seed, design="balanced"):
+def replay(source, seed, design="uniform"):
     """One project: a `Stage` for each of its stops."""
     rng = np.random.default_rng([seed, list(SOURCES).index(source)])
     pool, questions = int(rng.integers(60, 250)), int(rng.integers(100, 301))
@@ -166,7 +166,7 @@ def replay(source, seed, design="balanced"):
     return stages
 
 
-def simulate(source, seed, design="balanced"):
+def simulate(source, seed, design="uniform"):
     """One project: (quantity, truth, interval, naive estimate) of everything that is estimated."""
     return [one for stage in replay(source, seed, design) for one in judged(stage)]
 

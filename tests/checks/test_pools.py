@@ -201,7 +201,7 @@ def test_the_same_questions_one_after_the_other(pool, bags, labels, truth, updat
 def test_the_same_audits_with_the_same_probabilities(pool, bags, labels, truth, looked_at, monkeypatch):
     """Where a part of the bags is looked at for a draw, and where all are."""
     monkeypatch.setattr("bagwise.learning.audits.FIRST_PHASE", looked_at)
-    options = {"labels": labels, "audit": 0.5, "random_state": 6}
+    options = {"labels": labels, "audit": 0.5, "audit_design": "balanced", "random_state": 6}
     learner, expected = ActiveLearner(classes=CLASSES, pool=pool, **options), ActiveLearner(bags, CLASSES, **options)
     drawn = []
     for number in range(8):

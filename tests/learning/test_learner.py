@@ -129,7 +129,7 @@ def test_audit_questions_are_a_random_share():
 
 def test_uniform_audits_do_not_depend_on_the_model():
     """Whatever was learned, the next audit question is the same draw."""
-    one, other = make(audit=1, audit_design="uniform"), make(audit=1, audit_design="uniform")
+    one, other = make(audit=1), make(audit=1)
     one.model.set_state(solvers.State(one.model.weights_ * 5))
     assert [(q.bag, q.classes) for q in one.ask(10)] == [(q.bag, q.classes) for q in other.ask(10)]
 
@@ -158,7 +158,7 @@ def test_the_given_labels_and_model_are_not_changed():
 def test_order_of_bags_does_not_matter(rng):
     order = rng.permutation(40)
     hidden = DATA.labels.hide(np.arange(3, 40))
-    how = {"criterion": "random", "random_state": 2, "audit_design": "uniform"}
+    how = {"criterion": "random", "random_state": 2}
     straight = ActiveLearner(DATA.bags, CLASSES, hidden, **how)
     shuffled = ActiveLearner(DATA.bags.select(order), CLASSES, hidden.select(order), **how)
     assert [(order[q.bag], q.classes) for q in shuffled.ask(30)] == [(q.bag, q.classes) for q in straight.ask(30)]

@@ -1,7 +1,8 @@
 """Audits: questions drawn at random from the open pairs, at turns that a seed decides, to estimate quality from.
 
 Whether a turn is an audit depends on the seed and on the number of the turn alone: neither the model nor the order in
-which several people answer changes the share of audits.
+which several people answer changes the share of audits. By default ("uniform") every open pair is as likely as any
+other: designed draws did not make the estimates better on simulated projects (docs/quality.md).
 
 A designed draw ("balanced") has two phases. First, `FIRST_PHASE` of the N bags with open pairs are drawn uniformly (all
 of them where there are no more); then, among their open pairs O, one pair (b, c) with probability
@@ -27,7 +28,7 @@ from bagwise.learning.questions import Pair, Question, diversify
 
 AUDIT = 0xA0D1
 FIRST, SECOND = 0xD1A1, 0xD1A2
-DESIGNS = ("balanced", "uniform")
+DESIGNS = ("uniform", "balanced")
 FIRST_PHASE = 256
 """Bags that are predicted for one designed draw."""
 DESIGNED_AT_ONCE = 8

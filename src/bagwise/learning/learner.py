@@ -65,9 +65,9 @@ class ActiveLearner(Learner):
         Learns every answer: "replay", "lbfgs", "gd", "bag_sgd", "pair_sgd" or another solver.
     audit : float
         Share of the questions, from 0 to 1, that are drawn at random to estimate quality from.
-    audit_design : {"balanced", "uniform"}
-        How they are drawn: uncertain pairs and those of rare classes more often, which tells more of accuracy and
-        recall, or every open pair alike. Whole bags (`granularity="bag"`) are always drawn alike.
+    audit_design : {"uniform", "balanced"}
+        How they are drawn: every open pair alike, or uncertain pairs and those of rare classes more often. Whole bags
+        (`granularity="bag"`) are always drawn alike.
     random_state : int
         Seed of ties, audits and class discovery.
     refit_every : int, optional
@@ -128,7 +128,7 @@ class ActiveLearner(Learner):
         pool: Pool | None = None,
         scores: Any = None,
         candidates: npt.ArrayLike | None = None,
-        audit_design: str = "balanced",
+        audit_design: str = "uniform",
     ) -> None:
         if scores is not None:
             if bags is None:

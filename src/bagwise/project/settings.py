@@ -116,8 +116,8 @@ class Learning:
         Map of the instances before they are learned from; see `transformer` of `MIMLClassifier`.
     audit : float
         Share of questions drawn at random, between 0 and 1.
-    audit_design : {"balanced", "uniform"}
-        Whether uncertain pairs and rare classes are drawn more often, or every open pair alike.
+    audit_design : {"uniform", "balanced"}
+        Whether every open pair is drawn alike, or uncertain pairs and rare classes more often.
     seed : int
         Of everything random.
     noise : float or "estimate"
@@ -138,7 +138,7 @@ class Learning:
     audit: Share = 0.1
     seed: int = 0
     noise: Annotated[float | str, BeforeValidator(_noise)] = 0.0
-    audit_design: Annotated[str, _one_of(*DESIGNS)] = "balanced"
+    audit_design: Annotated[str, _one_of(*DESIGNS)] = "uniform"
 
     @property
     def fingerprint(self) -> dict[str, Any]:
