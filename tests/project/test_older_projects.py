@@ -1,7 +1,9 @@
 """A project that an older Bagwise wrote opens as it was: its answers, its audits, and what is estimated from them.
 
 `tests/recorded/schema_0010` is the project `default` of `tests/recorded` with three audits in ten, as commit b9df905
-wrote it before audits had probabilities: its database as SQL, and the estimate of its quality then.
+wrote it before audits had probabilities: its database as SQL, the labels and audits that it had, and the estimate of
+its quality. Commit 97f44a0 gave the estimate of b9df905 exactly; the estimate was recorded again when `open_pairs`
+changed for all projects (674629f), with the same labels and audits.
 """
 
 import json
@@ -10,13 +12,16 @@ import sqlite3
 from collections import Counter
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 
 from bagwise.project import Project, quality_of
 from bagwise.project.answers.audits import audit_history
+from bagwise.project.answers.replay import Replay
 from bagwise.project.storage import database as databases
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.schema import VERSION
+from bagwise.project.training.thresholds import labels_and_audits
 from tests.project.test_project import all_is_well
 from tests.recorded import FOLDER
 
@@ -48,6 +53,17 @@ def older(tmp_path, database):
     return folder
 
 
+def judged_pairs(project):
+    """What estimates are made of: every known pair, and whether an audit labelled it."""
+    counted = Replay(project.contents, project.settings)
+    counted.count(project.events)
+    labels, audits = labels_and_audits(counted)
+    return [
+        f"{bag} {label_class} {int(labels.value[bag, label_class])}{' audit' * int(audits.audited[bag, label_class])}"
+        for bag, label_class in np.argwhere(labels.known).tolist()
+    ]
+
+
 def test_an_older_project_keeps_its_answers_and_its_estimate(older):
     recorded = json.loads((OLDER / "quality.json").read_text())
     with Project.open(older) as project:
@@ -63,6 +79,7 @@ def test_an_older_project_keeps_its_answers_and_its_estimate(older):
         assert {draw.probability for draw in history.draws} == {None}
         assert history.opened.max() == 0
 
+        assert judged_pairs(project) == recorded["pairs"]
         found = quality_of(project)
         assert (found.answers, found.audits) == (recorded["answers"], recorded["audits"])
         for name, expected in recorded["metrics"].items():
