@@ -1,17 +1,23 @@
 """Do the intervals of the estimated quality hold the truth? Simulated projects, of which all labels are known.
 
-    python benchmarks/coverage.py [--projects 1000] [--seed 2000] [--out benchmarks/results/coverage.json]
+    python benchmarks/coverage.py [--projects 1000] [--seed 3000] [--replays build/coverage]
 
 Every project draws 60 to 250 bags from one of eight sources and asks 100 to 300 questions as a project does (10 % of
 them audits), every second project after a twentieth of its bags was labelled. When half of the questions and when all
 are answered, the model is fitted and its quality estimated. The truth is what its out-of-fold predictions are worth on
-all bags of the project. The naive estimate counts all answers alike.
+all bags of the project. The naive estimate counts all answers alike. Every project is run twice, with designed audits
+and with uniform ones, and the half-widths of both stand beside each other.
+
+What was simulated is kept in the folder of `--replays`, one file for each project, and is not simulated again: the
+command can be interrupted and goes on, and estimates are made again from the files in seconds.
 """
 
 import argparse
 import json
+import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, fields
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,11 +36,11 @@ from bagwise.datasets._letters import _uci_letters, words_of
 from bagwise.datasets._types import union_of_instances
 from bagwise.datasets.carroll import POEM
 from bagwise.kernels.arithmetic.blocks import use_one_thread
+from bagwise.learning.audits import DESIGNS
 
 NEW_BAGS = 1500
 INITIAL = 0.05
 STOPS = (0.5, 1.0)
-WRITE_EVERY = 20
 ROUNDING = 1e-9
 
 
@@ -113,31 +119,91 @@ def _from_instances(x, target, sizes, classes, transformer="standardise"):
     return Drawn(Bags(x, offsets), union_of_instances(target, offsets, classes).value, transformer)
 
 
-def simulate(source, seed):
-    """One project: (quantity, truth, interval, naive estimate) of everything that is estimated."""
+@dataclass(frozen=True)
+class Stage:
+    """A project when some of its questions are answered: what estimates are made of, and the truth."""
+
+    truth: np.ndarray
+    known: np.ndarray
+    order: np.ndarray
+    audit: np.ndarray
+    probability: np.ndarray
+    out_of_fold: np.ndarray
+
+    @property
+    def labels(self):
+        return Labels(self.truth & self.known, self.known)
+
+
+def replay(source, seed, design="uniform"):
+    """One project: a `Stage` for each of its stops."""
     rng = np.random.default_rng([seed, list(SOURCES).index(source)])
     pool, questions = int(rng.integers(60, 250)), int(rng.integers(100, 301))
     drawn = SOURCES[source](rng, pool)
     bags, truth = drawn.bags, drawn.truth[:, drawn.truth.any(axis=0)]
+    first = _first_labels(truth, rng) if seed % 2 else Labels.unknown(*truth.shape)
     learner = ActiveLearner(
         bags,
         [str(c) for c in range(truth.shape[1])],
-        _first_labels(truth, rng) if seed % 2 else None,
+        first if seed % 2 else None,
         MIMLClassifier(transformer=drawn.transformer, tol=1e-4),
         random_state=seed,
+        audit_design=design,
     )
-    audit, questions, found = np.zeros(truth.shape, bool), min(questions, truth.size // 2), []
+    audit, order = np.zeros(truth.shape, bool), np.where(first.known, -np.inf, np.inf)
+    probability, questions, stages = np.full(truth.shape, np.nan), min(questions, truth.size // 2), []
     for stop in STOPS:
         while len(learner.answers) < int(stop * questions):
             question = learner.ask()
             pair = question.bag, question.classes[0]
-            audit[pair] = question.audit
+            audit[pair], order[pair] = question.audit, len(learner.answers)
+            probability[pair] = question.probability
             learner.tell(question, bool(truth[pair]))
         model = MIMLClassifier(transformer=drawn.transformer, tol=1e-4).fit(bags, learner.labels)
         out_of_fold = evaluation.crossfit(model, bags, learner.labels)
-        estimated = evaluation.estimate(out_of_fold, learner.labels, audit)
-        found += _judged(estimated, truth, learner.labels, out_of_fold)
-    return found
+        known = learner.labels.known
+        stages.append(Stage(truth, known.copy(), order.copy(), audit.copy(), probability.copy(), out_of_fold))
+    return stages
+
+
+def simulate(source, seed, design="uniform"):
+    """One project: (quantity, truth, interval, naive estimate) of everything that is estimated."""
+    return [one for stage in replay(source, seed, design) for one in judged(stage)]
+
+
+def judged(stage):
+    """(quantity, truth, interval, naive estimate) of everything that is estimated at one stop."""
+    estimated = evaluation.estimate(stage.out_of_fold, stage.labels, stage.audit)
+    yield from _judged(estimated, stage.truth, stage.labels, stage.out_of_fold)
+
+
+def replay_file(folder, source, seed, design):
+    return folder / f"{source}-{seed}-{design}.npz"
+
+
+def keep_replay(folder, source, seed, design):
+    """Simulate a project, unless its file exists, and write the file."""
+    path = replay_file(folder, source, seed, design)
+    if path.exists():
+        return
+    stages = replay(source, seed, design)
+    arrays = {f"{name}-{number}": value for number, one in enumerate(stages) for name, value in vars(one).items()}
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    unfinished.replace(path)
+
+
+def kept_stages(folder, source, seed, design):
+    with np.load(replay_file(folder, source, seed, design)) as arrays:
+        return [
+            Stage(**{field.name: arrays[f"{field.name}-{number}"] for field in fields(Stage)})
+            for number in range(len(STOPS))
+        ]
+
+
+def judged_file(folder, source, seed, design):
+    return [one for stage in kept_stages(folder, source, seed, design) for one in judged(stage)]
 
 
 def _first_labels(truth, rng):
@@ -195,11 +261,12 @@ def collect(found, source, judged):
         found["all", quantity].append(rest)
 
 
-def report_of(found, projects, seed):
-    results = [
-        {"quantity": quantity, "source": source, **summary(found[source, quantity])}
-        for source, quantity in sorted(found, key=lambda key: (key[1], key[0]))
-    ]
+def report_of(found, uniform, projects, seed):
+    results = []
+    for source, quantity in sorted(found, key=lambda key: (key[1], key[0])):
+        one, other = summary(found[source, quantity]), summary(uniform[source, quantity])
+        beside = {f"uniform_{name}": other[name] for name in ("coverage", "mean_width", "mean_error")}
+        results.append({"quantity": quantity, "source": source, **one, **beside})
     return {"projects": projects, "seed": seed, "results": results}
 
 
@@ -207,26 +274,45 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--projects", type=int, default=1000, help="of each source")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=3000)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no project after so many")
+    parser.add_argument("--replays", type=Path, default=Path("build/coverage"))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/coverage.json"))
     options = parser.parse_args()
-    found, done = defaultdict(list), 0
-    options.out.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (options.replays, options.out.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + 60 * options.minutes
+    todo = specified(options.projects, options.seed)
+    found = {design: defaultdict(list) for design in DESIGNS}
+    done = 0
     with ProcessPoolExecutor(options.processes, get_context("spawn"), use_one_thread) as pool:
-        todo = specified(options.projects, options.seed)
-        futures = [pool.submit(simulate, *one) for one in todo]
-        for (source, _), future in track(list(zip(todo, futures, strict=True)), "projects"):
-            collect(found, source, future.result())
-            done += 1
-            if done % WRITE_EVERY == 0 or done == len(todo):
-                report = report_of(found, done, options.seed)
-                options.out.write_text(json.dumps(report, indent=2) + "\n")
-    table = Table("quantity", "source", "estimates", "coverage", "width", "mean error", "naive")
+        futures = [
+            [pool.submit(_kept_and_judged, options.replays, *one, design, until) for design in DESIGNS] for one in todo
+        ]
+        for (source, _), of_designs in track(list(zip(todo, futures, strict=True)), "projects"):
+            judged_alike = [future.result() for future in of_designs]
+            if all(one is not None for one in judged_alike):
+                done += 1
+                for design, one in zip(DESIGNS, judged_alike, strict=True):
+                    collect(found[design], source, one)
+    report = report_of(*(found[design] for design in DESIGNS), done, options.seed)
+    options.out.write_text(json.dumps(report, indent=2) + "\n")
+    table = Table("quantity", "source", "estimates", "coverage", "half-width", "uniform", "mean error", "naive")
     for one in report["results"]:
         error = f"{one['mean_error']:+.3f} ± {one['standard_error']:.3f}"
-        cells = f"{one['coverage']:.1%}", f"{one['mean_width']:.2f}", error, f"{one['naive_mean_error']:+.3f}"
+        widths = (f"{one[name] / 2:.3f}" for name in ("mean_width", "uniform_mean_width"))
+        cells = f"{one['coverage']:.1%}", *widths, error, f"{one['naive_mean_error']:+.3f}"
         table.add_row(one["quantity"], one["source"], str(one["estimates"]), *cells)
     Console().print(table)
+
+
+def _kept_and_judged(folder, source, seed, design, until):
+    """What came of a project; None where there was no time to simulate it."""
+    if not replay_file(folder, source, seed, design).exists():
+        if time.monotonic() > until:
+            return None
+        keep_replay(folder, source, seed, design)
+    return judged_file(folder, source, seed, design)
 
 
 if __name__ == "__main__":

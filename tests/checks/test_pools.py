@@ -197,6 +197,35 @@ def test_the_same_questions_one_after_the_other(pool, bags, labels, truth, updat
     assert all(np.array_equal(value, snapshot[name]) for name, value in learner.snapshot().items())
 
 
+@pytest.mark.parametrize("looked_at", [20, 256])
+def test_the_same_audits_with_the_same_probabilities(pool, bags, labels, truth, looked_at, monkeypatch):
+    """Where a part of the bags is looked at for a draw, and where all are."""
+    monkeypatch.setattr("bagwise.learning.audits.FIRST_PHASE", looked_at)
+    options = {"labels": labels, "audit": 0.5, "audit_design": "balanced", "random_state": 6}
+    learner, expected = ActiveLearner(classes=CLASSES, pool=pool, **options), ActiveLearner(bags, CLASSES, **options)
+    drawn = []
+    for number in range(8):
+        questions = learner.ask(3)
+        assert questions == expected.ask(3), number
+        drawn += [one.probability for one in questions if one.audit]
+        (label_class,), (marked,) = questions[0].classes, questions[0].evidence
+        present = bool(truth[questions[0].bag, label_class])
+        for one in (learner, expected):
+            one.tell(questions[0], present, where=[marked] if present else [])
+    assert learner.rank(60) == expected.rank(60)
+    assert len(drawn) > 6
+    assert all(0 < one < 1 for one in drawn)
+
+
+def test_the_same_predictions_of_some_bags(pool, local, labels):
+    chosen, found = np.array([119, 0, 70, 71, 33]), []
+    for one in (pool, local):
+        model, store = begun(one, labels)
+        found.append(one.present(model, store, chosen))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[1], model.predict_proba(local.bags)[chosen])
+
+
 @pytest.mark.parametrize("granularity", ["pair", "bag"])
 def test_the_same_search_for_rare_classes(pool, local, granularity):
     value = np.arange(BAGS)[:, None] == [8, 64, 72, BAGS]

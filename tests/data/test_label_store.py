@@ -47,6 +47,19 @@ def test_what_is_counted_on_the_way_is_what_counting_from_scratch_finds(changes)
     assert label_store.label_counts.n_open == np.count_nonzero(label_store.askable)
 
 
+@given(CHANGES, st.lists(st.booleans(), min_size=BAGS, max_size=BAGS))
+def test_what_is_open_is_neither_known_nor_withdrawn(changes, candidates):
+    full, candidates = changed(LabelStore(Labels.unknown(BAGS, CLASSES)), changes), np.array(candidates)
+    sparse, bags = changed(LabelStore.sparse(BAGS, CLASSES), changes), [5, 0, 6]
+    for label_store in (full, sparse):
+        assert np.array_equal(label_store.open_pairs(bags), full.askable[bags])
+        assert label_store.labels_of(bags) == full.labels.select(bags)
+        for some in (None, candidates):
+            is_open = full.askable if some is None else full.askable & some[:, None]
+            assert label_store.open_bags(some).tolist() == np.flatnonzero(is_open.any(axis=1)).tolist()
+            assert label_store.n_open(some) == np.count_nonzero(is_open)
+
+
 @given(CHANGES, st.integers(0, 60))
 def test_rows_for_some_bags_say_what_rows_for_all_say(changes, split):
     full = changed(LabelStore(Labels.unknown(BAGS, CLASSES)), changes[:split])

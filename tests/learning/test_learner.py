@@ -2,6 +2,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,8 +127,8 @@ def test_audit_questions_are_a_random_share():
     assert all(q.audit for q in make(audit=1).ask(20))
 
 
-def test_audit_questions_do_not_depend_on_the_model():
-    """An unbiased sample: whatever was learned, the next audit question is the same draw."""
+def test_uniform_audits_do_not_depend_on_the_model():
+    """Whatever was learned, the next audit question is the same draw."""
     one, other = make(audit=1), make(audit=1)
     one.model.set_state(solvers.State(one.model.weights_ * 5))
     assert [(q.bag, q.classes) for q in one.ask(10)] == [(q.bag, q.classes) for q in other.ask(10)]
@@ -157,8 +158,9 @@ def test_the_given_labels_and_model_are_not_changed():
 def test_order_of_bags_does_not_matter(rng):
     order = rng.permutation(40)
     hidden = DATA.labels.hide(np.arange(3, 40))
-    straight = ActiveLearner(DATA.bags, CLASSES, hidden, criterion="random", random_state=2)
-    shuffled = ActiveLearner(DATA.bags.select(order), CLASSES, hidden.select(order), criterion="random", random_state=2)
+    how = {"criterion": "random", "random_state": 2}
+    straight = ActiveLearner(DATA.bags, CLASSES, hidden, **how)
+    shuffled = ActiveLearner(DATA.bags.select(order), CLASSES, hidden.select(order), **how)
     assert [(order[q.bag], q.classes) for q in shuffled.ask(30)] == [(q.bag, q.classes) for q in straight.ask(30)]
 
 
@@ -297,6 +299,24 @@ def test_a_memory_goes_on_as_the_learner_would(small, update):
     again.undo()
     assert np.array_equal(again.model.weights_, learner.model.weights_)
     assert all(np.array_equal(again.snapshot()[name], array) for name, array in learner.snapshot().items())
+
+
+def test_the_probability_of_a_draw_stays_with_its_answer(small):
+    bags, labels = small
+    learner = ActiveLearner(bags, list("abcd"), labels, audit=0)
+    drawn = [replace(learner.ask(), audit=True, probability=0.125)]
+    learner.tell(drawn[0], True)
+    learner.tell(learner.ask(), True)
+    drawn += [replace(learner.ask(), audit=True, probability=0.25)]
+    learner.tell(drawn[1], False)
+    learner.revise(drawn[0].bag, drawn[0].classes[0], False)
+    snapshot = learner.snapshot()
+    again = ActiveLearner(bags, list("abcd"), labels, audit=0, snapshot=snapshot)
+    assert [one.probability for one in learner.answers] == [0.125, None, 0.25]
+    assert again.answers == learner.answers
+    del snapshot["probability"]
+    older = ActiveLearner(bags, list("abcd"), labels, audit=0, snapshot=snapshot)
+    assert older.answers == tuple(replace(one, probability=None) for one in learner.answers)
 
 
 @pytest.mark.parametrize("update", solvers.available())

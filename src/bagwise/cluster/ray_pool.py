@@ -244,13 +244,13 @@ class RayPool:
         named = self._of_each("names", bags)
         return [named[bag] for bag in bags]
 
-    def _of_each(self, method: str, bags: Sequence[int]) -> dict[int, Any]:
+    def _of_each(self, method: str, bags: Sequence[int], *arguments: Any) -> dict[int, Any]:
         """The replies of the shards about each of these bags."""
         by_shard: dict[int, list[int]] = {}
         for bag, shard in zip(bags, np.searchsorted(self._first_bags, bags, side="right") - 1, strict=True):
             by_shard.setdefault(int(shard), []).append(int(bag))
         firsts = self._first_bags.tolist()
-        wanted = {shard: ([bag - firsts[shard] for bag in some],) for shard, some in by_shard.items()}
+        wanted = {shard: ([bag - firsts[shard] for bag in some], *arguments) for shard, some in by_shard.items()}
         found = self.messages.send(method, wanted) if by_shard else {}
         return {bag: one for shard, some in by_shard.items() for bag, one in zip(some, found[shard], strict=True)}
 
@@ -370,6 +370,26 @@ class RayPool:
         Instances
         """
         return self._states.model.instances(self._bag_cache.bags([bag]))
+
+    def present(self, model: MIMLClassifier, label_store: LabelStore, bags: Array) -> Array:
+        """Return P(class in bag) of some bags, given what is known of their instances; all shards are waited for.
+
+        Parameters
+        ----------
+        model
+            The model, prepared by this pool.
+        label_store
+            The label store that this pool gave.
+        bags
+            Positions of bags in the pool.
+
+        Returns
+        -------
+        ndarray, shape (n, C)
+        """
+        self._validate_serves(label_store)
+        found = self._of_each("present", bags.tolist(), model.weights_)
+        return np.array([found[bag] for bag in bags.tolist()])
 
     def objective(
         self, model: MIMLClassifier, label_store: LabelStore, bags: Array, alone: bool = False

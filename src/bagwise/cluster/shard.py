@@ -269,6 +269,10 @@ class Shard:
         choices = [[replace(choice, bag=choice.bag + self._first) for choice in some] for some in found]
         return ShardReply(choices, self._first_rows(choices))
 
+    def present(self, bags: Sequence[int], weights: Array) -> Array:
+        """Return P(class in bag) of some bags, by their positions in this shard, (n, C)."""
+        return self._chooser.present(self._model(weights), self._label_store, np.asarray(bags))
+
     def _local(self, bag: int | None) -> int | None:
         """The position of a bag in this shard, if it is in it."""
         return bag - self._first if bag is not None and 0 <= bag - self._first < len(self.bags) else None

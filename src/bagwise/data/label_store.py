@@ -371,8 +371,41 @@ class LabelStore:
 
     def labels_of(self, bags: Sequence[int]) -> Labels:
         """Return what is known of these bags, in this order."""
-        rows = np.array([self._assign(bag) for bag in bags], np.int64)
-        return self.labels.select(rows)
+        places, rows = self._found(bags)
+        if len(places) == len(bags):
+            return self.labels.select(rows)
+        labels = Labels.unknown(len(bags), self.labels.n_classes)
+        labels.put(places, self.labels.select(rows))
+        return labels
+
+    def open_pairs(self, bags: Sequence[int] | Array) -> Array:
+        """Return which pairs of these bags are neither known nor withdrawn, (n, C) of bool."""
+        places, rows = self._found(bags)
+        is_open = np.ones((len(bags), self.labels.n_classes), bool)
+        is_open[places] = self.askable[rows]
+        return is_open
+
+    def open_bags(self, candidates: Array | None = None) -> Array:
+        """Return the positions of the bags with an open pair, ascending; of the candidates, (B,) of bool, if given."""
+        is_open = np.ones(self._rows.n_bags, bool) if candidates is None else candidates.copy()
+        bags = self._rows.bags()
+        is_open[bags[~self.askable[: len(bags)].any(axis=1)]] = False
+        return np.flatnonzero(is_open)
+
+    def n_open(self, candidates: Array | None = None) -> int:
+        """Return the number of open pairs; of the candidates, (B,) of bool, if given."""
+        if candidates is None:
+            return self.label_counts.n_open
+        bags = self._rows.bags()
+        closed = int(np.count_nonzero(~self.askable[: len(bags)][candidates[bags]]))
+        return int(np.count_nonzero(candidates)) * self.labels.n_classes - closed
+
+    def _found(self, bags: Sequence[int] | Array) -> tuple[Array, Array]:
+        """Return the places among these bags of those that have rows, and their rows."""
+        rows = [self._rows.find(int(bag)) for bag in bags]
+        found = [(place, row) for place, row in enumerate(rows) if row is not None]
+        places, rows_of_these = np.array(found, np.int64).reshape(-1, 2).T
+        return places, rows_of_these
 
     def load(self, known: KnownLabels) -> None:
         """Replace everything by these known labels, and notify the listener."""

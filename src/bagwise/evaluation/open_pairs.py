@@ -7,7 +7,10 @@ Known labels stay as they are. An open pair is unlike its prediction, which was 
     f(l)     log-odds of *present* by a curve through all answers, a + b l + h sign(l) log(1 + |l|), which levels off
              where a model is sure of too much; s = 1 where the class is not predicted, -1 where it is
     shift    of each side (predicted or not): chosen questions are harder, or searched for, so that the open pairs with
-             the same prediction are wrong less or more often; audits, which are drawn at random, tell by how much
+             the same prediction are wrong less or more often; audits, which are drawn at random, tell by how much.
+             Where few of the open pairs are predicted, what is predicted of them is wrong more often than chosen
+             pairs tell (by 1 in log-odds at a share of 8 %, by nothing from 25 % on, on eight sources): the median
+             before any audit is FEW_PREDICTED[0] - FEW_PREDICTED[1] logit(share), within FEWEST_AND_MOST
     effect   of a class: N(-g^2/2, g^2), so that a typical class may differ and the mean of all does not; audits of the
              class alone tell it, since the errors of chosen pairs of a class do not predict those of its open ones
              (correlation of their effects -0.2 to 0.3 on six data sets)
@@ -28,10 +31,11 @@ from bagwise.kernels import Array
 
 CURVE = np.array([0.0, 0.7, 0.4])
 CURVE_SPREAD = np.array([1.5, 0.7, 0.7])
-SHIFT = (-0.15, 0.2)
-"""Median of the shift where the class is not predicted, and where it is."""
-SHIFT_SPREAD, SHIFT_FREEDOM = 0.5, 4
-CLASS_SPREAD = 0.8
+SHIFT_OF_ABSENT = -0.15
+"""Median of the shift where the class is not predicted."""
+FEW_PREDICTED, FEWEST_AND_MOST = (-0.45, 0.5), (-0.1, 1.0)
+SHIFT_SPREAD, SHIFT_FREEDOM = 0.4, 4
+CLASS_SPREAD = 0.9
 SHIFTS = np.linspace(-4.0, 4.0, 161)
 QUANTILES = np.linspace(-3.5, 3.5, 71)
 """Of the standard normal distribution: the grid of class effects."""
@@ -113,14 +117,21 @@ def learn(probability: Array, labels: Labels, audit: Array, draws: int, rng: np.
     curve = mode + np.linalg.solve(np.linalg.cholesky(curvature).T, rng.standard_normal((len(mode), draws))).T
     predicted, audited = probability > THRESHOLD, audit & labels.known
     effects = np.empty((draws, 2, labels.n_classes))
+    medians = SHIFT_OF_ABSENT, _shift_of_predicted(predicted[~labels.known])
     for side, sign in enumerate((1.0, -1.0)):
         of_side = audited & (predicted == bool(side))
         bags, classes = np.nonzero(of_side)
         log_odds = sign * (features[bags, classes] @ mode)
         wrong = labels.value[bags, classes] != predicted[bags, classes]
         by_class = [(log_odds[classes == c], wrong[classes == c]) for c in range(labels.n_classes)]
-        effects[:, side] = _draw_effects(by_class, SHIFT[side], draws, rng)
+        effects[:, side] = _draw_effects(by_class, medians[side], draws, rng)
     return ErrorModel(curve, effects)
+
+
+def _shift_of_predicted(predicted: Array) -> float:
+    """Return the median of the shift where the class is predicted, from which open pairs are."""
+    odds = (np.count_nonzero(predicted) + 0.5) / (np.count_nonzero(~predicted) + 0.5)
+    return float(np.clip(FEW_PREDICTED[0] - FEW_PREDICTED[1] * np.log(odds), *FEWEST_AND_MOST))
 
 
 def _features(logits: Array) -> Array:

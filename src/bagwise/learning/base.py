@@ -219,6 +219,7 @@ class Learner(ABC):
                 not_here,
                 pointing_flip,
                 question.instance,
+                question.probability,
             )
         )
 

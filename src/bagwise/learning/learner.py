@@ -21,7 +21,7 @@ from bagwise.data.scores import Scores
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning import criteria, granularity
-from bagwise.learning.audits import audit_turns
+from bagwise.learning.audits import DesignedDraws, Ranked, UniformDraws, audit_turns, validate_design
 from bagwise.learning.base import Learner, NothingToAsk
 from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.evidence import explain
@@ -65,6 +65,9 @@ class ActiveLearner(Learner):
         Learns every answer: "replay", "lbfgs", "gd", "bag_sgd", "pair_sgd" or another solver.
     audit : float
         Share of the questions, from 0 to 1, that are drawn at random to estimate quality from.
+    audit_design : {"uniform", "balanced"}
+        How they are drawn: every open pair alike, or uncertain pairs and those of rare classes more often. Whole bags
+        (`granularity="bag"`) are always drawn alike.
     random_state : int
         Seed of ties, audits and class discovery.
     refit_every : int, optional
@@ -125,6 +128,7 @@ class ActiveLearner(Learner):
         pool: Pool | None = None,
         scores: Any = None,
         candidates: npt.ArrayLike | None = None,
+        audit_design: str = "uniform",
     ) -> None:
         if scores is not None:
             if bags is None:
@@ -136,6 +140,7 @@ class ActiveLearner(Learner):
         self.candidates = None if candidates is None else np.asarray(candidates)
         self.criterion, self.granularity, self.update = criterion, granularity, update
         self.audit, self.refit_every, self.seconds = audit, refit_every, seconds
+        self.audit_design = audit_design
         self.cold_start = not self._label_store.label_counts.complete if cold_start is None else cold_start
         if model is not None and not isinstance(model, MIMLClassifier):
             raise BagwiseError(f"model={model!r} must be a MIMLClassifier.")
@@ -226,7 +231,8 @@ class ActiveLearner(Learner):
         self._validate_shape(revised)
         if answer is not None:
             others = _without(answer, label_class)
-            self._answers[number] = replace(revised, audit=answer.audit) if others is None else _joined(others, revised)
+            drawn = replace(revised, audit=answer.audit, probability=answer.probability)
+            self._answers[number] = drawn if others is None else _joined(others, revised)
         self._change(bag, label_class, present, flip, (*known, *revised.instance_labels(0)))
 
     def retract(self, bag: int, label_class: int, known: Sequence[InstanceLabel] = ()) -> None:
@@ -348,6 +354,9 @@ class ActiveLearner(Learner):
             "answers": np.array(rows, np.int64).reshape(-1, 6),
             "pointed": np.array(pointed, np.int64).reshape(-1, 4),
             "pointing_flip": np.array([(number, one.pointing_flip) for number, one in self._answers.items()]),
+            "probability": np.array(
+                [(number, one.probability) for number, one in self._answers.items() if one.probability is not None]
+            ).reshape(-1, 2),
             "instances": known.labels.instances.to_rows(),
             "first_instances": self._first_instance_labels.to_rows(),
             "told": known.bags,
@@ -381,6 +390,8 @@ class ActiveLearner(Learner):
         for number, instance, label_class, code in snapshot["pointed"].tolist():
             pointed.setdefault((number, label_class, of_code[code]), []).append(instance)
         pointing_flip = dict(snapshot["pointing_flip"].tolist())
+        # Snapshots of older versions do not have it.
+        probability = dict(snapshot.get("probability", np.empty((0, 2))).tolist())
         for number, bag, label_class, code, audit, instance in snapshot["answers"].tolist():
             before = self._answers.get(number)
             one = Answer(
@@ -393,6 +404,7 @@ class ActiveLearner(Learner):
                 as_instances(pointed.get((number, label_class, False)), 1),
                 pointing_flip[number],
                 None if instance == NO_INSTANCE else instance,
+                probability.get(number),
             )
             self._answers[number] = one if before is None else _joined(before, one)
 
@@ -506,15 +518,34 @@ class ActiveLearner(Learner):
         drawn, chosen = found.choices
         if spread:
             chosen = diversify(chosen, (), by_score)[:by_score]
-        left = {True: iter(drawn), False: iter(chosen)}
-        ranking: dict[tuple[int, tuple[int, ...], int | None], Question] = {}
-        for audit in audits.tolist():
-            for question in left[audit]:
-                asked = question.bag, question.classes, question.instance
-                if asked not in ranking:
-                    ranking[asked] = replace(question, audit=True) if audit else question
-                    break
-        return list(ranking.values()), found.partial
+        turns = (self._n_answered + np.flatnonzero(audits)).tolist()
+        designed, uniform, best = self._designed_draws(turns), self._uniform_draws(drawn), iter(chosen)
+        ranking = Ranked()
+        for turn, audit in enumerate(audits.tolist(), self._n_answered):
+            if audit:
+                question = designed.draw(turn, ranking.pairs) or uniform.draw(ranking)
+            else:
+                question = next((one for one in best if one not in ranking), None)
+            if question is not None:
+                ranking.add(question)
+        return ranking.questions, found.partial
+
+    def _designed_draws(self, turns: Sequence[int]) -> DesignedDraws:
+        """The draws of these turns that are by design: none without a model, and where whole bags are asked."""
+        designs = self.audit_design != "uniform" and self.granularity != "bag"
+        designed = turns if designs and self._label_store.label_counts.n_known else ()
+
+        def present(bags: Array) -> Array:
+            return self._pool.present(self.model, self._label_store, bags)
+
+        return DesignedDraws(self._label_store, present, self.random_state, designed, self.candidates)
+
+    def _uniform_draws(self, drawn: Sequence[Question]) -> UniformDraws:
+        if not drawn:
+            return UniformDraws((), 0)
+        if self.granularity == "bag":
+            return UniformDraws(drawn, len(self._label_store.open_bags(self.candidates)), whole_bags=True)
+        return UniformDraws(drawn, self._label_store.n_open(self.candidates))
 
     def _options(self, granularity: str | None) -> QueryOptions:
         last = next(reversed(self._answers.values())).bag if self._answers else None
@@ -540,6 +571,7 @@ class ActiveLearner(Learner):
             self.candidates.dtype != bool or self.candidates.shape != (len(self.bags),)
         ):
             raise BagwiseError(f"candidates must have one bool for each of {len(self.bags)} bags.")
+        validate_design(self.audit_design)
         if not 0 <= self.audit <= 1:
             raise BagwiseError(f"audit={self.audit} is a share of the questions: it must be between 0 and 1.")
         if self.refit_every is not None and not (isinstance(self.refit_every, int) and self.refit_every >= 1):

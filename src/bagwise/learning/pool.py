@@ -121,6 +121,10 @@ class Pool(Protocol):
         """Return the instances of one bag as the transformer of the model gives them."""
         ...
 
+    def present(self, model: MIMLClassifier, label_store: LabelStore, bags: Array) -> Array:
+        """Return P(class in bag) of the bags at some positions, (n, C), given what is known of their instances."""
+        ...
+
     def objective(
         self, model: MIMLClassifier, label_store: LabelStore, bags: Array, alone: bool = False
     ) -> tuple[Objective, Array]:
@@ -204,6 +208,12 @@ class QuestionChooser:
             keys=self.keys,
             seed=seed,
         )
+
+    def present(self, model: MIMLClassifier, label_store: LabelStore, bags: Array) -> Array:
+        """Return P(class in bag) of some of these bags, (n, C), given what is known of their instances."""
+        instances, labels = self.instances.select(bags), label_store.labels_of(bags.tolist())
+        evidence = labels.evidence(instances.offsets, len(model.weights_))
+        return model.scorer(instances.with_evidence(evidence)).probabilities()[0]
 
     def choose(
         self, pool: ScoredPool, request: Request, options: QueryOptions, discover: Callable[[ScoredPool], Array]
@@ -296,6 +306,10 @@ class LocalPool:
     def instances(self, bag: int) -> Instances:
         """Return the instances of one bag as the transformer of the model gives them."""
         return self.chooser.instances.between(bag, bag + 1)
+
+    def present(self, model: MIMLClassifier, label_store: LabelStore, bags: Array) -> Array:
+        """Return P(class in bag) of the bags at some positions, (n, C), given what is known of their instances."""
+        return self.chooser.present(model, label_store, bags)
 
     def objective(
         self,

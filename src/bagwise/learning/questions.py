@@ -41,6 +41,9 @@ class Question:
         Whether some bags could not be compared in time, as on a cluster with a timeout.
     instance : int, optional
         The instance that is asked about, where the question is about one instance and not about the bag.
+    probability : float, optional
+        The probability with which it was drawn, given the model and the open pairs at that moment; None where it was
+        chosen and not drawn, and for audits of older projects, which were drawn uniformly.
     rank : tuple of float
         What it was ranked by, to merge rankings.
 
@@ -58,6 +61,7 @@ class Question:
     belief: tuple[float, ...] = ()
     partial: bool = False
     instance: int | None = None
+    probability: float | None = None
     rank: Rank = field(default=(0.0, 0.0), compare=False, repr=False)
 
     @property
@@ -105,6 +109,8 @@ class Answer:
     instance : int, optional
         The instance that was asked about, where the question was about one instance: then *absent* is about the
         instance, and the bag stays open.
+    probability : float, optional
+        The probability with which the question was drawn; None where it was chosen, or is not known.
 
     Examples
     --------
@@ -121,6 +127,7 @@ class Answer:
     elsewhere: tuple[Instances, ...] = ()
     pointing_flip: float = 0.0
     instance: int | None = None
+    probability: float | None = None
 
     def instance_labels(self, place: int) -> tuple[InstanceLabel, ...]:
         """Return what it says of single instances about one of its classes.

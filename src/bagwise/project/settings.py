@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass as validated_dataclass
 from bagwise.core.errors import BagwiseError, FileError
 from bagwise.evaluation.stopping import Goal
 from bagwise.learning import criteria
+from bagwise.learning.audits import DESIGNS
 from bagwise.model import solvers
 from bagwise.project.storage.bag_filter import BagFilter, Hours
 
@@ -115,6 +116,8 @@ class Learning:
         Map of the instances before they are learned from; see `transformer` of `MIMLClassifier`.
     audit : float
         Share of questions drawn at random, between 0 and 1.
+    audit_design : {"uniform", "balanced"}
+        Whether every open pair is drawn alike, or uncertain pairs and rare classes more often.
     seed : int
         Of everything random.
     noise : float or "estimate"
@@ -135,6 +138,12 @@ class Learning:
     audit: Share = 0.1
     seed: int = 0
     noise: Annotated[float | str, BeforeValidator(_noise)] = 0.0
+    audit_design: Annotated[str, _one_of(*DESIGNS)] = "uniform"
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What digests are made from: everything that a model may depend on, which how audits are drawn is not."""
+        return {name: value for name, value in asdict(self).items() if name != "audit_design"}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Random: every pair is as good as any other. The baseline, and how audit questions are drawn.
+"""Random: every pair is as good as any other. The baseline, and how uniform audits are drawn.
 
     score[b, c] = u(seed, bag, class),   uniform in [0, 1)
 
