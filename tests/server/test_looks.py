@@ -81,6 +81,7 @@ def test_no_serious_fault_in_any_view(seen, running, scheme):
         assert at_both_sizes(seen) == [], view
     seen.goto(f"{running.address}/#label")
     seen.get_by_text("As a table").click()
+    seen.get_by_text("The figures", exact=True).click()
     seen.locator("#audit").evaluate("mark => (mark.hidden = false)")
     seen.locator("#audit button").focus()
     seen.keyboard.press("b")
@@ -188,7 +189,7 @@ def test_one_number_of_answers_what_it_means_and_how_well_by_class(seen, running
     assert seen.locator("#in-words").inner_text().startswith("Overall: ")
     rows = seen.locator("#by-class-rows tr")
     assert rows.count() > 0
-    seen.get_by_text("As a table of figures").click()
+    seen.get_by_text("The figures", exact=True).click()
     assert "of the strips that have it, how many the model finds" in seen.locator("#by-class").inner_text()
     cells = rows.locator("td").all_inner_texts()
     having, shares = cells[::3], [text for place, text in enumerate(cells) if place % 3]

@@ -24,8 +24,16 @@ from bagwise.project.project import Project
 from bagwise.project.reports.quality import ClassReport, Report
 
 ONE_IN = (1000, 500, 300, 200, 150, 100, 80, 60, 50, 40, 30, 25, 20, 15, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2)
-MORE = {"2 in 3": 2 / 3, "3 in 4": 3 / 4, "4 in 5": 4 / 5, "9 in 10": 9 / 10, "nearly all": 0.97}
-SHARES = {f"1 in {count}": 1 / count for count in ONE_IN} | MORE
+OTHERS = {
+    "2 in 5": 0.4,
+    "3 in 5": 0.6,
+    "2 in 3": 2 / 3,
+    "3 in 4": 0.75,
+    "4 in 5": 0.8,
+    "9 in 10": 0.9,
+    "nearly all": 0.97,
+}
+SHARES = dict(sorted(({f"1 in {count}": 1 / count for count in ONE_IN} | OTHERS).items(), key=lambda one: one[1]))
 """All shares between none and all that are said, from the smallest to the largest."""
 MANTISSAS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 TOO_WIDE = 0.5
@@ -195,8 +203,8 @@ def one_in(share: float, at_most: bool = False) -> str:
 
     Examples
     --------
-    >>> [one_in(share) for share in (0, 0.0002, 0.05, 0.13, 0.4, 0.6, 0.99, 1)]
-    ['none', '1 in 1000', '1 in 20', '1 in 8', '1 in 2', '2 in 3', 'nearly all', 'all']
+    >>> [one_in(share) for share in (0, 0.0002, 0.05, 0.13, 0.4, 0.66, 0.99, 1)]
+    ['none', '1 in 1000', '1 in 20', '1 in 8', '2 in 5', '2 in 3', 'nearly all', 'all']
     >>> one_in(0.13, at_most=True)
     '1 in 7'
     """
