@@ -1,6 +1,7 @@
 """The page to print: everything that it should say, nothing that it should not load, and on one sheet of paper."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,7 +14,15 @@ from bagwise.evaluation.forecast import Forecast
 from bagwise.evaluation.stopping import Goal, Verdict
 from bagwise.project import Asking, Learning, Project, quality_of, status_of
 from bagwise.project.reports.quality import ClassReport, Report
-from bagwise.project.reports.quality_page import PAPER, SOFTWARE, Audited, PageContent, quality_page, rendered
+from bagwise.project.reports.quality_page import (
+    DESIGNS,
+    PAPER,
+    SOFTWARE,
+    Audited,
+    PageContent,
+    quality_page,
+    rendered,
+)
 from bagwise.project.reports.sentences import sentences_of
 from bagwise.project.reports.status import ClassStatus
 from tests.project.test_commands import bagwise
@@ -113,6 +122,13 @@ def test_it_says_what_was_estimated_how_and_from_what(make_project, say):
     sentences = sentences_of(report, project.settings.stopping)
     for sentence in (sentences.overall, *sentences.classes.values(), report.verdict.why):
         assert sentence in text
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_it_says_how_audits_were_drawn(project, design):
+    content = made_content(project, classes=1)
+    text = Elements(rendered(replace(content, audited=replace(content.audited, design=design)))).text
+    assert f"instead of chosen by the model, {DESIGNS[design]}. 31 audits (6 yes, 25 no)" in text
 
 
 def test_without_an_audit_it_says_so(project):

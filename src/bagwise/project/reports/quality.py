@@ -30,7 +30,7 @@ from bagwise.project.project import Project
 from bagwise.project.training.thresholds import labels_and_audits
 
 FILE = "quality.json"
-VERSION = 4
+VERSION = 3
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
 MOST_KEPT = 50
 CHEAP = 30_000_000
@@ -360,6 +360,7 @@ def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[
         project.contents.digest(),
         asdict(settings.learning),
         settings.asking.people,
+        *_sites_digest(project),
     ]
     needed = set(counts)
     digest = hashlib.sha256(json.dumps([*named, settings.asking.share], sort_keys=True).encode())
@@ -369,6 +370,12 @@ def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[
         if event.number in needed:
             found[event.number] = digest.hexdigest()
     return {count: found[count] for count in counts}
+
+
+def _sites_digest(project: Project) -> list[str]:
+    """Return what the shares of sites depend on beside all else; nothing where no site is known, as it always was."""
+    files = project.contents.bag_files
+    return [*files.sites, hashlib.sha256(files.site_of.tobytes()).hexdigest()] if files.sites else []
 
 
 def _read(project: Project) -> dict[str, tuple[int, ProjectQuality]]:
@@ -404,5 +411,5 @@ def _quality(kept: dict[str, Any]) -> ProjectQuality:
             ClassQuality(*(interval(one[name]) for name in ("precision", "recall", "prevalence")))
             for one in kept["classes"]
         ),
-        {site: tuple(interval(one) for one in shares) for site, shares in kept["sites"].items()},
+        {site: tuple(interval(one) for one in shares) for site, shares in kept.get("sites", {}).items()},
     )

@@ -33,6 +33,11 @@ PAPER = (
 )
 WIDTH, HEIGHT, MARGIN = 120.0, 14.0, 4.0
 UNKNOWN = "&ndash;"
+DESIGNS = {
+    "uniform": "each with the same probability",
+    "balanced": "uncertain pairs and rare classes with a higher probability, which is stored and allowed for",
+}
+"""How audits are drawn, in words."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Audited:
         The first and the last day (ISO 8601); empty without audits.
     share : float
         The share of questions that are audits, by the settings.
+    design : {"uniform", "balanced"}
+        How they are drawn, a key of `DESIGNS`.
 
     Examples
     --------
@@ -64,9 +71,10 @@ class Audited:
     first: str
     last: str
     share: float
+    design: str = "uniform"
 
     @classmethod
-    def of(cls, answers: Sequence[Event], share: float) -> "Audited":
+    def of(cls, answers: Sequence[Event], share: float, design: str = "uniform") -> "Audited":
         """Count the audits among answers in effect."""
         audits = [one for one in answers if one.audit and one.answer in ("present", "absent") and one.labels_bag]
         days = sorted(one.at[:10] for one in audits)
@@ -79,6 +87,7 @@ class Audited:
             days[0] if days else "",
             days[-1] if days else "",
             share,
+            design,
         )
 
 
@@ -149,7 +158,12 @@ def quality_page(project: Project, report: Report, made_at: datetime | None = No
         status_of(project),
         report,
         sentences_about(project, report),
-        Audited.of(project.votes.all_effective(), settings.learning.audit),
+        # Without a setting for it, every open pair is drawn alike.
+        Audited.of(
+            project.votes.all_effective(),
+            settings.learning.audit,
+            getattr(settings.learning, "audit_design", "uniform"),
+        ),
         settings.display.bag,
         made_at or datetime.now().astimezone(),
     )
@@ -366,10 +380,10 @@ def _other_thresholds(status: Status) -> str:
 
 def _design(content: PageContent) -> str:
     """How audits are drawn, and which were answered."""
-    audited, people = content.audited, content.audited.people
+    audited, people, how = content.audited, content.audited.people, DESIGNS[content.audited.design]
     drawn = (
         f"With a probability of {audited.share:g} a question was an audit: a pair of a {escape(content.noun)} and a "
-        "class, drawn at random from the pairs without an answer instead of chosen by the model. "
+        f"class, drawn at random from the pairs without an answer instead of chosen by the model, {how}. "
     )
     if not audited.labels:
         return f"{drawn}None has been answered yet, so the estimates rest on assumptions about chosen questions."
