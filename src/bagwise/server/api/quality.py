@@ -3,7 +3,7 @@
 from typing import Any
 
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, create_model
 
 from bagwise.data import metrics
@@ -91,7 +91,12 @@ def quality(of: CurrentQuality, _: Person) -> QualityOut:  # type: ignore[valid-
     return QualityOut.model_validate(sentences_about(of.project, report).added_to(report))
 
 
-@router.get("/quality/report", response_class=HTMLResponse)
+# With `HTMLResponse` as its class, refusals would be described as HTML, too.
+@router.get(
+    "/quality/report",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}},
+)
 def report(of: CurrentQuality, _: Person) -> HTMLResponse:
     """Return a page to print: the quality with its intervals, how it was estimated, and what was audited."""
     page = quality_page(of.project, of.estimating.now())
