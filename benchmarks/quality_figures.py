@@ -45,6 +45,33 @@ def stopping():
     return table(["data set", "stopped at", "answers saved", "bag accuracy there", "in the end", "lost"], rows)
 
 
+def forecasts():
+    found = json.loads((RESULTS / "forecasts.json").read_text())
+    said = ("too early", "reached", "within a factor of two", "at least twice as many", "far away")
+    rows = [
+        [
+            f"{one['after']} answers",
+            one["kind"],
+            str(one["forecasts"]),
+            f"{one['plain_held']:.0%}",
+            str(one["plain_from_0_to_never"]),
+            *(str(one[word]) for word in said),
+            str(one["given_wrong"]),
+        ]
+        for one in found["needed"]
+    ]
+    head = [
+        "made after",
+        "to",
+        "forecasts",
+        "curves hold",
+        "of them *0 to never*",
+        *(f"*{word}*" for word in said),
+        "wrong",
+    ]
+    return f"{found['projects']} projects, seeds from {found['seed']}.\n\n" + table(head, rows)
+
+
 def decisions():
     keys = ("calibration_error_before", "calibration_error_after", "bag_accuracy_before", "bag_accuracy_calibrated")
     rows = [
@@ -60,7 +87,8 @@ def decisions():
 
 
 def with_figures(text):
-    return with_tables(text, {"coverage": coverage, "stopping": stopping, "decisions": decisions})
+    tables = {"coverage": coverage, "stopping": stopping, "forecasts": forecasts, "decisions": decisions}
+    return with_tables(text, tables)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import uvicorn
-from PIL import Image
+from PIL import Image, ImageOps
 from playwright.sync_api import Page, sync_playwright
 
 from bagwise import datasets
@@ -34,6 +34,8 @@ from tools import programs
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs/images"
 WIDTH, HEIGHT = 1280, 900
+PRINTED_WIDTH, PRINTED_MARGIN = 680, 50
+"""Of the text on A4, and of the paper around it, in pixels of CSS."""
 ANSWERS = {"page": 240, "recordings": 16, "pictures": 40, "documents": 60}
 POINTING = {"recordings": "pointing-sound", "pictures": "pointing-picture"}
 """Pages whose project also shows how to point: a question that is answered *yes*."""
@@ -52,6 +54,8 @@ def main() -> None:
                 answer(folder, truth, ANSWERS[name])
             with page_of(folder) as page:
                 save(page, name, whole_page=name in ("page", "pictures", "documents"))
+                if name == "page":
+                    save_printed(page)
             if name in POINTING:
                 answer(folder, truth, ANSWERS[name], until_yes=True)
                 with page_of(folder) as page:
@@ -136,8 +140,22 @@ def save(page: Page, name: str, whole_page: bool) -> None:
         height = min(HEIGHT, end["y"] + end["height"]) - box["y"]
         width = box["x"] + box["width"] + box["x"]
         page.screenshot(path=path, clip={"x": 0, "y": box["y"], "width": width, "height": height})
-    # A few colours are enough, and a quarter of the bytes.
-    Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    shrink(path, Image.open(path))
+
+
+def save_printed(page: Page) -> None:
+    """Write the picture of the page to print, as it is on paper."""
+    path = IMAGES / "quality-page.png"
+    page.goto(f"{page.url.partition('#')[0]}api/quality/report")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PRINTED_WIDTH, "height": 10})
+    page.screenshot(path=path, full_page=True)
+    shrink(path, ImageOps.expand(Image.open(path).convert("RGB"), PRINTED_MARGIN, "white"))
+
+
+def shrink(path: Path, picture: Image.Image) -> None:
+    """Write a picture with as few colours as are enough, in a quarter of the bytes."""
+    picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     print(path.relative_to(ROOT), flush=True)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bagwise import BagwiseError, Labels, MIMLClassifier, datasets, evaluation, metrics
 from bagwise.data.metrics.bag_accuracy import expected_jaccard
 from bagwise.evaluation import Interval, thresholds
-from bagwise.evaluation.forecast import Point, forecast
+from bagwise.evaluation.forecast import Forecast, Point, forecast, needed_answers
 from bagwise.evaluation.thresholds import Decisions
 from bagwise.model.cross_validation import fold_of
 from benchmarks import coverage
@@ -177,9 +177,34 @@ def test_what_is_reached_needs_nothing_more():
 @given(st.lists(st.tuples(shares, shares), min_size=3, max_size=6), shares)
 def test_a_forecast_is_never_negative_and_in_order(values, target):
     points = [Point(50 * (i + 1), Interval(v, max(0.0, v - w), min(1.0, v + w))) for i, (v, w) in enumerate(values)]
-    found = forecast(points, target)
+    found = needed_answers(points, target)
     ordered = [np.inf if one is None else one for one in (found.low, found.needed, found.high)]
     assert 0 <= ordered[0] <= ordered[1] <= ordered[2]
+    assert forecast(points, target) == (found if found.is_informative(points[-1].answers) else None)
+
+
+@pytest.mark.parametrize(
+    ("found", "informative"),
+    [
+        (Forecast(0, 0, 0), True),
+        (Forecast(50, 0, 100), True),  # 100 to 200 in all
+        (Forecast(50, 0, 101), False),
+        (Forecast(500, 200, 500), True),  # 300 to 600 in all
+        (Forecast(500, 200, 501), False),
+        (Forecast(0, 0, None), False),
+        (Forecast(None, 99, None), False),
+        (Forecast(None, 100, None), True),  # at least twice as many
+        (Forecast(None, None, None), True),
+    ],
+)
+def test_a_forecast_is_made_where_it_tells_what_to_do_after_a_hundred_answers(found, informative):
+    assert found.is_informative(100) is informative
+
+
+def test_it_is_too_early_while_the_quality_is_hardly_known():
+    points = [Point(n, Interval(0.7 + n / 2000, 0.55, 0.95)) for n in (50, 100, 200)]
+    assert needed_answers(points, 0.85) is not None
+    assert forecast(points, 0.85) is None
 
 
 def test_two_points_are_too_few_for_a_forecast():

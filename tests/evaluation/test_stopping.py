@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 
-from bagwise import BagwiseError
-from bagwise.evaluation import ClassQuality, Interval
+from bagwise import BagwiseError, Labels
+from bagwise.evaluation import ClassQuality, Interval, estimate
 from bagwise.evaluation.forecast import Point
 from bagwise.evaluation.stopping import Evidence, Goal, available, decide
 
@@ -33,8 +34,112 @@ def of_classes(**recalls):
 NO_TARGET = {"target": 0, "plateau": 0}
 
 
-def test_there_are_five_rules():
-    assert list(available()) == ["budget", "plateau", "prevalence_within", "recall", "target"]
+def test_there_are_six_rules():
+    assert list(available()) == ["budget", "found", "plateau", "prevalence_within", "recall", "target"]
+
+
+def found_of(**classes):
+    """Evidence of 200 bags: the most that may have a class (None: not estimated), and how many are confirmed."""
+    found = {
+        name: ClassQuality(prevalence=None if most is None else Interval(0.0, 0.0, most / 200))
+        for name, (most, _) in classes.items()
+    }
+    return Evidence(100, (), found, 200, {name: confirmed for name, (_, confirmed) in classes.items()})
+
+
+@pytest.mark.parametrize(
+    ("classes", "stop", "why"),
+    [
+        # 38 of at most 40 are 0.95.
+        ({"wren": (40, 38)}, True, "At least 0.95 of the bags with wren are found: 38, and at most 2 are open."),
+        ({"wren": (40, 37)}, False, "Not yet 0.95 are found with confidence: wren 37, and up to 3 are open."),
+        ({"wren": (41, 38)}, False, "Not yet 0.95 are found with confidence: wren 38, and up to 3 are open."),
+        # The high end of 39.8 bags is 39 whole ones, of which 38 are 0.974.
+        ({"wren": (39.8, 38)}, True, "At least 0.95 of the bags with wren are found: 38, and at most 1 are open."),
+        # Nothing to find is all found; an answer after the estimate may find more than it allowed for.
+        ({"wren": (0, 0)}, True, "At least 0.95 of the bags with wren are found: 0, and at most 0 are open."),
+        ({"wren": (5, 6)}, True, "At least 0.95 of the bags with wren are found: 6, and at most 0 are open."),
+        (
+            {"wren": (40, 40), "robin": (10, 4), "owl": (None, 0), "tit": (9, 1), "rail": (3, 1)},
+            False,
+            "Not yet 0.95 are found with confidence: owl unknown; tit 1, and up to 8 are open; robin 4, and up to 6 "
+            "are open; and 1 more.",
+        ),
+        ({}, False, "Not yet 0.95 are found with confidence: nothing is estimated yet."),
+    ],
+)
+def test_found_by_hand(classes, stop, why):
+    verdict = decide(found_of(**classes), Goal(**NO_TARGET, found=0.95))
+    assert (verdict.stop, verdict.why) == (stop, why)
+    assert decide(found_of(**classes), Goal(**NO_TARGET)).why == "No stopping rule is active."
+
+
+def when_found(rng, goal, bags=120, classes=2, every=30):
+    """Ask for the likeliest open pair, every fifth time at random: the share asked at the stop, and what is found then.
+
+    What is predicted is what the labels are drawn by, so that nothing has to be fitted.
+    """
+    logits = rng.normal(-2.0, 3.0, size=(bags, classes))
+    probability = 1 / (1 + np.exp(-logits))
+    truth = rng.random(logits.shape) < probability
+    known, audit, names = (
+        np.zeros(truth.shape, bool),
+        np.zeros(truth.shape, bool),
+        [f"class {c}" for c in range(classes)],
+    )
+    for asked in range(1, truth.size + 1):
+        is_audit = asked % 5 == 0
+        still_open = np.flatnonzero(~known)
+        pair = rng.choice(still_open) if is_audit else still_open[probability.flat[still_open].argmax()]
+        known.flat[pair], audit.flat[pair] = True, is_audit
+        if asked % every and asked < truth.size:
+            continue
+        quality = estimate(probability, Labels(truth & known, known), audit, seed=asked)
+        confirmed = dict(zip(names, (truth & known).sum(axis=0).tolist(), strict=True))
+        evidence = Evidence(asked, (), dict(zip(names, quality.classes, strict=True)), bags, confirmed)
+        if decide(evidence, goal).stop:
+            return asked / truth.size, (truth & known).sum(axis=0) / truth.sum(axis=0)
+    raise AssertionError("everything is known, and still it goes on")
+
+
+def test_found_stops_neither_at_once_nor_only_when_everything_is_asked():
+    goal, rng = Goal(**NO_TARGET, found=0.8), np.random.default_rng(5)
+    runs = [when_found(rng, goal) for _ in range(4)]
+    asked, found = (np.array(one) for one in zip(*runs, strict=True))
+    assert asked.min() > 0.15, "there are twice as many positives as could be found by then"
+    assert np.median(asked) < 0.9, "it saves something"
+    assert (found >= 0.8).mean() > 0.85, "and what it says is true"
+
+
+def by_site(**sites):
+    """Evidence of one class, which is known within 0.02 overall, by the half-width of its share at sites."""
+    shares = {
+        site: {"wren": None if half is None else Interval(0.3, 0.3 - half, 0.3 + half)} for site, half in sites.items()
+    }
+    return Evidence(100, (), {"wren": ClassQuality(prevalence=Interval(0.3, 0.28, 0.32))}, groups=shares)
+
+
+@pytest.mark.parametrize(
+    ("seen", "stop", "why"),
+    [
+        (by_site(north=0.04, south=0.05), True, "The share of bags with wren is known within 0.05, at every site too."),
+        (
+            by_site(north=0.04, south=0.06),
+            False,
+            "The share of bags is not yet known within 0.05: wren at south 0.30 (0.24 to 0.36).",
+        ),
+        (
+            by_site(north=0.04, south=None),
+            False,
+            "The share of bags is not yet known within 0.05: wren at south unknown.",
+        ),
+        (by_site(), False, "The share of bags by site is not known: no bag has one."),
+    ],
+)
+def test_prevalence_by_site(seen, stop, why):
+    verdict = decide(seen, Goal(**NO_TARGET, prevalence_within=0.05, prevalence_by="site"))
+    assert (verdict.stop, verdict.why) == (stop, why)
+    assert decide(seen, Goal(**NO_TARGET, prevalence_within=0.05)).stop, "of all sites together it is known"
 
 
 @pytest.mark.parametrize(
@@ -108,6 +213,8 @@ def test_verdicts(seen, goal, stop):
         {"plateau": -5},
         {"recall": 90},
         {"prevalence_within": -0.1},
+        {"prevalence_by": "month"},
+        {"found": 1.5},
     ],
 )
 def test_an_invalid_goal_is_an_error(wrong):

@@ -86,10 +86,13 @@ def test_status_shows_it(answered):
     shown = CliRunner().invoke(app, ["status", folder])
     assert shown.exit_code == 0, shown.output
     assert "Bag accuracy" in shown.output
+    assert "Overall: " in shown.output
     assert "Go on." in shown.output
     found = json.loads(CliRunner().invoke(app, ["status", folder, "--json"]).stdout)["quality"]
     assert found["bag_accuracy"]["low"] <= found["bag_accuracy"]["high"]
     assert found["verdict"]["stop"] is False
+    assert found["sentence"] in " ".join(shown.output.split())
+    assert all(one["sentence"].startswith(f"{one['name']}: ") for one in found["classes"])
 
 
 def test_settings_of_stopping_are_read_and_refused(answered):

@@ -17,6 +17,7 @@ from bagwise.project.imports.details import Details
 from bagwise.project.reports.detections import Known, detections_of
 from bagwise.project.reports.exports import exporter, forms_of
 from bagwise.project.reports.report_files import write_report
+from bagwise.project.reports.sentences import Sentences
 from bagwise.project.reports.summary import summary_of
 from bagwise.project.storage.bag_filter import BagFilter
 from tests.conftest import in_one_process
@@ -29,6 +30,7 @@ CALLS = {
     "north/20260524_050000.wav": {"wren": (15.0,), "robin": (44.0, 52.0)},
     "south/20260524_040000.wav": {"wren": (2.0,), "robin": ()},
 }
+IN_WORDS = Sentences("Overall: too early to say.", {})
 SECONDS = {"north/20260524_040000.wav": 64, "north/20260524_050000.wav": 64, "south/20260524_040000.wav": 12}
 
 
@@ -425,7 +427,7 @@ def test_detection_histories_have_a_row_for_each_site_and_na_where_nobody_was(pr
             summary.visits.filter(pl.col("site") == "south").with_columns(visit=pl.lit("2026-05-25"))
         ),
     )
-    page = write_report(summary, tmp_path)
+    page = write_report(summary, tmp_path, IN_WORDS, "<!doctype html>")
     assert "pip install" in page.read_text()
     assert (tmp_path / "histories" / "robin.csv").read_text().splitlines() == [
         "site,2026-05-24,2026-05-25",
@@ -444,7 +446,7 @@ def test_a_report_of_a_table_has_one_site_and_one_period(tmp_path):
     assert summary.shares["site"].to_list() == ["all"]
     assert summary.hours.is_empty()
     assert summary.history("high").row(0)[:3] == ("all", 1, 0), "recordings are visits where no time is known"
-    write_report(summary, tmp_path / "report")
+    write_report(summary, tmp_path / "report", IN_WORDS, "<!doctype html>")
     figures = sorted(path.name for path in (tmp_path / "report" / "figures").glob("*.png"))
     assert figures == ["accumulation.png", "activity_by_site.png"]
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from bagwise.core.errors import BagwiseError, FileError
-from bagwise.project import Asking, Learning, Project, Submission
+from bagwise.project import Asking, Learning, Project, Submission, quality_of
 from bagwise.project.imports.details import Details
 from bagwise.project.storage.bag_filter import BagFilter, Hours
 from tests.conftest import source_of
@@ -377,3 +377,34 @@ def test_in_partitions_it_is_said_that_nothing_was_compared(table, synthetic, on
     code, out, _ = bagwise(*more_bags(table, synthetic, 0.0))
     assert code == 0
     assert "The instances are in partitions" in out
+
+
+def answer_the_first_class(project, synthetic):
+    """Of every bag, by a list: nothing of it is open, so its share is known exactly."""
+    present = np.asarray(synthetic.labels.value)[:, 0].astype(bool)
+    for answer, bags in (("present", np.flatnonzero(present)), ("absent", np.flatnonzero(~present))):
+        project.answer_listed("ann", answer, [(int(bag), 0) for bag in bags], answer)
+    return present
+
+
+def test_the_share_at_every_site_can_be_what_one_stops_by(make, synthetic):
+    project = make()
+    present = answer_the_first_class(project, synthetic)
+    path, (known, other) = project.folder / "bagwise.toml", project.classes[:2]
+    only = {"target = 0.9": "target = 0", "plateau = 200": "plateau = 0", "_within = 0.0": "_within = 0.05"}
+    before = path.read_text()
+    for old, new in only.items():
+        assert old in before
+        before = before.replace(old, new)
+    for sites, name, stop in (("", known, True), ("site", known, True), ("site", other, False)):
+        wanted = before.replace('prevalence_by = ""', f'prevalence_by = "{sites}"')
+        path.write_text(wanted.replace("classes = []", f'classes = ["{name}"]'))
+        with Project.open(project.folder) as again:
+            verdict = quality_of(again).verdict
+        assert verdict.stop is stop, verdict.why
+    assert all(f"{other} at {site} unknown" in verdict.why for site in SITES)
+    (stored,) = (
+        one for count, one in json.loads((project.folder / "quality.json").read_text()).values() if count == 60
+    )
+    at_north = present[[i for i in range(54) if i % 3 == 1]].mean()
+    assert stored["sites"]["north"][0] == pytest.approx(dict.fromkeys(("value", "low", "high"), at_north))

@@ -81,6 +81,7 @@ def test_no_serious_fault_in_any_view(seen, running, scheme):
         assert at_both_sizes(seen) == [], view
     seen.goto(f"{running.address}/#label")
     seen.get_by_text("As a table").click()
+    seen.get_by_text("The figures", exact=True).click()
     seen.locator("#audit").evaluate("mark => (mark.hidden = false)")
     seen.locator("#audit button").focus()
     seen.keyboard.press("b")
@@ -180,8 +181,15 @@ def test_one_number_of_answers_what_it_means_and_how_well_by_class(seen, running
     assert seen.locator("#chart .readout").inner_text().startswith("After 22 answers")
     assert seen.locator("#answers-note").inner_text().startswith("1 of them unsure · 4 corrected or taken back")
     assert "the share that is both" in seen.locator("#metric-meaning").inner_text()
+    sentences = seen.locator("#by-class-words li").all_inner_texts()
+    assert len(sentences) == len(project.active_classes)
+    bags = len(project.contents.kept_bags)
+    having = rf"\d: .*(?:of {bags} strips ha(?:s|ve) it|in none of the {bags} strips)"
+    assert all(re.match(having, text) for text in sentences)
+    assert seen.locator("#in-words").inner_text().startswith("Overall: ")
     rows = seen.locator("#by-class-rows tr")
     assert rows.count() > 0
+    seen.get_by_text("The figures", exact=True).click()
     assert "of the strips that have it, how many the model finds" in seen.locator("#by-class").inner_text()
     cells = rows.locator("td").all_inner_texts()
     having, shares = cells[::3], [text for place, text in enumerate(cells) if place % 3]
@@ -189,29 +197,35 @@ def test_one_number_of_answers_what_it_means_and_how_well_by_class(seen, running
     assert all("%" in text or text == "\N{EN DASH}" for text in shares)
 
 
-def test_the_forecast_is_a_sentence(seen, running):
-    forecasts = {
-        "cannot be told yet": (None, 0, None),
-        "40 more answers at least": (None, 40, None),
-        "more answers alone will hardly do": (None, None, None),
-        "reached": (0, 0, 0),
-        "probably reached; at most 12 more answers": (0, 0, 12),
-        "about 1 more answer, perhaps many more": (1, 1, None),
-        "about 30 more answers (10 to 90)": (30, 10, 90),
-    }
-    coming = list(forecasts.values())
+def test_the_way_to_a_target_is_the_sentence_of_the_server(seen, running):
+    coming = ["too early to forecast", "about 30 more answers (10 to 100)"]
 
-    def with_forecast(route):
-        needed, low, high = coming.pop(0)
-        route.fulfill(json={**route.fetch().json(), "forecast": {"needed": needed, "low": low, "high": high}})
+    def with_sentence(route):
+        route.fulfill(json={**route.fetch().json(), "forecast_sentence": coming[0]})
 
-    seen.route("**/api/progress*", with_forecast)
+    seen.route("**/api/progress*", with_sentence)
     seen.goto(running.address)
-    for words in forecasts:
-        seen.wait_for_function("words => document.querySelector('#forecast').textContent.startsWith(words)", arg=words)
+    while coming:
+        seen.wait_for_function("words => document.querySelector('#forecast').textContent === words", arg=coming[0])
+        coming.pop(0)
         if coming:
             seen.locator("#target").dispatch_event("change")
-    assert not coming
+
+
+@pytest.mark.parametrize("view", ["label", "downloads"])
+def test_the_page_to_print_opens_with_its_style_and_without_a_fault(seen, running, view):
+    seen.goto(f"{running.address}/#{view}")
+    with seen.context.expect_page() as opening:
+        seen.get_by_role("link", name="page to print").locator("visible=true").click()
+    printed = opening.value
+    complaints = []
+    printed.on("console", lambda message: complaints.append(message.text))
+    printed.reload()
+    assert printed.locator("h1").inner_text() == "digits: estimated quality"
+    assert printed.evaluate("getComputedStyle(document.querySelector('table')).borderCollapse") == "collapse"
+    assert printed.locator("tbody tr").count() == 3 + len(running.project.active_classes)
+    assert complaints == [], "the policy of the page allows what it has"
+    assert at_both_sizes(printed) == []
 
 
 def test_everything_is_reached_and_done_by_keyboard_alone(seen, running):

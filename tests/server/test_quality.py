@@ -21,3 +21,16 @@ def test_the_quality_is_in_the_api(project, say):
     assert len(found["classes"]) == len(project.classes)
     assert found["verdict"]["stop"] is False
     assert "/api/quality" in client.get("/api/openapi.json").json()["paths"]
+    assert found["sentence"].startswith("Overall: ")
+    for one in found["classes"]:
+        assert one["sentence"].startswith(f"{one['name']}: ")
+    shown = client.get("/api/progress").json()
+    assert shown["sentence"] == found["sentence"]
+    assert [one["sentence"] for one in shown["classes"]] == [one["sentence"] for one in found["classes"]]
+    page = client.get("/api/quality/report")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert found["sentence"] in page.text
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert page.headers["x-content-type-options"] == "nosniff"

@@ -61,7 +61,7 @@ COMMANDS = {
     ),
     "report": Entry(
         "report",
-        "Write what was found by site, class and period, with intervals, detection histories and figures.",
+        "Write what was found by site, class and period: intervals, detection histories, figures, a page to print.",
     ),
     "train": Entry(
         "results",

@@ -67,6 +67,7 @@ from bagwise.model import solvers
 from bagwise.project import Asking, Learning, Project
 from bagwise.project.imports import segmentation
 from bagwise.project.imports.media import bags_with_a_file
+from bagwise.project.reports.sentences import sentences_about
 from bagwise.project.settings import GRANULARITIES, SPREADS
 
 
@@ -274,8 +275,9 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         found, people = projects.status_of(project), projects.participants(project)
         with console.status("Estimating the quality"):
             estimated = projects.quality_of(project)
+            sentences = sentences_about(project, estimated)
     if as_json:
-        people_too = {"people": [vars(one) for one in people], "quality": estimated.as_json()}
+        people_too = {"people": [vars(one) for one in people], "quality": sentences.added_to(estimated)}
         print(json.dumps({**found.as_json(), **people_too}, indent=2))
         return
     pointed = f", {found.pointed} of them pointing at instances" if found.pointed else ""
@@ -289,7 +291,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         show_table(_table_of_sites(found.sites), "site")
     if people:
         show_table(_table_of(people, found.wrong_by_person), "person")
-    show_quality(estimated)
+    show_quality(estimated, sentences)
     say(escape(found.model.sentence))
     if found.seconds_per_answer is not None:
         kinds = [f"{kind} {timed.seconds:.1f} s" for kind, timed in found.seconds_by_kind.items()]

@@ -5,6 +5,13 @@
 For every power on a grid the best top and fall follow by weighted least squares; the power with the smallest error
 wins. Uncertainty by resampling: all estimates are moved together by what the last one may be off, since they share
 their answers, and each by itself as well. A draw whose top stays below the target never reaches it.
+
+After few audits such an interval mostly goes from 0 to *not reachable*, which tells nobody what to do. So there is a
+forecast only where it is informative, that is
+
+    the total number of answers is known within a factor of two, or at least doubles, or the target is out of reach,
+
+each with the confidence of the interval; else it is too early.
 """
 
 from collections.abc import Sequence
@@ -21,6 +28,7 @@ OWN_SHARE = 0.6
 FEWEST_POINTS = 3
 NORMAL_95 = 1.96
 NEVER = 1_000_000
+INFORMATIVE_FACTOR = 2
 
 
 @dataclass(frozen=True)
@@ -46,11 +54,42 @@ class Point:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Number of answers still needed, with a 95 % interval; None means *not reachable by more answers*."""
+    """Number of answers still needed, with a 95 % interval; None means *not reachable by more answers*.
+
+    Parameters
+    ----------
+    needed : int or None
+        The median.
+    low, high : int or None
+        The ends of the interval.
+
+    Examples
+    --------
+    >>> Forecast(60, 20, 180).is_informative(answers=200), Forecast(60, 0, None).is_informative(answers=200)
+    (True, False)
+    """
 
     needed: int | None
     low: int | None
     high: int | None
+
+    def is_informative(self, answers: int) -> bool:
+        """Return whether it tells somebody who gave so many answers what to do.
+
+        Parameters
+        ----------
+        answers : int
+            Number of answers so far.
+
+        Returns
+        -------
+        bool
+            True where the total is known within a factor of `INFORMATIVE_FACTOR`, or at least that much larger than
+            now, or where the target is out of reach.
+        """
+        if self.high is None:
+            return self.low is None or answers + self.low >= INFORMATIVE_FACTOR * answers
+        return answers + self.high <= INFORMATIVE_FACTOR * (answers + (self.low or 0))
 
 
 @dataclass(frozen=True)
@@ -87,7 +126,7 @@ def curves_through(points: Sequence[Point], seed: int = 0) -> Curves | None:
 
 
 def forecast(points: Sequence[Point], target: float, seed: int = 0) -> Forecast | None:
-    """Return how many more answers are needed to reach a target.
+    """Return how many more answers are needed to reach a target, where that is known well enough to be said.
 
     Parameters
     ----------
@@ -101,13 +140,39 @@ def forecast(points: Sequence[Point], target: float, seed: int = 0) -> Forecast 
     Returns
     -------
     Forecast or None
-        None where there are fewer than three points.
+        None where it is too early: with fewer than three points, or where the interval is not informative.
 
     Examples
     --------
     >>> points = [Point(n, Interval(1 - 2 / n, 0.98 - 2 / n, 1.0)) for n in (10, 20, 40)]
     >>> forecast(points, target=0.5).needed
     0
+    """
+    found = needed_answers(points, target, seed)
+    return found if found is not None and found.is_informative(points[-1].answers) else None
+
+
+def needed_answers(points: Sequence[Point], target: float, seed: int = 0) -> Forecast | None:
+    """Return how many more answers are needed by the curves, informative or not; None with fewer than three points.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The estimates so far, the last one being the current one.
+    target : float
+        On the same scale, where more is better.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Forecast or None
+
+    Examples
+    --------
+    >>> unsure = [Point(n, Interval(0.6, 0.4, 0.8)) for n in (50, 100, 200)]
+    >>> needed_answers(unsure, target=0.7).low, forecast(unsure, target=0.7) is None
+    (0, True)
     """
     curves = curves_through(points, seed)
     if curves is None:

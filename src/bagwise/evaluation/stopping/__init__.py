@@ -14,6 +14,7 @@ from bagwise.evaluation.estimate import ClassQuality, Interval
 from bagwise.evaluation.forecast import Curves, Point, curves_through
 
 WHEN = ("any", "all")
+GROUPS = ("", "site")
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,15 @@ class Goal:
     least_gain : float
         The smallest gain, between 0 and 1, for which these answers are worth giving.
     recall : float
-        The share of the bags with a class that is to be found, between 0 and 1; 0 switches the rule off.
+        The share of the bags with a class that the model is to find, between 0 and 1; 0 switches the rule off.
+    found : float
+        The share of the bags with a class that people are to have found, between 0 and 1; 0 switches the rule off.
     prevalence_within : float
         How closely the share of bags with a class is to be known, between 0 and 1; 0 switches the rule off.
+    prevalence_by : {"", "site"}
+        Whether `prevalence_within` is about all bags, or about those of each site as well.
     classes : list of str
-        The classes that `recall` and `prevalence_within` are about; empty: all.
+        The classes that `recall`, `found` and `prevalence_within` are about; empty: all.
     when : {"any", "all"}
         Whether one active rule that stops is enough, or every one must stop.
 
@@ -59,7 +64,9 @@ class Goal:
     plateau: int = 200
     least_gain: float = 0.01
     recall: float = 0.0
+    found: float = 0.0
     prevalence_within: float = 0.0
+    prevalence_by: str = ""
     classes: list[str] = field(default_factory=list)
     when: str = "any"
 
@@ -68,7 +75,9 @@ class Goal:
             raise BagwiseError(f"[stopping] metric = {self.metric!r} must be one of {', '.join(metrics.estimable())}.")
         if self.when not in WHEN:
             raise BagwiseError(f"[stopping] when = {self.when!r} must be any or all.")
-        for name in ("target", "least_gain", "recall", "prevalence_within"):
+        if self.prevalence_by not in GROUPS:
+            raise BagwiseError(f"[stopping] prevalence_by = {self.prevalence_by!r} must be site, or empty.")
+        for name in ("target", "least_gain", "recall", "found", "prevalence_within"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BagwiseError(f"[stopping] {name} = {getattr(self, name)} must be between 0 and 1.")
         if self.budget < 0 or self.plateau < 0:
@@ -78,6 +87,11 @@ class Goal:
     def level(self) -> float:
         """The target on a scale where more is better."""
         return metrics.get(self.metric).goodness(self.target)
+
+    @property
+    def recall_level(self) -> float:
+        """The recall that classes are forecast to reach: `recall`, or the level of the target; 0 where both are off."""
+        return self.recall or (self.level if self.target else 0.0)
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,13 @@ class Evidence:
         The estimates, in the order of their answers.
     classes : mapping of str to ClassQuality
         What is estimated of every class, by its name.
+    bags : int
+        Number of bags that the estimates are about.
+    confirmed : mapping of str to int
+        In how many of them people found the class, by its name.
+    groups : mapping of str to mapping of str to Interval or None
+        By the name of a group of bags and that of a class: the share of the bags of the group with the class; None
+        where it is not known.
 
     Examples
     --------
@@ -104,6 +125,9 @@ class Evidence:
     answers: int
     points: tuple[Point, ...]
     classes: Mapping[str, ClassQuality] = field(default_factory=dict)
+    bags: int = 0
+    confirmed: Mapping[str, int] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, Interval | None]] = field(default_factory=dict)
 
     def classes_of(self, goal: Goal) -> dict[str, ClassQuality]:
         """Return the estimates of the classes that the goal is about; nothing is known of one that is not there.
@@ -195,7 +219,7 @@ def available() -> dict[str, Rule]:
     Examples
     --------
     >>> list(available())
-    ['budget', 'plateau', 'prevalence_within', 'recall', 'target']
+    ['budget', 'found', 'plateau', 'prevalence_within', 'recall', 'target']
     """
     return {name: member_function(name, one) for name, one in discover(__name__, "bagwise.stopping_rules").items()}
 

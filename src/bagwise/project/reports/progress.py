@@ -35,7 +35,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Estimated:
-    """Estimates by the number of answers, the last one, its audit answers, forecast, verdict, and those of classes."""
+    """Estimates by the number of answers, the last one, its audit answers, forecast, verdict, and those of classes.
+
+    `report` is what all of it comes from; None where nothing was estimated yet.
+    """
 
     at: dict[int, Interval]
     now: Interval | None
@@ -43,6 +46,7 @@ class Estimated:
     forecast: Forecast | None
     verdict: Verdict | None
     classes: dict[str, ClassReport]
+    report: Report | None
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,11 @@ def _point(answers: int, estimate: Interval | None, truth: float | None) -> Poin
 def estimated(report: Report | None, target: float) -> Estimated:
     """Return the estimates of a report and the forecast for a target."""
     if report is None:
-        return Estimated({}, None, 0, None, None, {})
+        return Estimated({}, None, 0, None, None, {}, None)
     at = {point.answers: point.quality for point in report.history}
     now = at.get(max(at)) if at else None
     classes = {one.name: one for one in report.classes}
-    return Estimated(at, now, report.audits, forecast(report.history, target), report.verdict, classes)
+    return Estimated(at, now, report.audits, forecast(report.history, target), report.verdict, classes, report)
 
 
 def curve_points(events: int) -> list[int]:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,11 @@ import numpy as np
 from bagwise import evaluation
 from bagwise.data import metrics
 from bagwise.data.labels import Labels
+from bagwise.data.metrics import THRESHOLD
 from bagwise.evaluation import ClassQuality, Interval, Quality
 from bagwise.evaluation.audit_history import AuditHistory
 from bagwise.evaluation.forecast import Forecast, Point, forecast
+from bagwise.evaluation.prevalence import audited_share
 from bagwise.evaluation.stopping import Evidence, Verdict, decide
 from bagwise.kernels import Array
 from bagwise.project.answers import replay
@@ -34,6 +36,13 @@ FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
 MOST_KEPT = 50
 CHEAP = 30_000_000
 """Up to this many instances times features times classes, missing estimates of the past are computed as well."""
+
+
+@dataclass(frozen=True)
+class ProjectQuality(Quality):
+    """The quality of a project's model; `sites`: the share of the bags of a site with each class, None: not known."""
+
+    sites: dict[str, tuple[Interval | None, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -144,7 +153,7 @@ def is_estimated(project: Project) -> bool:
     return set(_needed(project, events)) <= set(_valid(project, events, _read(project)))
 
 
-def _report(project: Project, found: dict[int, Quality]) -> Report:
+def _report(project: Project, found: dict[int, ProjectQuality]) -> Report:
     """Return the report for estimates by the number of events, of which the last is the present one."""
     goal, last = project.settings.stopping, max(found)
     after = project.votes.answers_after
@@ -168,17 +177,30 @@ def _report(project: Project, found: dict[int, Quality]) -> Report:
                 one.precision,
                 one.recall,
                 one.prevalence,
-                forecast(along, goal.level) if one.recall else None,
+                forecast(along, goal.recall_level) if one.recall and goal.recall_level else None,
             )
             for name, one, along in zip(project.active_classes, now.classes, recalls, strict=True)
         ],
-        decide(Evidence(answers, points, dict(zip(project.active_classes, now.classes, strict=True))), goal),
+        decide(_evidence(project, answers, points, now), goal),
         forecast(points, goal.level),
         list(_points({count: found[count] for count in not_taken_back(after, sorted(found))}, goal.metric, after)),
     )
 
 
-def _points(found: dict[int, Quality], metric: str, answers_after: Sequence[int]) -> tuple[Point, ...]:
+def _evidence(project: Project, answers: int, points: tuple[Point, ...], now: ProjectQuality) -> Evidence:
+    """Return what the stopping rules judge by."""
+    names = project.active_classes
+    return Evidence(
+        answers,
+        points,
+        dict(zip(names, now.classes, strict=True)),
+        len(project.contents.kept_bags),
+        dict(zip(names, np.nansum(project.labels().values, axis=0).astype(int).tolist(), strict=True)),
+        {site: dict(zip(names, shares, strict=True)) for site, shares in now.sites.items()},
+    )
+
+
+def _points(found: dict[int, ProjectQuality], metric: str, answers_after: Sequence[int]) -> tuple[Point, ...]:
     goodness = ((count, _goodness(one, metric)) for count, one in sorted(found.items()))
     return tuple(Point(answers_after[count], value) for count, value in goodness if value is not None)
 
@@ -240,7 +262,7 @@ def _goodness(found: Quality, metric: str) -> Interval | None:
     return Interval(goodness(estimated.value), low, high)
 
 
-def _estimates(project: Project, events: Sequence[Event]) -> dict[int, Quality]:
+def _estimates(project: Project, events: Sequence[Event]) -> dict[int, ProjectQuality]:
     """Return estimates by the number of events: those stored, those on the grid where that is cheap, and now."""
     known = _valid(project, events, _read(project))
     missing = {count: _estimate(project, events[:count]) for count in _needed(project, events) if count not in known}
@@ -256,13 +278,15 @@ def _needed(project: Project, events: Sequence[Event]) -> list[int]:
     return grid(len(events)) if cheap else [len(events)]
 
 
-def _valid(project: Project, events: Sequence[Event], kept: dict[str, tuple[int, Quality]]) -> dict[int, Quality]:
+def _valid(
+    project: Project, events: Sequence[Event], kept: dict[str, tuple[int, ProjectQuality]]
+) -> dict[int, ProjectQuality]:
     """Return the stored estimates that were computed from a prefix of these events, by its length."""
     counts = [count for count, _ in kept.values() if count <= len(events)]
     return {count: kept[name][1] for count, name in _fingerprints(project, events, counts).items() if name in kept}
 
 
-def _thinned(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
+def _thinned(found: dict[int, ProjectQuality], needed: set[int]) -> dict[int, ProjectQuality]:
     """Drop every second estimate that is not needed until at most `MOST_KEPT` of these are left."""
     others = sorted(set(found) - needed)
     while len(others) > MOST_KEPT:
@@ -270,9 +294,28 @@ def _thinned(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
     return {count: one for count, one in sorted(found.items()) if count in needed or count in others}
 
 
-def _estimate(project: Project, events: Sequence[Event]) -> Quality:
-    _, out_of_fold, labels, audits = judged(project, events)
-    return evaluation.estimate(out_of_fold, labels, audits.audited)
+def _estimate(project: Project, events: Sequence[Event]) -> ProjectQuality:
+    present, out_of_fold, labels, audits = judged(project, events)
+    audited, weights = audits.audited, audits.weights
+    values = np.where(labels.known, labels.value, np.nan)
+    predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
+    return ProjectQuality(
+        **vars(evaluation.estimate(out_of_fold, labels, audited)),
+        sites={
+            site: tuple(
+                audited_share(values[here, c], predicted[here, c], audited[here, c], weights[here, c])
+                for c in range(labels.n_classes)
+            )
+            for site, here in _bags_by_site(project).items()
+        },
+    )
+
+
+def _bags_by_site(project: Project) -> dict[str, Array]:
+    """Return where the bags of each site are among those that were not removed; empty where no site is known."""
+    files = project.contents.bag_files
+    of_bags = files.site_of[project.contents.kept_bags] if files.sites else np.empty(0, int)
+    return {name: of_bags == number for number, name in enumerate(files.sites) if (of_bags == number).any()}
 
 
 def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Labels, AuditHistory]:
@@ -320,6 +363,7 @@ def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[
         project.contents.digest(),
         settings.learning.fingerprint,
         settings.asking.people,
+        *_sites_digest(project),
     ]
     needed = set(counts)
     digest = hashlib.sha256(json.dumps([*named, settings.asking.share], sort_keys=True).encode())
@@ -331,7 +375,13 @@ def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[
     return {count: found[count] for count in counts}
 
 
-def _read(project: Project) -> dict[str, tuple[int, Quality]]:
+def _sites_digest(project: Project) -> list[str]:
+    """Return what the shares of sites depend on beside all else; nothing where no site is known, as it always was."""
+    files = project.contents.bag_files
+    return [*files.sites, hashlib.sha256(files.site_of.tobytes()).hexdigest()] if files.sites else []
+
+
+def _read(project: Project) -> dict[str, tuple[int, ProjectQuality]]:
     try:
         kept = json.loads((project.folder / FILE).read_text(encoding="utf-8"))
         return {name: (int(count), _quality(one)) for name, (count, one) in kept.items()}
@@ -340,7 +390,7 @@ def _read(project: Project) -> dict[str, tuple[int, Quality]]:
         return {}
 
 
-def _write(project: Project, found: dict[str, tuple[int, Quality]]) -> None:
+def _write(project: Project, found: dict[str, tuple[int, ProjectQuality]]) -> None:
     unfinished = project.folder / f".{FILE}.{os.getpid()}.part"
     try:
         unfinished.write_text(
@@ -352,11 +402,11 @@ def _write(project: Project, found: dict[str, tuple[int, Quality]]) -> None:
             unfinished.unlink(missing_ok=True)
 
 
-def _quality(kept: dict[str, Any]) -> Quality:
+def _quality(kept: dict[str, Any]) -> ProjectQuality:
     def interval(one: dict[str, float] | None) -> Interval | None:
         return None if one is None else Interval(**one)
 
-    return Quality(
+    return ProjectQuality(
         kept["answers"],
         kept["audits"],
         {name: interval(kept["metrics"][name]) for name in metrics.estimable()},
@@ -364,4 +414,5 @@ def _quality(kept: dict[str, Any]) -> Quality:
             ClassQuality(*(interval(one[name]) for name in ("precision", "recall", "prevalence")))
             for one in kept["classes"]
         ),
+        {site: tuple(interval(one) for one in shares) for site, shares in kept.get("sites", {}).items()},
     )

@@ -1,4 +1,4 @@
-"""The folder of a report: tables as CSV, figures, and `report.md`, which shows both."""
+"""The folder of a report: tables as CSV, figures, `report.md`, which shows both, and `quality.html`, to be printed."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,8 @@ from bagwise.core.errors import BagwiseError
 from bagwise.core.extras import is_installed
 from bagwise.evaluation.prevalence import FEWEST_AUDITS
 from bagwise.formats import available, marked_frame
+from bagwise.project.reports import quality_page
+from bagwise.project.reports.sentences import Sentences
 from bagwise.project.reports.summary import ALL, Summary
 
 PAGE, HISTORIES, FIGURES = "report.md", "histories", "figures"
@@ -22,7 +24,7 @@ TITLES = {
 NOT_IN_FILE_NAMES = re.compile(r"[^\w\-. ]+")
 
 
-def write_report(summary: Summary, folder: Path) -> Path:
+def write_report(summary: Summary, folder: Path, sentences: Sentences, page_to_print: str) -> Path:
     """Write a report into a folder, which is made; files of the same names are replaced.
 
     Parameters
@@ -31,6 +33,10 @@ def write_report(summary: Summary, folder: Path) -> Path:
         What `summary_of` returned.
     folder : Path
         The folder.
+    sentences : Sentences
+        The quality in words.
+    page_to_print : str
+        What `quality_page` returned.
 
     Returns
     -------
@@ -53,7 +59,8 @@ def write_report(summary: Summary, folder: Path) -> Path:
         marked_frame(summary.effort()).write_csv(folder / HISTORIES / EFFORT, null_value="NA")
         figures = _draw(summary, folder / FIGURES)
         page = folder / PAGE
-        page.write_text(_page(summary, figures), encoding="utf-8")
+        page.write_text(_page(summary, figures, sentences), encoding="utf-8")
+        (folder / quality_page.FILE).write_text(page_to_print, encoding="utf-8")
     except OSError as error:
         raise BagwiseError(f"{folder} cannot be written: {error.strerror or error}.") from error
     return page
@@ -90,7 +97,7 @@ def _draw(summary: Summary, folder: Path) -> list[str]:
     return draw(summary, folder)
 
 
-def _page(summary: Summary, figures: list[str]) -> str:
+def _page(summary: Summary, figures: list[str], sentences: Sentences) -> str:
     shares, counts = summary.shares, summary.counts
     overall = shares.filter(site=ALL)
     effort = counts.filter(pl.col("class") == summary.classes[0])
@@ -102,6 +109,13 @@ def _page(summary: Summary, figures: list[str]) -> str:
         "",
         f"{recordings} recordings, {clips} clips{of_hours}. A clip has a class where people say so, or where it is "
         f"predicted. Model: {_text(summary.detections.model) or 'not named'}.",
+        "",
+        "## How good the model is",
+        "",
+        f"On all bags of the project, in every period and at every site. `{quality_page.FILE}` has the figures with "
+        "their intervals, how they were made and what was audited, to be printed.",
+        "",
+        *(f"- {_text(sentence)}" for sentence in (sentences.overall, *sentences.classes.values())),
         "",
         "## Share of clips with each class",
         "",
@@ -138,6 +152,7 @@ def _page(summary: Summary, figures: list[str]) -> str:
         "",
         "## Files",
         "",
+        f"- `{quality_page.FILE}`: a page to print: the estimated quality, how it was estimated, what was audited.",
         "- `summary.csv`: by site, period and class: effort, recordings and clips with it, detections, audits, and "
         "intervals where these are enough.",
         "- `shares.csv`: the tables of shares above.",

@@ -11,6 +11,7 @@ from bagwise.evaluation import Interval
 from bagwise.project import Project
 from bagwise.project.reports.progress import Progress
 from bagwise.project.reports.quality import ClassReport
+from bagwise.project.reports.sentences import sentences_about, way_to
 from bagwise.project.reports.status import ClassStatus
 from bagwise.server.api.quality import ForecastOut, IntervalOut, VerdictOut
 from bagwise.server.api.status import ClassOut
@@ -34,20 +35,21 @@ class ClassProgress(ClassOut):
 
     `found` is the share of the bags with the class that the model finds (recall), `false_alarms` the share of those
     that it finds which do not have it (1 - precision), `prevalence` the share of all bags that have it; null while they
-    are not known.
+    are not known. `sentence` says it to a person.
     """
 
     rare: bool
     found: IntervalOut | None
     false_alarms: IntervalOut | None
     prevalence: IntervalOut | None
+    sentence: str | None
 
     @classmethod
-    def of(cls, status: ClassStatus, rare: bool, quality: ClassReport | None) -> Self:
+    def of(cls, status: ClassStatus, rare: bool, quality: ClassReport | None, sentence: str | None) -> Self:
         """Put together what is known of a class."""
         estimates = (None,) * 3 if quality is None else (quality.recall, quality.false_alarms, quality.prevalence)
         found, wrong, having = (_interval(one) for one in estimates)
-        return cls(**vars(status), rare=rare, found=found, false_alarms=wrong, prevalence=having)
+        return cls(**vars(status), rare=rare, found=found, false_alarms=wrong, prevalence=having, sentence=sentence)
 
 
 def _interval(one: Interval | None) -> IntervalOut | None:
@@ -59,6 +61,7 @@ class ProgressOut(BaseModel):
 
     It is estimated in the background: `pending` says that a newer estimate is being computed. `answers` are those in
     effect, of which some are `unsure` or `skipped`; `replaced` counts corrections and undos, which add no answer.
+    `sentence` says how good the model is, `forecast_sentence` how far it is to the target.
     """
 
     name: str
@@ -79,7 +82,9 @@ class ProgressOut(BaseModel):
     pending: bool
     curve: list[PointOut]
     forecast: ForecastOut | None
+    forecast_sentence: str
     verdict: VerdictOut | None
+    sentence: str | None
     classes: list[ClassProgress]
 
 
@@ -96,6 +101,7 @@ def progress(
 def progress_out(project: Project, found: Progress, person: str) -> ProgressOut:
     """Convert the progress to the names of the API."""
     status, estimate = found.status, found.estimated
+    sentences = None if estimate.report is None else sentences_about(project, estimate.report)
     return ProgressOut(
         name=status.name,
         bag_word=project.settings.display.bag,
@@ -115,8 +121,16 @@ def progress_out(project: Project, found: Progress, person: str) -> ProgressOut:
         pending=found.pending,
         curve=[PointOut(**asdict(point)) for point in found.curve],
         forecast=None if estimate.forecast is None else ForecastOut(**asdict(estimate.forecast)),
+        forecast_sentence=way_to(estimate.now, estimate.forecast, found.target),
         verdict=None if estimate.verdict is None else VerdictOut(**asdict(estimate.verdict)),
+        sentence=None if sentences is None else sentences.overall,
         classes=[
-            ClassProgress.of(one, one.name in found.rare, estimate.classes.get(one.name)) for one in status.classes
+            ClassProgress.of(
+                one,
+                one.name in found.rare,
+                estimate.classes.get(one.name),
+                None if sentences is None else sentences.classes.get(one.name),
+            )
+            for one in status.classes
         ],
     )

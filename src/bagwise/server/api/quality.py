@@ -3,12 +3,18 @@
 from typing import Any
 
 from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, create_model
 
 from bagwise.data import metrics
+from bagwise.project.reports.quality_page import STYLE_DIGEST, quality_page
+from bagwise.project.reports.sentences import sentences_about
 from bagwise.server.dependencies import CurrentQuality, Person
 
 router = APIRouter(prefix="/api", tags=["progress"])
+
+POLICY = f"default-src 'none'; style-src '{STYLE_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""What the page to print may load: its own style sheet and nothing else."""
 
 
 class IntervalOut(BaseModel):
@@ -20,7 +26,7 @@ class IntervalOut(BaseModel):
 
 
 class ForecastOut(BaseModel):
-    """Answers still needed; null is *not reachable*."""
+    """Answers still needed; null is *not reachable*. Where it is too early, there is no forecast."""
 
     needed: int | None
     low: int | None
@@ -30,7 +36,7 @@ class ForecastOut(BaseModel):
 class ClassQualityOut(BaseModel):
     """Null where it is undefined: a class never predicted has no precision, one never found no recall.
 
-    `prevalence` is the share of the bags that have the class.
+    `prevalence` is the share of the bags that have the class; `sentence` says all of it to a person.
     """
 
     name: str
@@ -38,6 +44,7 @@ class ClassQualityOut(BaseModel):
     recall: IntervalOut | None
     prevalence: IntervalOut | None
     forecast: ForecastOut | None
+    sentence: str
 
 
 class VerdictOut(BaseModel):
@@ -55,7 +62,10 @@ class PointOut(BaseModel):
 
 
 class ReportOut(BaseModel):
-    """The quality of the present model on the bags of the project, as if it had not seen their answers."""
+    """The quality of the present model on the bags of the project, as if it had not seen their answers.
+
+    `sentence` says it to a person.
+    """
 
     answers: int
     audits: int
@@ -66,6 +76,7 @@ class ReportOut(BaseModel):
     verdict: VerdictOut
     forecast: ForecastOut | None
     history: list[PointOut]
+    sentence: str
 
 
 # One field for every metric that is estimated.
@@ -76,4 +87,17 @@ QualityOut = create_model("QualityOut", __base__=ReportOut, __doc__=ReportOut.__
 @router.get("/quality")
 def quality(of: CurrentQuality, _: Person) -> QualityOut:  # type: ignore[valid-type]
     """Return the estimated quality, whether to stop, and how many answers are still needed."""
-    return QualityOut.model_validate(of.estimating.now().as_json())
+    report = of.estimating.now()
+    return QualityOut.model_validate(sentences_about(of.project, report).added_to(report))
+
+
+# With `HTMLResponse` as its class, refusals would be described as HTML, too.
+@router.get(
+    "/quality/report",
+    response_class=Response,
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}},
+)
+def report(of: CurrentQuality, _: Person) -> HTMLResponse:
+    """Return a page to print: the quality with its intervals, how it was estimated, and what was audited."""
+    page = quality_page(of.project, of.estimating.now())
+    return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})

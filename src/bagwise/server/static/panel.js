@@ -43,7 +43,8 @@ function show(found) {
   find("checks").textContent = counted(found.audits, "random check");
   find("key-truth").hidden = found.curve.every((one) => one.truth === null);
   showTarget(found.target);
-  find("forecast").textContent = forecast(found);
+  find("forecast").textContent = found.forecast_sentence;
+  find("in-words").textContent = found.sentence ?? "";
   find("verdict").hidden = !found.verdict?.stop;
   find("verdict").textContent = found.verdict?.stop ? `You could stop. ${found.verdict.why}` : "";
   for (const place of document.querySelectorAll(".metric")) place.textContent = found.metric_title;
@@ -76,15 +77,21 @@ function showFigures(found) {
 
 const inSentence = (text) => text[0].toLowerCase() + text.slice(1);
 
-// How well the model does on every class, as shares that need no explanation of precision and recall.
+// How well the model does on every class, in a sentence, and as shares that need no explanation of precision and recall.
 function showQuality(classes) {
-  const known = classes.filter((one) => one.found || one.false_alarms);
+  const known = classes.filter((one) => one.prevalence);
   find("by-class").hidden = !known.length;
+  find("by-class-words").replaceChildren(...known.map(sentenceItem));
   // A name has a row of its own: beside three estimates there is no room for it.
   find("by-class-rows").replaceChildren(...known.flatMap((one) => [
     make("tr", {}, make("th", { scope: "rowgroup", colspan: "3" }, one.name)),
     make("tr", {}, having(one), share(one.found), share(one.false_alarms)),
   ]));
+}
+
+// A sentence begins with the name of its class.
+function sentenceItem({ name, sentence }) {
+  return make("li", {}, make("b", {}, name), sentence.slice(name.length));
 }
 
 function share(one) {
@@ -100,20 +107,6 @@ function having(one) {
 }
 
 const estimate = (value, low, high) => make("td", {}, String(value), make("span", { class: "note" }, ` ${low}–${high}`));
-
-function forecast(found) {
-  const one = found.forecast;
-  if (one === null) return "not known yet";
-  const more = (count) => counted(count, "more answer");
-  if (one.needed === null && one.low === null) return "more answers alone will hardly do";
-  if (one.high === 0) return "reached";
-  // It may be reached already, or be out of reach: nothing can be said yet.
-  if (one.low === 0 && one.high === null) return "cannot be told yet; more random checks will";
-  if (one.needed === null) return `${more(one.low)} at least, and perhaps it is out of reach`;
-  if (one.high === null) return `about ${more(one.needed)}, perhaps many more`;
-  if (one.needed === 0) return `probably reached; at most ${more(one.high)}`;
-  return `about ${more(one.needed)} (${one.low} to ${one.high})`;
-}
 
 function classRow(one) {
   const total = Math.max(1, one.present + one.absent + one.unsure + one.open);
