@@ -133,7 +133,7 @@ COMMON = Interval(41 / 300, 33 / 300, 52 / 300)
         (
             {**SURE, "prevalence": COMMON, "forecast": None},
             "wren: 41 of 300 recordings have it (33 to 52); you would miss 1 in 8 (at most 1 in 4); 1 in 20 found is a "
-            "false alarm (at most 1 in 7); too early to forecast missing 1 in 10.",
+            "false alarm (at most 1 in 7).",
         ),
         (
             {"precision": Interval(1, 1, 1), "recall": Interval(1, 1, 1), "prevalence": Interval(0.1, 0.1, 0.1)},
@@ -161,7 +161,7 @@ COMMON = Interval(41 / 300, 33 / 300, 52 / 300)
         (
             {"precision": Interval(0.2, 0.05, 0.4), "recall": Interval(0.3, 0.1, 0.5), "prevalence": COMMON},
             "wren: 41 of 300 recordings have it (33 to 52); you would miss 2 in 3 (at most 9 in 10); 4 in 5 found are "
-            "false alarms (at most nearly all); too early to forecast missing 1 in 10.",
+            "false alarms (at most nearly all).",
         ),
         (
             {"precision": Interval(0.5, 0.0, 1.0), "recall": Interval(0.5, 0.1, 0.9), "prevalence": COMMON},
@@ -186,7 +186,6 @@ def test_sentences_about_a_class(found, said):
         (Forecast(58, 0, 140), "about 60 more answers for missing 1 in 20 (up to 150)"),
         (Forecast(1, 1, 1), "about 1 more answer for missing 1 in 20"),
         (Forecast(0, 0, 12), "at most 10 more answers for missing 1 in 20"),
-        (Forecast(0, 0, 0), "too early to forecast missing 1 in 20"),
         (Forecast(None, 412, None), "at least 400 more answers for missing 1 in 20, perhaps out of reach"),
         (Forecast(None, None, None), "missing 1 in 20 is far away, and more answers alone may not do"),
     ],
@@ -195,6 +194,12 @@ def test_the_way_to_the_recall_that_is_wanted(forecast, said):
     one = ClassReport("wren", **SURE, prevalence=COMMON, forecast=forecast)
     assert sentence(one, goal=Goal(recall=0.95)).endswith(f"; {said}.")
     assert "missing" not in sentence(one, goal=Goal(target=0)), "without a goal there is no way to it"
+
+
+@pytest.mark.parametrize("forecast", [None, Forecast(0, 0, 0)])
+def test_that_it_is_too_early_is_said_of_all_classes_and_not_of_each(forecast):
+    one = ClassReport("wren", **SURE, prevalence=COMMON, forecast=forecast)
+    assert sentence(one, goal=Goal(recall=0.95)).endswith("is a false alarm (at most 1 in 7).")
 
 
 def test_overall_the_metric_the_way_to_its_target_and_what_needs_attention():

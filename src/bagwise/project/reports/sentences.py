@@ -37,6 +37,7 @@ SHARES = dict(sorted(({f"1 in {count}": 1 / count for count in ONE_IN} | OTHERS)
 """All shares between none and all that are said, from the smallest to the largest."""
 MANTISSAS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 TOO_WIDE = 0.5
+TOO_EARLY = "too early to forecast"
 FEWEST_CHECKS = 10
 MOST_NAMED = 3
 ROUNDING = 1e-9
@@ -175,7 +176,7 @@ def way_to(estimate: Interval | None, forecast: Forecast | None, level: float, w
         return f"{is_wanted}probably reached; more random checks will tell"
     # A curve may lie above the last estimate; that it is reached would contradict what was said of this one.
     if forecast is None or forecast.high == 0:
-        return f"too early to forecast {wanted}".rstrip()
+        return f"{TOO_EARLY} {wanted}".rstrip()
     if forecast.high is None:
         if forecast.low is None:
             return f"{wanted or 'it'} is far away, and more answers alone may not do"
@@ -361,7 +362,9 @@ def _of_class(one: ClassReport, report: Report, level: float, noun: str) -> str:
         width = max(share.high - share.low for share in (miss, alarms) if share is not None)
         parts.append(f"too early to say {' or '.join(unknown)}: {_more_checks(width, report.audits)}")
     if one.recall is not None and miss is not None and _is_narrow(miss) and level:
-        parts.append(way_to(one.recall, one.forecast, level, f"missing {one_in(1 - level)}"))
+        way = way_to(one.recall, one.forecast, level, f"missing {one_in(1 - level)}")
+        # The sentence about all classes says so once; said of each, it hides what is known.
+        parts += [] if way.startswith(TOO_EARLY) else [way]
     return f"{one.name}: {'; '.join(parts)}."
 
 
