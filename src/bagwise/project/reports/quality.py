@@ -31,7 +31,7 @@ from bagwise.project.project import Project
 from bagwise.project.training.thresholds import labels_and_audits
 
 FILE = "quality.json"
-VERSION = 3
+VERSION = 4
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
 MOST_KEPT = 50
 CHEAP = 30_000_000

@@ -162,7 +162,7 @@ def quality_page(project: Project, report: Report, made_at: datetime | None = No
         Audited.of(
             project.votes.all_effective(),
             settings.learning.audit,
-            getattr(settings.learning, "audit_design", "uniform"),
+            settings.learning.audit_design,
         ),
         settings.display.bag,
         made_at or datetime.now().astimezone(),
@@ -360,7 +360,7 @@ def _method(content: PageContent) -> str:
         f"<p>The model is judged on the {escape(content.bags)} of the project as if it had not seen the answers about "
         "them: each is predicted by a model fitted without its labels (ten folds). Known labels count as they are. "
         "What the other pairs are is drawn many times from the predictions, corrected by how often these were wrong, "
-        "which audits tell without bias; every draw gives all figures. The estimate is their median. A class is "
+        "which random checks tell; every draw gives all figures. The estimate is their median. A class is "
         f"predicted where its probability is above {metrics.THRESHOLD:g}{_other_thresholds(content.status)}.</p>"
         "<h2>What the intervals mean</h2>"
         f"<p>A 95&nbsp;% interval contains the true value for these {noun}s in about 95 of 100 projects; how often it "
