@@ -158,7 +158,6 @@ def quality_page(project: Project, report: Report, made_at: datetime | None = No
         status_of(project),
         report,
         sentences_about(project, report),
-        # Without a setting for it, every open pair is drawn alike.
         Audited.of(
             project.votes.all_effective(),
             settings.learning.audit,
