@@ -6,6 +6,7 @@ Every action stays in the list. An undo marks actions as undone, and what counts
 from dataclasses import dataclass
 
 NOWHERE = ((), ())
+CHOSEN = (False, None)
 
 
 class Refused(Exception):
@@ -17,7 +18,8 @@ class Action:
     """Someone's answer to a pair. `chain` is the first action of those that replace each other; `go`, the request.
 
     `pointing` has the instances that it says are of the class, and those that it says are not. Where the question was
-    about one `instance`, only *present* is about the bag.
+    about one `instance`, only *present* is about the bag. `drawn` is whether its question was an audit, and the
+    probability of that.
     """
 
     number: int
@@ -29,6 +31,7 @@ class Action:
     undone: bool = False
     pointing: tuple = ((), ())
     instance: int | None = None
+    drawn: tuple = CHOSEN
 
     @property
     def is_about_bag(self):
@@ -60,7 +63,7 @@ class Rules:
 
     # What people do
 
-    def answer(self, person, answers, pointing=None, instance=None):
+    def answer(self, person, answers, pointing=None, instance=None, drawn=CHOSEN):
         """One request: answers to pairs, and what some of them point at, all or none; or about one instance."""
         pointing = {
             pair: self.pointed(answer, (pointing or {}).get(pair, NOWHERE), instance)
@@ -78,7 +81,7 @@ class Rules:
         self.goes += 1
         for pair, answer in answers.items():
             chains = [one.chain for one in self.mine(person, pair) if one.instance == instance]
-            self.add(person, pair, answer, chains[-1] if chains else None, pointing[pair], instance)
+            self.add(person, pair, answer, chains[-1] if chains else None, pointing[pair], instance, drawn)
 
     def pointed(self, answer, pointing, instance):
         """*Present* to a question about an instance points at it, unless it points at others."""
@@ -107,7 +110,7 @@ class Rules:
         if is_vote and any(one.votes for one in others if one.chain != old.chain):
             raise Refused("has answered the pair again since")
         self.goes += 1
-        self.add(person, old.pair, answer, old.chain, pointing, instance)
+        self.add(person, old.pair, answer, old.chain, pointing, instance, old.drawn)
 
     def correct_imported(self, person, pair, answer, pointing=NOWHERE):
         self.may_point(pair, answer, pointing)
@@ -140,10 +143,10 @@ class Rules:
                 one.undone = True
                 self.numbers += 1
 
-    def add(self, person, pair, answer, chain, pointing=NOWHERE, instance=None):
+    def add(self, person, pair, answer, chain, pointing=NOWHERE, instance=None, drawn=CHOSEN):
         self.numbers += 1
         chain = self.numbers if chain is None else chain
-        action = Action(self.numbers, self.goes, person, pair, answer, chain, pointing=pointing, instance=instance)
+        action = Action(self.numbers, self.goes, person, pair, answer, chain, False, pointing, instance, drawn)
         self.actions.append(action)
         self.names.add(person)
 
@@ -277,6 +280,14 @@ class Rules:
         return found
 
     def all_in_effect(self):
-        """(number, person, pair, answer, pointing, instance) of all actions in effect."""
+        """(number, person, pair, answer, pointing, instance, drawn) of all actions in effect."""
         effective = [one for one in self.actions if self.in_effect(one)]
-        return [(one.number, one.person, one.pair, one.answer, one.pointing, one.instance) for one in effective]
+        return [
+            (one.number, one.person, one.pair, one.answer, one.pointing, one.instance, one.drawn) for one in effective
+        ]
+
+    def audits(self, pairs):
+        """{pair: (label, probability)} of the pairs whose first answer that counts is one to an audit."""
+        decided = [pair for pair in pairs if pair not in self.imported and self.label(pair) is not None]
+        first = {pair: self.counting(pair)[0].drawn for pair in decided}
+        return {pair: (self.label(pair), probability) for pair, (audit, probability) in first.items() if audit}

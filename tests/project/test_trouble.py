@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import threading
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from sqlalchemy import inspect, text
 from bagwise.core.errors import BagwiseError
 from bagwise.formats import Source
 from bagwise.learning.learner import ActiveLearner
-from bagwise.project import Project, check
+from bagwise.project import Learning, Project, check
 from bagwise.project.storage import database as databases
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.schema import VERSION, metadata
@@ -159,6 +159,7 @@ def test_missing_parts_say_so(in_a_file):
         ('seed = "one"', r"toml: \[learning\] seed = 'one' must be a valid integer"),
         ("background = 1", r"toml: \[learning\] background = 1 must be a valid boolean"),
         ('scaling = "none at all"', "scaling = 'none at all' must be one of standardise, centre"),
+        ('audit_design = "best"', r"\[learning\] audit_design = 'best' must be one of uniform, balanced"),
         ("seed = ", "is not TOML"),
     ],
 )
@@ -171,6 +172,23 @@ def test_bad_settings_say_so(in_a_file, line, words):
     config.write_text("\n".join(lines))
     with pytest.raises(BagwiseError, match=words):
         Project.open(in_a_file.folder)
+
+
+def test_how_audits_are_drawn_is_nothing_that_a_model_depends_on(in_a_file, say):
+    """Projects that are older than this setting keep their trained models, snapshots and estimates."""
+    assert set(asdict(Learning())) - set(Learning().fingerprint) == {"audit_design"}
+    answer_some(in_a_file, say, 8)
+    in_a_file.train()
+    in_a_file.close()
+    config = in_a_file.folder / "bagwise.toml"
+    config.write_text(config.read_text().replace('audit_design = "uniform"\n', ""))
+    with Project.open(in_a_file.folder) as older:
+        assert older.settings.learning.audit_design == "uniform"
+        assert older.model_info().kind == "trained"
+    config.write_text(config.read_text().replace("[learning]\n", '[learning]\naudit_design = "balanced"\n'))
+    with Project.open(in_a_file.folder) as other:
+        assert other.settings.learning.audit_design == "balanced"
+        assert other.model_info().kind == "trained"
 
 
 def test_changed_settings_are_replayed(in_a_file, say):

@@ -17,10 +17,13 @@ from bagwise.formats import LabelTable
 from bagwise.project import Asking, Learning, Project, Submission, check, whole_bag_answers
 from bagwise.project.access.roles import owner_of
 from bagwise.project.answers import replay as replaying
+from bagwise.project.answers.audits import audit_history
 from bagwise.project.answers.current_labels import instance_labels_of
 from bagwise.project.reports.disagreements import disagreements_of
+from bagwise.project.storage import queries
 from tests.conftest import source_of
 from tests.oracles.answers import Refused, Rules
+from tests.support import probabilities
 
 BAGS, CLASSES = 3, 2
 PAIRS = list(itertools.product(range(BAGS), range(CLASSES)))
@@ -52,6 +55,8 @@ moves = some.one_of(
     some.tuples(some.just("correct imported"), people, some.sampled_from(list(IMPORTED)), said),
     some.tuples(some.just("whole"), people, some.integers(1, BAGS - 1), some.lists(said, min_size=2, max_size=2)),
     some.tuples(some.just("list"), people, some.sampled_from(OPEN), answers),
+    some.tuples(some.just("ask"), people, answers),
+    some.tuples(some.just("ask"), people, answers),
     some.tuples(some.just("undo"), people),
     some.tuples(some.just("undo"), people),
 )
@@ -71,7 +76,7 @@ def template(tmp_path_factory, synthetic):
             classes = synthetic.classes[:CLASSES]
             labels = LabelTable([f"bag {i}" for i in range(BAGS)], classes, known)
             count, noise = KINDS[kind]
-            options = {"asking": Asking(people=count), "learning": Learning(noise=noise)}
+            options = {"asking": Asking(people=count), "learning": Learning(noise=noise, audit=0.6)}
             made[kind] = tmp_path_factory.mktemp("undo") / "project"
             with Project.create(made[kind], source_of(data), labels, classes, **options) as project:
                 project.set_role("eve", "adjudicator")
@@ -121,6 +126,20 @@ class Both:
             lambda: self.project.answer(
                 next(self.keys), who, answer, pair=pair, where=where, elsewhere=elsewhere, instance=instance
             ),
+        )
+
+    def _ask(self, who, answer):
+        """Answer what the project asks, of which a part is drawn."""
+        leases = self.project.ask(who)
+        if not leases:
+            return (lambda: None), (lambda: None)
+        (lease,) = leases
+        question = lease.question
+        return (
+            lambda: self.rules.answer(
+                who, {lease.pair: answer}, None, question.instance, (question.audit, question.probability)
+            ),
+            lambda: self.project.answer(lease.key, who, answer),
         )
 
     def _list(self, who, pair, answer):
@@ -195,13 +214,34 @@ class Both:
         )
 
     def _undo(self, who):
-        return lambda: self.rules.undo(who), lambda: self.project.undo_together(who, next(self.keys))
+        return lambda: self.rules.undo(who), lambda: self.asked_again(self.project.undo_together(who, next(self.keys)))
+
+    def asked_again(self, undone):
+        """What is open again is asked of the same person, as it was drawn."""
+        project = self.project
+        with project.database.reading() as connection:
+            leases = [one for one in queries.leases(connection) if one.annotator == undone[0].annotator]
+        for event in undone:
+            if project._state.wants(event.pair, event.annotator, event.instance):
+                (question,) = [one.question for one in leases if event.pair in one.question.pairs]
+                assert (question.audit, question.probability) == (event.audit, event.probability)
 
     def compare(self):
         project, rules = self.project, self.rules
         assert len(project.events) == rules.numbers
         effective = project.votes.all_effective()
-        in_effect = [(one.number, one.annotator, one.pair, one.answer, one.pointing, one.instance) for one in effective]
+        in_effect = [
+            (
+                one.number,
+                one.annotator,
+                one.pair,
+                one.answer,
+                one.pointing,
+                one.instance,
+                (one.audit, one.probability),
+            )
+            for one in effective
+        ]
         assert in_effect == rules.all_in_effect()
         expected = {pair: rules.label(pair) for pair in PAIRS}
         assert {pair: project.counts_as(pair) for pair in PAIRS} == expected
@@ -213,6 +253,29 @@ class Both:
         known = instance_labels_of(project.contents, project.votes)
         assert by_instance(known) == rules.instance_labels(PAIRS)
         assert {one.pair: one.disputed for one in disagreements_of(project) if one.disputed} == rules.disputed(PAIRS)
+
+    def compare_audits(self):
+        """Every audit in effect with its probability, and what was open at its draw: what a replay leaves open."""
+        project = self.project
+        history = audit_history(project.contents, project.votes)
+        labels = {True: "present", False: "absent", None: "unsure"}
+        found = {
+            pair: (labels[present], draw.probability)
+            for draw in history.draws
+            for pair, present in zip(draw.pairs, draw.present, strict=True)
+        }
+        assert found == self.rules.audits(PAIRS)
+        drawn = {}
+        for place, draw in enumerate(history.draws):
+            before = replaying.Replay(project.contents, project.settings)
+            before.count(project.events[: draw.after])
+            values, unsure = before.known()
+            is_open = (values == queries.UNKNOWN) & ~unsure
+            for pair in drawn.setdefault(draw.after, []):
+                is_open[pair] = False
+            np.testing.assert_array_equal(history.open_before(place), is_open)
+            assert all(is_open[pair] for pair in draw.pairs), "what was drawn was open"
+            drawn[draw.after] += draw.pairs
 
     def compare_learned(self):
         """The labels that the model has learned by then, one answer after the other."""
@@ -230,9 +293,10 @@ def by_instance(labels):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_history_follows_the_rules(template, request, tmp_path_factory, kind, monkeypatch):
-    """Answers, corrections, adjudications, whole bags and undos of four people."""
+    """Answers, corrections, adjudications, whole bags and undos of four people, some of them to audits."""
     monkeypatch.setattr(replaying, "REFIT_EVERY", 9)
-    tried = 0
+    probabilities.make_up(monkeypatch)
+    tried = audits = 0
 
     @settings(
         max_examples=max(5, request.config.getoption("--steps") // 5),
@@ -243,7 +307,7 @@ def test_every_history_follows_the_rules(template, request, tmp_path_factory, ki
     )
     @given(some.lists(moves, min_size=20, max_size=30), some.integers(0, 24))
     def follows(history, reopened):
-        nonlocal tried
+        nonlocal tried, audits
         tried += 1
         folder = tmp_path_factory.mktemp("history") / "project"
         shutil.copytree(template(kind), folder)
@@ -253,7 +317,10 @@ def test_every_history_follows_the_rules(template, request, tmp_path_factory, ki
                 both.tell(*move)
                 both.compare_learned()
                 if number == reopened:
+                    both.compare_audits()
                     both.reopen()
+            both.compare_audits()
+            audits += sum(event.audit for event in both.project.events)
             for _ in range(2):
                 assert [found.wrong for found in check(both.project) if found.wrong] == []
                 both.reopen()
@@ -262,4 +329,5 @@ def test_every_history_follows_the_rules(template, request, tmp_path_factory, ki
             shutil.rmtree(folder.parent)
 
     follows()
-    print(f"{tried} histories")
+    assert audits > tried, "answers to audits are among what is tried"
+    print(f"{tried} histories, {audits} events about audits")

@@ -1,5 +1,7 @@
 """Answers over HTTP and on the page: undone, corrected by those who may, saved when the lease is gone, all or none."""
 
+import json
+
 import httpx2 as httpx
 import pytest
 from sqlalchemy import delete, text, update
@@ -10,7 +12,7 @@ from bagwise.project.storage import schema
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
 from tests.server.test_page import wait_for_events
-from tests.support import example_media
+from tests.support import example_media, probabilities
 
 
 @pytest.fixture
@@ -40,6 +42,18 @@ def whole(tmp_path):
     settings = tmp_path / "whole" / "bagwise.toml"
     settings.write_text(settings.read_text().replace('granularity = "pair"', 'granularity = "bag"'))
     running = Running(tmp_path / "whole")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def audited(tmp_path, monkeypatch):
+    """The project of the demo, served; every question is an audit."""
+    probabilities.make_up(monkeypatch)
+    example_media.make_demo(tmp_path / "audited")
+    settings = tmp_path / "audited" / "bagwise.toml"
+    settings.write_text(settings.read_text().replace("audit = 0.1", "audit = 1.0"))
+    running = Running(tmp_path / "audited")
     yield running
     running.stop()
 
@@ -215,6 +229,39 @@ def test_a_whole_bag_is_saved_and_undone_in_one_transaction(whole):
         assert all(one["counts_as"] is None for one in [*undone["others"], undone])
         assert client.post("/api/undo", json={"key": "u"}).json() == undone
     assert first == question["class_name"]
+
+
+def test_an_audit_has_its_probability_from_the_question_to_the_download(audited):
+    """Answered, corrected, undone and asked again over HTTP: it is always that of the one draw."""
+    options = {"base_url": audited.address, "timeout": LONGEST}
+    with httpx.Client(**options) as client:
+        (question,) = client.get("/api/questions/next").json()
+        place = audited.project.contents.ids.tolist().index(question["bag"]["id"])
+        drawn = probabilities.made_up((place, question["positions"][0]))
+        assert (question["audit"], question["probability"]) == (True, drawn)
+        saved = client.post("/api/answers", json={"key": question["key"], "answer": "present"}).json()
+        client.post("/api/corrections", json={"key": "c", "number": saved["number"], "answer": "absent"})
+        (shown,) = client.get("/api/review/answers").json()["answers"]
+        assert (shown["answer"], shown["audit"], shown["probability"]) == ("absent", True, drawn)
+        for key in ("to the answer", "to nothing"):
+            client.post("/api/undo", json={"key": key})
+        (again,) = client.get("/api/questions/next").json()
+        fields = ("class_name", "audit", "probability")
+        assert again["bag"]["id"] == question["bag"]["id"]
+        assert [again[name] for name in fields] == [question[name] for name in fields]
+        assert again["key"] != question["key"]
+        client.post("/api/answers", json={"key": again["key"], "answer": "absent"})
+        client.post(
+            "/api/review/answers", json={"key": "l", "class_name": question["class_name"], **_another(client, question)}
+        )
+        rows = client.get("/api/downloads/answers", params={"form": "jsonl"}).text.splitlines()
+        assert [json.loads(row)["probability"] for row in rows] == [drawn] * 5 + [None]
+
+
+def _another(client, question):
+    """An answer about a bag that was not asked about."""
+    found = client.get("/api/review/predictions", params={"class_name": question["class_name"]}).json()["bags"]
+    return {"bags": [found[0]["bag"]["id"]], "answer": "absent"}
 
 
 @pytest.fixture

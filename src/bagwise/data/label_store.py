@@ -397,8 +397,8 @@ class LabelStore:
         if candidates is None:
             return self.label_counts.n_open
         bags = self._rows.bags()
-        closed = int(np.count_nonzero(~self.askable[: len(bags)][candidates[bags]]))
-        return int(np.count_nonzero(candidates)) * self.labels.n_classes - closed
+        closed = np.count_nonzero(~self.askable[: len(bags)][candidates[bags]])
+        return int(np.count_nonzero(candidates)) * self.labels.n_classes - int(closed)
 
     def _found(self, bags: Sequence[int] | Array) -> tuple[Array, Array]:
         """Return the places among these bags of those that have rows, and their rows."""

@@ -140,6 +140,11 @@ class Learning:
     noise: Annotated[float | str, BeforeValidator(_noise)] = 0.0
     audit_design: Annotated[str, _one_of(*DESIGNS)] = "uniform"
 
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What digests are made from: everything that a model may depend on, which how audits are drawn is not."""
+        return {name: value for name, value in asdict(self).items() if name != "audit_design"}
+
 
 @dataclass(frozen=True)
 class Asking:

@@ -265,6 +265,7 @@ class Answers:
             elsewhere=pointing.elsewhere,
             marked=marked,
             instance=instance,
+            probability=None if question is None else question.probability,
         )
 
     def answer_listed(self, annotator: str, answer: str, pairs: Sequence[Pair], key: str) -> list[Event]:

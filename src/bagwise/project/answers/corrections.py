@@ -274,6 +274,7 @@ def _replacing(
         elsewhere=pointing.elsewhere,
         marked=like.marked,
         instance=instance,
+        probability=like.probability,
     )
 
 

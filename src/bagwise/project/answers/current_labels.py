@@ -118,7 +118,7 @@ def _decided(contents: Contents, votes: Votes, pair: Pair) -> Decision | None:
     correction = votes.imported(pair).in_effect
     if correction is None:
         return Decision(bool(contents.given[pair]), False)
-    return Decision.of(VALUE[correction.answer], False, [correction])
+    return Decision.of(VALUE[correction.answer], correction, [correction])
 
 
 def _verdicts(contents: Contents, votes: Votes, pair: Pair) -> Verdicts:

@@ -83,6 +83,9 @@ class Event:
     instance : int or None
         The instance that was asked about, where the question was about one instance: then *absent* and *unsure* say
         nothing of the bag, and *present* says that the bag has the class.
+    probability : float or None
+        The probability with which the question was drawn; None where it was chosen, and for audits of projects older
+        than this number, which were drawn with the same probability from all that was open.
 
     Examples
     --------
@@ -105,11 +108,12 @@ class Event:
     asked_after: int | None = None
     replaces: int | None = None
     shown: str | None = None
-    # Not in `repr`, from which fingerprints are made: events without pointing have those they always had.
+    # Not in `repr`, from which fingerprints are made: events without these have the fingerprints they always had.
     where: Instances = field(default=(), repr=False)
     elsewhere: Instances = field(default=(), repr=False)
     marked: int | None = field(default=None, repr=False)
     instance: int | None = field(default=None, repr=False)
+    probability: float | None = field(default=None, repr=False)
 
     @property
     def pointing(self) -> Pointing:
@@ -121,7 +125,8 @@ class Event:
         """What digests are made from: everything that a model may depend on."""
         pointing = repr(self.pointing) if self.where or self.elsewhere else ""
         instance = "" if self.instance is None else f"instance {self.instance}"
-        return f"{self!r}{pointing}{instance}".encode()
+        drawn = "" if self.probability is None else f"probability {self.probability!r}"
+        return f"{self!r}{pointing}{instance}{drawn}".encode()
 
     @property
     def labels_bag(self) -> bool:

@@ -148,7 +148,17 @@ def update_learner(
     added = all(one not in before.said for one in changed)
     if before.decision is None and decision is not None and added:
         where, elsewhere = ((some,) if some else () for some in (decision.where, decision.elsewhere))
-        answer = Answer(bag, (label_class,), (decision.present,), decision.audit, flip, where, elsewhere, pointing_flip)
+        answer = Answer(
+            bag,
+            (label_class,),
+            (decision.present,),
+            decision.audit,
+            flip,
+            where,
+            elsewhere,
+            pointing_flip,
+            probability=decision.probability,
+        )
         learner.replay([answer])
     elif decision is not None:
         pointing = decision.where, decision.elsewhere, pointing_flip

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
@@ -37,7 +36,8 @@ class Snapshots:
         self.folder = folder / FOLDER
         self.contents, self.settings = contents, settings
         asking = settings.asking
-        named = [contents.digest(), asdict(settings.learning), asking.people, asking.share, version("bagwise"), LAYOUT]
+        learning = settings.learning.fingerprint
+        named = [contents.digest(), learning, asking.people, asking.share, version("bagwise"), LAYOUT]
         self._content = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
     def newest(self, events: Sequence[Event], start: int) -> tuple[int, Snapshot] | None:

@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from bagwise.evaluation.audit_history import Closed
 from bagwise.kernels import hash_of, hashed_uniform
 from bagwise.learning.questions import Instances, Pair, Present
 from bagwise.project.answers.events import VALUE, Event
@@ -24,6 +25,8 @@ class Decision:
         Present, absent, or unsure (None).
     audit : bool
         Whether the first question about it was an audit.
+    probability : float or None
+        The probability with which that question was drawn, where it is known.
     where, elsewhere : tuple of int
         Instances that are of the class by at least one of the answers that count, and that are not; ascending.
     disputed : tuple of int
@@ -35,25 +38,29 @@ class Decision:
     where: Instances = ()
     elsewhere: Instances = ()
     disputed: Instances = ()
+    probability: float | None = None
 
     @classmethod
-    def of(cls, present: Present, audit: bool, events: Iterable[Event]) -> "Decision":
+    def of(cls, present: Present, first: Event, events: Iterable[Event]) -> "Decision":
         """Return the decision to which these answers led; of their pointing counts what says *present*.
+
+        `first` is the first answer to the pair, whose question may have been an audit.
 
         Examples
         --------
         >>> one, other = (Event(n, "", "answer", "", "", 3, 0, "present", where=(n, 3)) for n in (1, 2))
-        >>> Decision.of(True, False, [one, other]).where
+        >>> Decision.of(True, one, [one, other]).where
         (1, 2, 3)
         """
         if not present:
-            return cls(present, audit)
+            return cls(present, first.audit, probability=first.probability)
         pointing = [event.pointing for event in events if event.answer == "present"]
         here = {instance for one in pointing for instance in one.where}
         not_here = {instance for one in pointing for instance in one.elsewhere}
         both = here & not_here
         parts = here - both, not_here - both, both
-        return cls(present, audit, *(tuple(sorted(part)) for part in parts))
+        where, elsewhere, disputed = (tuple(sorted(part)) for part in parts)
+        return cls(present, first.audit, where, elsewhere, disputed, first.probability)
 
     def pointing_at(self, where: Instances, elsewhere: Instances) -> "Decision":
         """Return the decision together with further instances that are of the class, and that are not.
@@ -61,12 +68,13 @@ class Decision:
         Examples
         --------
         >>> Decision(True, False, where=(1,)).pointing_at((3,), (1,))
-        Decision(present=True, audit=False, where=(3,), elsewhere=(), disputed=(1,))
+        Decision(present=True, audit=False, where=(3,), elsewhere=(), disputed=(1,), probability=None)
         """
         here, not_here = {*self.where, *where}, {*self.elsewhere, *elsewhere}
         both = (here & not_here) | set(self.disputed)
         parts = here - both, not_here - both, both
-        return Decision(self.present, self.audit, *(tuple(sorted(part)) for part in parts))
+        where, elsewhere, disputed = (tuple(sorted(part)) for part in parts)
+        return replace(self, where=where, elsewhere=elsewhere, disputed=disputed)
 
 
 class Verdicts(NamedTuple):
@@ -107,6 +115,11 @@ class Chain:
     def in_effect(self) -> Event | None:
         """The event in effect; None after all were undone, or where an imported label was not corrected."""
         return self._stack[-1][1] if self._stack else None
+
+    @property
+    def first(self) -> Event | None:
+        """The first event, whose question was asked; those that replaced it have no question of their own."""
+        return self._stack[0][1] if self._stack else None
 
     @property
     def under(self) -> Event | None:
@@ -153,6 +166,9 @@ class Votes:
     A question about one instance is asked of as many people. *Present* is an answer to the pair that points at the
     instance; *absent* and *unsure* leave the pair open (`verdicts`).
 
+    `decided_since` has the number of the event since which each pair is decided, and `reopened` from which event to
+    which a pair was decided before it was open again.
+
     `answers_after` has, by the number of events, how many answers were in effect after them: a correction replaces one,
     and an undo takes one away.
     """
@@ -168,6 +184,8 @@ class Votes:
         self.people, self.share, self.seed = people, share, seed
         self.adjudicators, self.removed = adjudicators, removed
         self.decisions: dict[Pair, Decision] = {}
+        self.decided_since: dict[Pair, int] = {}
+        self.reopened: list[Closed] = []
         self.answers_after = [0]
         self._verdicts: dict[Pair, Verdicts] = {}
         self._chains: dict[Pair, list[Chain]] = {}
@@ -216,9 +234,12 @@ class Votes:
         decision = self._decide(pair)
         if decision is None:
             self.decisions.pop(pair, None)
+            if (since := self.decided_since.pop(pair, None)) is not None:
+                self.reopened.append(Closed(pair, since, changed.newest))
             self._half_asked.add(pair)
         else:
             self.decisions[pair] = decision
+            self.decided_since.setdefault(pair, changed.newest)
             self._half_asked.discard(pair)
         self._verdicts.pop(pair, None)
         if (verdicts := self._judge(pair)) != NO_VERDICTS:
@@ -379,16 +400,15 @@ class Votes:
         events = self.answers_about(pair)
         if not events or pair[0] in self.removed:
             return None
-        audit = events[0].audit
         adjudicated = [event for event in events if event.annotator in self.adjudicators]
         if adjudicated:
-            return Decision.of(VALUE.get(adjudicated[-1].answer), audit, adjudicated[-1:])
+            return Decision.of(VALUE.get(adjudicated[-1].answer), events[0], adjudicated[-1:])
         people = self.people_for(pair)
         if len(events) < people:
             return None
         counted = [event.answer for event in events[:people]]
         majority = next((answer for answer in ("present", "absent") if 2 * counted.count(answer) > people), "unsure")
-        return Decision.of(VALUE[majority], audit, events[:people])
+        return Decision.of(VALUE[majority], events[0], events[:people])
 
 
 def _clear(events: Iterable[Event]) -> set[str]:

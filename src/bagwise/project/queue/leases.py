@@ -330,10 +330,12 @@ def _explained(state: ProjectState, model: MIMLClassifier, people: AnnotatorRate
 
 
 def _question_of(events: Sequence[Event]) -> Question:
-    """The question that these events answered, with the belief of then: the model of now has seen the answer."""
+    """The question that these events answered, as it was drawn, with the belief of then: by now the answer is known."""
     last = events[-1]
     score = float("nan") if last.score is None else last.score
     known = [event.belief for event in events if event.belief is not None]
     belief = tuple(known) if len(known) == len(events) else ()
     classes = tuple(event.label_class for event in events)
-    return Question(last.bag, classes, (), score, last.audit, belief, instance=last.instance)
+    return Question(
+        last.bag, classes, (), score, last.audit, belief, instance=last.instance, probability=last.probability
+    )

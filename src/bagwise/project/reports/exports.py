@@ -118,7 +118,8 @@ def _rows(project: Project, wanted: BagFilter) -> list[dict[str, Any]]:
 def _write_parquet(rows: list[dict[str, Any]], to: Path) -> None:
     import polars as pl
 
-    types = dict.fromkeys(POINTED, pl.List(pl.Int64)) if rows else None
+    # Without an audit every probability is null, and would have no type.
+    types = {**dict.fromkeys(POINTED, pl.List(pl.Int64)), "probability": pl.Float64()} if rows else None
     pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None).write_parquet(to)
 
 

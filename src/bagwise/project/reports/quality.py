@@ -19,6 +19,7 @@ from bagwise import evaluation
 from bagwise.data import metrics
 from bagwise.data.labels import Labels
 from bagwise.evaluation import ClassQuality, Interval, Quality
+from bagwise.evaluation.audit_history import AuditHistory
 from bagwise.evaluation.forecast import Forecast, Point, forecast
 from bagwise.evaluation.stopping import Evidence, Verdict, decide
 from bagwise.kernels import Array
@@ -28,7 +29,7 @@ from bagwise.project.project import Project
 from bagwise.project.training.thresholds import labels_and_audits
 
 FILE = "quality.json"
-VERSION = 3
+VERSION = 4
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
 MOST_KEPT = 50
 CHEAP = 30_000_000
@@ -270,11 +271,11 @@ def _thinned(found: dict[int, Quality], needed: set[int]) -> dict[int, Quality]:
 
 
 def _estimate(project: Project, events: Sequence[Event]) -> Quality:
-    _, out_of_fold, labels, audit = judged(project, events)
-    return evaluation.estimate(out_of_fold, labels, audit)
+    _, out_of_fold, labels, audits = judged(project, events)
+    return evaluation.estimate(out_of_fold, labels, audits.audited)
 
 
-def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Labels, Array]:
+def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Labels, AuditHistory]:
     """Return what estimates are made of, fitted to everything known, for active classes and bags not removed.
 
     Parameters
@@ -290,12 +291,12 @@ def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Lab
         P(class in bag) by the model, and without the labels of the bag.
     labels : Labels
         The known labels.
-    audit : bool array of shape (bags, classes)
-        Which of them are answers to audit questions.
+    audits : AuditHistory
+        Which of them answer audit questions, and how those were drawn.
     """
     counted = replay.Replay(project.contents, project.settings)
     counted.count(events)
-    labels, audit = labels_and_audits(counted)
+    labels, audits = labels_and_audits(counted)
     model = replay.model_of(project.settings.learning)
     if labels.n_known == 0:
         model.prepare(project.bags, labels.n_classes)
@@ -304,7 +305,7 @@ def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Lab
     kept, active = project.contents.kept_bags, project.contents.class_list.active
     out_of_fold, wanted = evaluation.crossfit(model, project.bags, labels), np.ix_(kept, active)
     known = Labels(labels.value[wanted], labels.known[wanted])
-    return model.predict_proba(project.bags)[wanted], out_of_fold[wanted], known, audit[wanted]
+    return model.predict_proba(project.bags)[wanted], out_of_fold[wanted], known, audits.select(kept, active)
 
 
 # The file
@@ -317,7 +318,7 @@ def _fingerprints(project: Project, events: Sequence[Event], counts: Collection[
         VERSION,
         list(metrics.estimable()),
         project.contents.digest(),
-        asdict(settings.learning),
+        settings.learning.fingerprint,
         settings.asking.people,
     ]
     needed = set(counts)

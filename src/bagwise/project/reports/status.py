@@ -23,7 +23,7 @@ NORMAL_95 = 1.96
 
 @dataclass(frozen=True)
 class Share:
-    """A proportion `value` of `of` cases, with Wilson's 95 % interval."""
+    """A proportion `value`, estimated from `of` cases, with Wilson's 95 % interval."""
 
     of: int
     value: float
@@ -31,18 +31,22 @@ class Share:
     high: float
 
     @classmethod
-    def count(cls, hits: int, of: int) -> "Share | None":
-        """Return the proportion of hits; None without cases.
+    def weighted(cls, hits: Sequence[bool], weights: Sequence[float]) -> "Share | None":
+        """Return the proportion of hits where each case stands for `weights` others; None without cases.
 
-        >>> Share.count(9, 10).value
-        0.9
+        The interval is that of as many cases as are worth as much, were all weights alike: (sum w)^2 / sum w^2.
+
+        >>> Share.weighted([True, False], [3.0, 1.0]).value
+        0.75
         """
-        if of == 0:
+        if not hits:
             return None
-        z2, p = NORMAL_95**2, hits / of
+        weight = np.array(weights) / np.sum(weights)
+        p, of = float(weight @ np.array(hits)), 1 / float(weight @ weight)
+        z2 = NORMAL_95**2
         centre = (p + z2 / (2 * of)) / (1 + z2 / of)
         half = NORMAL_95 * np.sqrt(p * (1 - p) / of + z2 / (4 * of**2)) / (1 + z2 / of)
-        return cls(of, p, float(max(0.0, centre - half)), float(min(1.0, centre + half)))
+        return cls(len(hits), p, float(max(0.0, centre - half)), float(min(1.0, centre + half)))
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ class Status:
     disagreements : int
         Pairs about which, or about whose instances, people disagree.
     agreement : Share or None
-        How often an answer to an audit question, drawn at random, was what the model believed before.
+        How often the answer is what the model believed before: an estimate for all pairs that were open when audits
+        were drawn, each of which is weighted by the inverse of its probability.
     seconds_per_answer : float or None
         Median.
     seconds_by_kind : dict of str to Timed
@@ -213,7 +218,7 @@ def status_of(project: Project) -> Status:
         float(known.mean()),
         sum(event.pointing != NOWHERE for event in answers),
         len(disagreements_of(project)),
-        agreement(audits_of(answers)),
+        agreement(audits_of(answers), int(np.count_nonzero(contents.given == queries.UNKNOWN))),
         times[len(times) // 2] if times else None,
         answering_times(project.events),
         _bytes_on_disk(project),
@@ -276,10 +281,15 @@ def audits_of(answers: Sequence[Event]) -> list[Event]:
     return [one for one in answers if one.audit and one.answer in ("present", "absent") and one.belief is not None]
 
 
-def agreement(audits: Sequence[Event]) -> Share | None:
-    """Return how often the answer was what the model believed before."""
-    hits = sum((one.belief > 0.5) == (one.answer == "present") for one in audits if one.belief is not None)
-    return Share.count(hits, len(audits))
+def agreement(audits: Sequence[Event], pairs: int) -> Share | None:
+    """Return how often the answer was what the model believed before; `pairs` were open before the first answer."""
+    hits = [(one.belief > 0.5) == (one.answer == "present") for one in audits if one.belief is not None]
+    return Share.weighted(hits, [_weight(one, pairs) for one in audits if one.belief is not None])
+
+
+def _weight(audit: Event, pairs: int) -> float:
+    """How many open pairs an audit stands for; in older projects for all that were open, one less with every answer."""
+    return 1 / audit.probability if audit.probability is not None else float(max(1, pairs - (audit.asked_after or 0)))
 
 
 def _bytes_on_disk(project: Project) -> dict[str, int]:

@@ -291,23 +291,29 @@ def _hours_of() -> pl.Expr:
 
 @dataclass(frozen=True)
 class _Audits:
-    """Labels (NaN where unknown), predictions and audits with a label, each (n_bags, n_classes)."""
+    """Labels (NaN where unknown), predictions, audits and their weights, each (n_bags, n_classes)."""
 
     values: Array
     predicted: Array
     audited: Array
+    weights: Array
 
     @classmethod
     def of(cls, project: Project, wanted: Array) -> "_Audits":
-        present, out_of_fold, labels, audit = judged(project, list(project.events))
+        present, out_of_fold, labels, audits = judged(project, list(project.events))
         values = np.where(labels.known, labels.value, np.nan)
         predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
-        return cls(values[wanted], predicted[wanted], (audit & labels.known)[wanted])
+        return cls(values[wanted], predicted[wanted], audits.audited[wanted], audits.weights[wanted])
 
     def estimate(self, bags: Array, label_class: int) -> tuple[int, Interval | None]:
         """How many audits of these bags there are, and the share that they allow to estimate."""
         audited = self.audited[bags, label_class]
-        found = audited_share(self.values[bags, label_class], self.predicted[bags, label_class], audited)
+        found = audited_share(
+            self.values[bags, label_class],
+            self.predicted[bags, label_class],
+            audited,
+            self.weights[bags, label_class],
+        )
         return int(audited.sum()), found
 
 

@@ -101,6 +101,8 @@ def _events(project: Project) -> str:
             return f"number {event.number} points at instances that do not exist, or without saying present"
         if event.instance is not None and not 0 <= event.instance < size:
             return f"number {event.number} is about an instance that does not exist"
+        if event.probability is not None and not (event.audit and 0 < event.probability <= 1):
+            return f"number {event.number} has a probability that no audit is drawn with"
         of_import = event.kind == "correction" and project.contents.imported[event.pair] != queries.UNKNOWN
         if event.replaces is None and not (event.kind == "answer" or of_import):
             return f"number {event.number} replaces nothing, or replaces without saying so"

@@ -65,6 +65,10 @@ class Contents:
         Name of the file with the scores of a classifier; empty without any.
     bag_files : BagFiles
         The raw files of the bags, and which seconds of them they are.
+    bags_after, classes_after : array of int64, shapes (bags,) and (classes,)
+        Number of the last event before each was added.
+    later_labels : array of int64, shape (n, 3)
+        Bag, class and number of the last event before, of labels that were imported after their bag.
     """
 
     project: str
@@ -83,6 +87,9 @@ class Contents:
     instance_labels: InstanceLabels = field(default_factory=lambda: InstanceLabels(0))
     scores: str = ""
     bag_files: BagFiles = field(default_factory=BagFiles)
+    bags_after: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    classes_after: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    later_labels: Array = field(default_factory=lambda: np.empty((0, 3), np.int64))
 
     @property
     def classes(self) -> list[str]:
@@ -182,14 +189,21 @@ def contents(connection: Connection) -> Contents:
     """Return everything but the events."""
     project = connection.execute(select(schema.identity)).one()
     features = connection.execute(select(schema.features.c.name).order_by(schema.features.c.position)).scalars().all()
-    bags = connection.execute(select(schema.bags.c.id, schema.bags.c.instances).order_by(schema.bags.c.position)).all()
+    of_bags, of_imports = schema.bags.c, schema.imports.c
+    bags = connection.execute(
+        select(of_bags.id, of_bags.instances, of_bags["import"].label("made")).order_by(of_bags.position)
+    ).all()
+    imports = connection.execute(select(of_imports.checksum, of_imports.after).order_by(of_imports.number)).all()
+    # Imports are numbered from 1.
+    after = np.array([0, *(row.after for row in imports)], np.int64)
+    bags_after = after[[row.made for row in bags]]
     classes = class_list(connection)
     imported = np.full((len(bags), len(classes)), UNKNOWN, np.int8)
     columns = schema.given_labels.c
-    rows = connection.execute(select(columns.bag, columns["class"], columns.present)).all()
-    if rows:
-        at = np.array(rows, dtype=np.int64)
-        imported[at[:, 0], at[:, 1]] = at[:, 2]
+    rows = connection.execute(select(columns.bag, columns["class"], columns.present, columns["import"])).all()
+    bag, label_class, present, made = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    imported[bag, label_class] = present
+    later = after[made] > bags_after[bag]
     gone, given = removed_bags(connection), imported.copy()
     given[sorted(gone)] = UNKNOWN
     people = schema.annotators.c
@@ -206,12 +220,20 @@ def contents(connection: Connection) -> Contents:
         contents_version(connection),
         connection.execute(select(schema.changes.c.contents_after)).scalar_one(),
         frozenset(adjudicators),
-        tuple(connection.execute(select(schema.imports.c.checksum).order_by(schema.imports.c.number)).scalars()),
+        tuple(row.checksum for row in imports),
         gone,
         _instance_labels(connection, len(classes), gone),
         _scores(connection),
         bag_files.read(connection),
+        bags_after,
+        _classes_after(connection),
+        np.column_stack([bag, label_class, after[made]])[later],
     )
+
+
+def _classes_after(connection: Connection) -> Array:
+    columns = schema.classes.c
+    return np.array(connection.execute(select(columns.after).order_by(columns.position)).scalars().all(), np.int64)
 
 
 def class_list(connection: Connection) -> ClassList:
@@ -235,7 +257,8 @@ def add_class(connection: Connection, name: str) -> int:
     key, number = name, 2
     while key in taken:
         key, number = f"{name} {number}", number + 1
-    connection.execute(insert(schema.classes).values(position=len(taken), name=key))
+    row = {"position": len(taken), "name": key, "after": last_event(connection)}
+    connection.execute(insert(schema.classes).values(**row))
     return len(taken)
 
 
@@ -327,6 +350,7 @@ def add_import(
         "instances": int(sum(sizes)),
         "labels": len(labels),
         "checksum": checksum,
+        "after": last_event(connection),
     }
     connection.execute(insert(schema.imports), [row])
     first = connection.execute(select(func.count()).select_from(schema.bags)).scalar_one()
@@ -344,7 +368,11 @@ def add_import(
         stored = connection.execute(select(func.count()).select_from(schema.files)).scalar_one()
         new_files = enumerate(files.files[stored:], start=stored)
         _insert(connection, schema.files, (bag_files.file_row(position, file) for position, file in new_files))
-    _insert(connection, schema.classes, ({"position": known + i, "name": name} for i, name in enumerate(classes)))
+    _insert(
+        connection,
+        schema.classes,
+        ({"position": known + i, "name": name, "after": row["after"]} for i, name in enumerate(classes)),
+    )
     _insert(
         connection,
         schema.given_labels,
@@ -434,8 +462,8 @@ def add_events(connection: Connection, events: Sequence[Event]) -> None:
 
 
 def _event(row: Any) -> Event:
-    *rest, where, elsewhere, marked, instance = row
-    return Event(*(*rest, _instances(where), _instances(elsewhere), marked, instance))
+    *rest, where, elsewhere, marked, instance, probability = row
+    return Event(*(*rest, _instances(where), _instances(elsewhere), marked, instance, probability))
 
 
 def _instances(stored: str | None) -> Instances:
@@ -507,6 +535,7 @@ def _lease(row: Any) -> Lease:
         row.audit,
         (nothing if row.belief is None else row.belief, *(belief for _, _, belief in others)),
         instance=row.instance,
+        probability=row.probability,
     )
     return Lease(row.key, question, row.annotator, row.until, row.asked_after)
 
@@ -527,6 +556,7 @@ def _lease_row(lease: Lease) -> dict[str, Any]:
         "asked_after": lease.asked_after,
         "others": json.dumps(others) if others else None,
         "instance": question.instance,
+        "probability": question.probability,
     }
 
 

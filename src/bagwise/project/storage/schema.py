@@ -1,7 +1,8 @@
 """The tables of a project. Events are only ever added, never changed.
 
 `changes` has one row: locking it serialises all writers, so that events are numbered in the order in
-which they become visible, on SQLite and on PostgreSQL alike.
+which they become visible, on SQLite and on PostgreSQL alike. `after` is the number of the last event before something
+was added, so that it is known which pairs there were when a question was drawn.
 """
 
 from sqlalchemy import (
@@ -19,7 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0010"
+VERSION = "0011"
 
 metadata = MetaData()
 
@@ -52,6 +53,7 @@ classes = Table(
     metadata,
     Column("position", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, nullable=False, unique=True),
+    Column("after", Integer, nullable=False, server_default="0"),
 )
 
 imports = Table(
@@ -64,6 +66,7 @@ imports = Table(
     Column("instances", Integer, nullable=False),
     Column("labels", Integer, nullable=False),
     Column("checksum", BigInteger, nullable=False),
+    Column("after", Integer, nullable=False, server_default="0"),
 )
 
 bags = Table(
@@ -142,6 +145,7 @@ events = Table(
     Column("instances_elsewhere", Text),
     Column("marked", Integer),
     Column("instance", Integer),
+    Column("probability", Float),
     UniqueConstraint("replaces", name="replaced_once"),
 )
 
@@ -194,6 +198,7 @@ leases = Table(
     Column("asked_after", Integer, nullable=False),
     Column("others", Text),
     Column("instance", Integer),
+    Column("probability", Float),
     UniqueConstraint("bag", "class", "annotator", name="asked_once"),
     Index("lease_of", "annotator"),
 )

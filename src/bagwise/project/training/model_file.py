@@ -140,7 +140,7 @@ class Provenance:
 def fingerprint(counted: Replay) -> str:
     """Return a digest of everything that a fit depends on: contents, events and settings."""
     asking = counted.settings.asking
-    named = [counted.contents.digest(), counted.votes.digest(), asdict(counted.settings.learning)]
+    named = [counted.contents.digest(), counted.votes.digest(), counted.settings.learning.fingerprint]
     return hashlib.sha256(json.dumps([*named, asking.people, asking.share], sort_keys=True).encode()).hexdigest()
 
 

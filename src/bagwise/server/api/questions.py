@@ -93,9 +93,10 @@ class QuestionOut(BaseModel):
     Where `classes` names several, this one first, the question is which of them are in the bag; `positions` in the
     project, `beliefs` and `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances,
     more than one, so that an answer can say which of them it is. Where `instance` is given, the question is *is this
-    instance of the class?* `opinions` are those of a classifier whose scores the project has; audits, from which
-    quality is estimated, are asked without them. `guide` is what is said of the class, null where nothing is; `notes`
-    are those about the bag.
+    instance of the class?* An `audit`, from which quality is estimated, was drawn with this `probability` of all that
+    was open; it is null where the question was chosen, and where the project drew it before it stored the number.
+    `opinions` are those of a classifier whose scores the project has; audits are asked without them. `guide` is what
+    is said of the class, null where nothing is; `notes` are those about the bag.
     """
 
     key: str
@@ -104,6 +105,7 @@ class QuestionOut(BaseModel):
     class_name: str
     evidence: int
     audit: bool
+    probability: float | None
     belief: float
     examples: list[Example]
     classes: list[str]
@@ -320,6 +322,7 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         class_name=project.classes[lease.label_class],
         evidence=question.evidence[0],
         audit=question.audit,
+        probability=question.probability,
         belief=question.belief[0],
         examples=examples_of(project, lease.label_class),
         classes=[project.classes[c] for c in question.classes],

@@ -20,9 +20,13 @@ Count = Annotated[int, Query(ge=1, le=MOST_SHOWN)]
 
 
 class ReviewedAnswerOut(EventOut):
-    """An answer and the bag it is about."""
+    """An answer and the bag it is about; its question was an `audit`, drawn with this `probability`, or was chosen.
+
+    The probability is null also for an audit that was drawn before the project stored it.
+    """
 
     audit: bool
+    probability: float | None
     bag: Bag
 
 
@@ -159,5 +163,8 @@ def answer_many(project: CurrentProject, person: Person, bulk: BulkIn) -> list[E
 def reviewed_answer(project: Project, event: Event) -> ReviewedAnswerOut:
     """Convert an answer, with what is shown of its bag."""
     return ReviewedAnswerOut(
-        **event_out(project, event).model_dump(), audit=event.audit, bag=bag_of(project, event.bag)
+        **event_out(project, event).model_dump(),
+        audit=event.audit,
+        probability=event.probability,
+        bag=bag_of(project, event.bag),
     )

@@ -56,7 +56,7 @@ class SiteOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """Counts of the project; `agreement`: how often an answer to an audit was what the model believed before.
+    """Counts of the project; `agreement`: how often answers are what the model believed before, by the audits.
 
     `pointed` of the answers say of an instance whether it is of the class. `sites` is empty where none is known;
     `first_date` and `last_date` are the days of the first and the last recording. `accepts_files`: whether bags like a
