@@ -1,15 +1,15 @@
 """Do the intervals of the estimated quality hold the truth? Simulated projects, of which all labels are known.
 
-    python benchmarks/coverage.py [--projects 1000] [--seed 3000] [--replays build/coverage]
+    python benchmarks/coverage.py [--projects 1000] [--seed 3000] [--design uniform] [--replays build/coverage]
 
 Every project draws 60 to 250 bags from one of eight sources and asks 100 to 300 questions as a project does (10 % of
 them audits), every second project after a twentieth of its bags was labelled. When half of the questions and when all
 are answered, the model is fitted and its quality estimated. The truth is what its out-of-fold predictions are worth on
-all bags of the project. The naive estimate counts all answers alike. Every project is run twice, with designed audits
-and with uniform ones, and the half-widths of both stand beside each other.
+all bags of the project. The naive estimate counts all answers alike. Beside the half-width stands that of the same
+projects by the former priors of the errors of open pairs. `--design balanced` draws audits by design.
 
 What was simulated is kept in the folder of `--replays`, one file for each project, and is not simulated again: the
-command can be interrupted and goes on, and estimates are made again from the files in seconds.
+command can be interrupted and goes on, and `--minutes 0` only estimates again, of the projects that there are.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import json
 import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache
 from multiprocessing import get_context
@@ -35,12 +36,14 @@ from bagwise.data import metrics
 from bagwise.datasets._letters import _uci_letters, words_of
 from bagwise.datasets._types import union_of_instances
 from bagwise.datasets.carroll import POEM
+from bagwise.evaluation import open_pairs
 from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.learning.audits import DESIGNS
 
 NEW_BAGS = 1500
 INITIAL = 0.05
 STOPS = (0.5, 1.0)
+FORMER = {"SHIFT_SPREAD": 0.5, "CLASS_SPREAD": 0.8, "FEW_PREDICTED": (0.2, 0.0), "FEWEST_AND_MOST": (0.0, 1.0)}
 ROUNDING = 1e-9
 
 
@@ -202,8 +205,17 @@ def kept_stages(folder, source, seed, design):
         ]
 
 
-def judged_file(folder, source, seed, design):
-    return [one for stage in kept_stages(folder, source, seed, design) for one in judged(stage)]
+@contextmanager
+def former_priors():
+    """The priors of the errors of open pairs until November 2026."""
+    now = {name: getattr(open_pairs, name) for name in FORMER}
+    try:
+        for name, value in FORMER.items():
+            setattr(open_pairs, name, value)
+        yield
+    finally:
+        for name, value in now.items():
+            setattr(open_pairs, name, value)
 
 
 def _first_labels(truth, rng):
@@ -261,13 +273,13 @@ def collect(found, source, judged):
         found["all", quantity].append(rest)
 
 
-def report_of(found, uniform, projects, seed):
+def report_of(found, former, projects, seed, design):
     results = []
     for source, quantity in sorted(found, key=lambda key: (key[1], key[0])):
-        one, other = summary(found[source, quantity]), summary(uniform[source, quantity])
-        beside = {f"uniform_{name}": other[name] for name in ("coverage", "mean_width", "mean_error")}
+        one, other = summary(found[source, quantity]), summary(former[source, quantity])
+        beside = {f"former_{name}": other[name] for name in ("coverage", "mean_width", "mean_error")}
         results.append({"quantity": quantity, "source": source, **one, **beside})
-    return {"projects": projects, "seed": seed, "results": results}
+    return {"projects": projects, "seed": seed, "design": design, "results": results}
 
 
 def main():
@@ -275,6 +287,7 @@ def main():
     parser.add_argument("--projects", type=int, default=1000, help="of each source")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=3000)
+    parser.add_argument("--design", default="uniform", choices=DESIGNS, help="how audits are drawn")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no project after so many")
     parser.add_argument("--replays", type=Path, default=Path("build/coverage"))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/coverage.json"))
@@ -283,36 +296,35 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + 60 * options.minutes
     todo = specified(options.projects, options.seed)
-    found = {design: defaultdict(list) for design in DESIGNS}
-    done = 0
+    found, former, done = defaultdict(list), defaultdict(list), 0
     with ProcessPoolExecutor(options.processes, get_context("spawn"), use_one_thread) as pool:
-        futures = [
-            [pool.submit(_kept_and_judged, options.replays, *one, design, until) for design in DESIGNS] for one in todo
-        ]
-        for (source, _), of_designs in track(list(zip(todo, futures, strict=True)), "projects"):
-            judged_alike = [future.result() for future in of_designs]
-            if all(one is not None for one in judged_alike):
+        futures = [pool.submit(_kept_and_judged, options.replays, *one, options.design, until) for one in todo]
+        for (source, _), future in track(list(zip(todo, futures, strict=True)), "projects"):
+            if (now_and_before := future.result()) is not None:
                 done += 1
-                for design, one in zip(DESIGNS, judged_alike, strict=True):
-                    collect(found[design], source, one)
-    report = report_of(*(found[design] for design in DESIGNS), done, options.seed)
+                for collected, of_project in zip((found, former), now_and_before, strict=True):
+                    collect(collected, source, of_project)
+    report = report_of(found, former, done, options.seed, options.design)
     options.out.write_text(json.dumps(report, indent=2) + "\n")
-    table = Table("quantity", "source", "estimates", "coverage", "half-width", "uniform", "mean error", "naive")
+    table = Table("quantity", "source", "estimates", "coverage", "half-width", "before", "mean error", "naive")
     for one in report["results"]:
         error = f"{one['mean_error']:+.3f} ± {one['standard_error']:.3f}"
-        widths = (f"{one[name] / 2:.3f}" for name in ("mean_width", "uniform_mean_width"))
+        widths = (f"{one[name] / 2:.3f}" for name in ("mean_width", "former_mean_width"))
         cells = f"{one['coverage']:.1%}", *widths, error, f"{one['naive_mean_error']:+.3f}"
         table.add_row(one["quantity"], one["source"], str(one["estimates"]), *cells)
     Console().print(table)
 
 
 def _kept_and_judged(folder, source, seed, design, until):
-    """What came of a project; None where there was no time to simulate it."""
+    """What came of a project, and by the former priors; None where there was no time to simulate it."""
     if not replay_file(folder, source, seed, design).exists():
         if time.monotonic() > until:
             return None
         keep_replay(folder, source, seed, design)
-    return judged_file(folder, source, seed, design)
+    stages = kept_stages(folder, source, seed, design)
+    now = [one for stage in stages for one in judged(stage)]
+    with former_priors():
+        return now, [one for stage in stages for one in judged(stage)]
 
 
 if __name__ == "__main__":
