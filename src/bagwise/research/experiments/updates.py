@@ -59,7 +59,7 @@ class Refits:
     less of the minimiser's work than the labels of pairs.
     """
 
-    labels: int = 10
+    labels: int = 25
     iterations: int = 100
     tolerance: float = 1e-4
 
