@@ -454,7 +454,7 @@ def _rows(
 ) -> Iterator[Row]:
     def row(queries: int) -> Row:
         probability = learner.predict_proba(held_out.bags)
-        measured = {metric.name: metric(held_out.labels.value, probability) for metric in REPORTED}
+        measured: Row = {metric.name: metric(held_out.labels.value, probability) for metric in REPORTED}
         measured |= _of_instances(learner, held_out)
         if simulation.pointing:
             measured["clicks"] = clicks

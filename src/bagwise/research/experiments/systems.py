@@ -104,7 +104,8 @@ SYSTEMS = {
     ),
 }
 
-_MIML_AL, _MIMLSVM_AL, _FIXED = SYSTEMS["miml_al"], SYSTEMS["mimlsvm_al"], ({},)
+_MIML_AL, _MIMLSVM_AL = SYSTEMS["miml_al"], SYSTEMS["mimlsvm_al"]
+_FIXED: tuple[Parameters, ...] = ({},)
 SYSTEMS |= {
     "miml_al_published": replace(
         _MIML_AL,

@@ -132,14 +132,20 @@ def _findings(rows: Rows, growth: Sequence[Growth]) -> Iterable[Finding]:
         for ours in (name for name in (REFITS, ONLINE_BAG) if name in rows):
             for system in MIML_AL:
                 both = together(rows[ours].filter(pl.col("strategy") == BAG_THEN_CLASS), rows["E3a"])
-                setting = f"{systems.get(system).title}; ours: {ANALYSES[ours].title}"
-                yield Finding(4, setting, tuple(_against_miml_al(both, systems.get(system).title)))
+                title = systems.get(system).title
+                setting = f"{ANALYSES[ours].title}, against {_preset(title)}"
+                yield Finding(4, setting, tuple(_against_miml_al(both, title)))
     if "E3b" in rows:
         for system in MIMLSVM_AL:
             title = systems.get(system).title
-            yield Finding(5, title, tuple(_against_mimlsvm_al(rows["E3b"], title)))
+            setting = f"refits, against {_preset(title)}"
+            yield Finding(5, setting, tuple(_against_mimlsvm_al(rows["E3b"], title)))
     if growth:
         yield Finding(7, "one thread", tuple(_growth(growth)))
+
+
+def _preset(title: str) -> str:
+    return title if "," in title else f"{title}, our preset"
 
 
 def together(*rows: pl.DataFrame) -> pl.DataFrame:
@@ -235,8 +241,8 @@ def _queries(rows: pl.DataFrame) -> Iterable[Evidence]:
 
 
 def _median(needed: pl.DataFrame) -> str:
-    middle = needed["needed"].cast(pl.Float64).fill_null(np.inf).median()
-    return f"{middle:.0f}" if np.isfinite(float(middle)) else f"more than {needed['most'].max()}"  # type: ignore[arg-type]
+    middle = float(np.median(needed["needed"].cast(pl.Float64).fill_null(np.inf).to_numpy()))
+    return f"{middle:.0f}" if np.isfinite(middle) else f"more than {int(needed['most'].to_numpy().max())}"
 
 
 def _against_miml_al(rows: pl.DataFrame, title: str) -> Iterable[Evidence]:

@@ -227,7 +227,7 @@ def _of_run(analysis: Analysis, name: str, size: Size, run: dict[str, int]) -> I
         case "likelihoods":
             for known in KNOWN:
                 for model in ("marginal", "joint", "em"):
-                    yield FullData(name, model, known=known, **run)
+                    yield FullData(name, model, known=known, **run)  # type: ignore[arg-type]
 
 
 ALIKE: dict[str, Any] = {"background": False, "audit": 0.0, "keyed": True}

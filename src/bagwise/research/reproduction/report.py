@@ -300,7 +300,9 @@ def _confounds(results: Results) -> Iterable[Block]:
             for one in found
         ]
         columns = ["data set", "uncertainty · pair against", "of the questions", "difference", "95 % interval", "is"]
-        yield Rows(columns, sorted(lines, key=lambda line: line[:2]), f"Area over a part of the questions, {title}")
+        yield Rows(
+            columns, sorted(lines, key=lambda line: (line[0], line[1])), f"Area over a part of the questions, {title}"
+        )
 
 
 def _likelihoods(results: Results) -> Iterable[Block]:
