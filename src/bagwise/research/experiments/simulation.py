@@ -53,6 +53,8 @@ ADDED_LATER = {
     "tuned_on_all": False,
     "checkpoints": 0,
 }
+_PENALTIES: dict[tuple[str | int | bool, ...], systems.Parameters] = {}
+"""Penalties found with all labels of a run: all its arms have the same."""
 STORED_NAMES = {"cold_start": "scouting"}
 """Fields whose name in rows and keys on disk is older than that in the code."""
 
@@ -221,7 +223,10 @@ class Simulation:
             if self.objective != "marginal":
                 given["objective"] = self.objective
             if self.tuned_on_all:
-                given |= systems.best_penalty(given, data, seed)
+                run = (self.dataset, self.folds, self.fold, self.seed, self.background, self.objective, len(data.bags))
+                if run not in _PENALTIES:
+                    _PENALTIES[run] = systems.best_penalty(given, data, seed)
+                given |= _PENALTIES[run]
             elif not self.tuned:
                 given |= {"prior": self.prior, "penalty": self.penalty}
         if not self.tuned:
