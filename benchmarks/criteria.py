@@ -20,7 +20,6 @@ import polars as pl
 import tried
 from marked import rewrite, table
 from rich.progress import Progress
-from scipy.stats import t as student
 from tried._bandit import BanditLearner
 
 from bagwise import MIMLClassifier, datasets
@@ -151,17 +150,9 @@ def compared(rows, arm, stage):
     found = []
     for difference in compare_pairs(same, "bag_accuracy", [(arm, BASELINE)]):
         here = areas.filter(pl.col("dataset") == difference.dataset)
-        low, high = interval((here[arm] - here[BASELINE]).to_numpy())
-        bootstrap = {"bootstrap_low": difference.low, "bootstrap_high": difference.high}
         means = {"area": here[arm].mean(), "baseline_area": here[BASELINE].mean()}
-        found.append({**asdict(difference), **bootstrap, "low": low, "high": high, **means})
+        found.append({**asdict(difference), **means})
     return found
-
-
-def interval(gaps):
-    """95 % Student interval, widened for folds that share their training bags: a bootstrap of 3 or 5 is too narrow."""
-    half = student.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1) * np.sqrt(1 / len(gaps) + 1 / (FOLDS - 1))
-    return float(gaps.mean() - half), float(gaps.mean() + half)
 
 
 def summary(rows, arm, stage):

@@ -85,14 +85,8 @@ def _verdict(one):
 
 def claims():
     found = json.loads((ROOT / "docs" / "reproduction" / "results.json").read_text())["claims"]
-    models = list(dict.fromkeys(one["model"] for one in found))
-    verdicts = {(one["claim"], one["model"]): _verdict(one) for one in found}
-    texts = {one["claim"]: one["text"] for one in found}
-    rows = [
-        [f"{number}. {text}", *(verdicts.get((number, model), "") for model in models)]
-        for number, text in sorted(texts.items())
-    ]
-    return table(["claim of the paper", *models], rows)
+    rows = [[f"{one['claim']}. {one['text']}", one["model"], _verdict(one)] for one in found if one.get("main", True)]
+    return table(["claim of the paper", "setting", "verdict"], rows)
 
 
 def with_figures(text):

@@ -1,6 +1,7 @@
 """`bagwise simulate` and `bagwise reproduce`: read options, call the library, show the results."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +13,18 @@ from bagwise import datasets
 from bagwise.cli._app import app, console
 from bagwise.cli._cluster import Cluster, join
 from bagwise.cli._runs import run
+from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose
+from bagwise.kernels.arithmetic.blocks import thread_count
 from bagwise.learning import criteria, granularity
 from bagwise.model import solvers
 from bagwise.research.experiments import curves, tables
 from bagwise.research.experiments.measures import measured
+from bagwise.research.experiments.runner import finished as is_finished
 from bagwise.research.experiments.simulation import Simulation
 from bagwise.research.reproduction import claims, report, timing
 from bagwise.research.reproduction import plan as reproduction
+from bagwise.research.reproduction import rows as compact_rows
 
 
 @app.command()
@@ -86,38 +91,76 @@ def simulate(
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str, typer.Option(help=f"One of {', '.join(reproduction.EXPERIMENTS)}.")] = "all",
+    experiment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Repeat for several: {', '.join(reproduction.GROUPS)}, or {', '.join(reproduction.ANALYSES)} "
+            "(default: all)."
+        ),
+    ] = None,
     names: Annotated[
         list[str] | None, typer.Option("--datasets", help="Repeat for several (default: carroll, frost, hja).")
     ] = None,
-    model: Annotated[str, typer.Option(help=f"One of {', '.join(reproduction.MODELS)}.")] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in a few minutes.")] = False,
+    finished: Annotated[
+        bool, typer.Option("--finished", help="Run nothing: report on the analyses whose cells are all finished.")
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Run only two cells of each kind, on another seed, and time them.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for runs, figures and report.")] = Path("results/reproduction"),
 ) -> None:
-    """Run the paper's experiments: figures 3 to 12, tables, and a verdict on each of its claims."""
-    experiments = choose("experiment", experiment, reproduction.EXPERIMENTS)
-    variants = choose("model", model, reproduction.MODELS)
-    chosen = names or reproduction.available_datasets()
-    for name in chosen:
+    """Run the paper's experiments: figures 3 to 12, tables, and a verdict on each of its claims.
+
+    Every run is a cell that is saved when it is done: interrupted, the command goes on where it stopped.
+    """
+    known = {**{name: (name,) for name in reproduction.ANALYSES}, **reproduction.GROUPS}
+    chosen = dict.fromkeys(name for one in experiment or ["all"] for name in choose("experiment", one, known))
+    sets = names or reproduction.available_datasets()
+    for name in sets:
         datasets.load(name)
-    if not names and "hja" not in chosen:
+    if not names and "hja" not in sets:
         console.print("hja.npz does not exist (see `bagwise datasets`): birds is used instead.")
     size = reproduction.QUICK if quick else reproduction.FULL
-    rows: dict[reproduction.Variant, dict[str, pl.DataFrame]] = {}
-    for variant in variants:
-        if any(variant.runs(one) for one in experiments):
-            rows[variant] = {}
-        for one in filter(variant.runs, experiments):
-            console.print(f"{one}, {variant.title}")
-            plan = reproduction.plan(one, chosen, size, variant)
-            rows[variant][one] = run(plan, out, f"rows-{one.replace(' ', '-')}-{variant.name}.parquet")
+    cells = {name: reproduction.cells(reproduction.ANALYSES[name], sets, size) for name in chosen}
+    if estimate:
+        _estimate(sets, list(chosen), size)
+        return
+    if finished:
+        cells = {name: of for name, of in cells.items() if all(is_finished(one, out / "runs") for one in of)}
+        if not cells:
+            raise BagwiseError(f"No analysis is finished in {out}: run `bagwise reproduce` without `--finished`.")
+    rows: dict[str, pl.DataFrame] = {}
+    for place, (name, of_analysis) in enumerate(cells.items(), 1):
+        console.print(f"{name} ({place} of {len(cells)}): {reproduction.ANALYSES[name].title}")
+        rows[name] = compact_rows.compact(name, run(of_analysis, out, f"runs/rows-{name}.parquet"))
+    file = compact_rows.write(rows, out)
     console.print("Timing selection and both likelihoods")
-    backgrounds = sorted({variant.background for variant in variants})
-    results = reproduction.Results(size, rows, timing.selection_growth(), timing.likelihood_times(chosen, backgrounds))
+    results = reproduction.Results(
+        size, compact_rows.read(file), timing.selection_growth(), timing.likelihood_times(sets, (False,))
+    )
     page = report.write(results, out)
-    for variant, findings in report.judged(results).items():
-        table = Table("claim", "verdict", title=variant.title)
-        for finding in findings:
-            table.add_row(f"{finding.number}. {claims.TEXTS[finding.number]}", finding.verdict)
-        console.print(table)
-    console.print(f"Report: {page}   (the same as text: {out / 'README.md'})")
+    table = Table("claim", "setting", "verdict")
+    for finding in claims.judge(results.rows, results.growth):
+        table.add_row(f"{finding.number}. {claims.TEXTS[finding.number]}", finding.setting, finding.verdict())
+    console.print(table)
+    console.print(f"Report: {page}   (the same as text: {out / 'README.md'})   Rows: {file}")
+
+
+def _estimate(sets: list[str], chosen: list[str], size: reproduction.Size) -> None:
+    """Print how long the chosen analyses take, from two cells of each on every data set."""
+    trial = replace(size, seeds=(reproduction.DEVELOPMENT,), sensitivity_seeds=(reproduction.DEVELOPMENT,), of_folds=1)
+    table = Table("analysis", "data set", "cells", "seconds a cell", "hours of one core")
+    total = 0.0
+    for name in chosen:
+        analysis = reproduction.ANALYSES[name]
+        for dataset in sets:
+            samples = reproduction.cells(analysis, [dataset], trial)
+            cost = timing.Cost.measured(
+                reproduction.cells(analysis, [dataset], size), [samples[0], samples[-1]] if samples[1:] else samples
+            )
+            total += cost.hours
+            table.add_row(name, dataset, str(cost.cells), f"{cost.seconds:.1f}", f"{cost.hours:.2f}")
+            console.print(f"{name}, {dataset}: {cost.cells} cells, {cost.seconds:.1f} s each")
+    console.print(table)
+    console.print(f"All: {total:.1f} hours of one core, {total / thread_count():.1f} on {thread_count()} cores.")

@@ -1,10 +1,11 @@
 """Projected stochastic gradient steps, one after another, on single pairs or on whole bags (spec section 4).
 
-    W <- P( W - eta_k sum_c [ grad f_bc(W) + penalty W ] ),    eta_k = step_size / (penalty k + 1)
+    W <- P( W - eta_k sum_c [ grad f_bc(W) + penalty W ] ),    eta_k = step_size / (decay k + 1)
 
 The sum runs over the one class of the step, or over every known class of the bag. Evidence about instances counts in
 every step on the bag, or in that on the class that owns it (`evidence`). P projects onto the ball
-||W|| <= radius. The paper leaves `penalty W` out of the step; with it the steps and the other solvers have one minimum.
+||W|| <= radius. `decay` is the penalty unless given. The paper leaves `penalty W` out of the step (penalty 0, and decay
+its lambda / c''); with it the steps and the other solvers have one minimum.
 """
 
 import math
@@ -48,6 +49,7 @@ def _steps(
     taken: int,
     step_size: float,
     penalty: float,
+    decay: float,
     radius: float,
     evidence_rows: Array,
     evidence: Array,
@@ -91,15 +93,15 @@ def _steps(
         )
         owner = EVERY_OWNER if only == EVERY_KNOWN_CLASS else only
         add_difference(logits, rows_with_evidence, changes, owners[begin:end], owner)
-        eta = step_size / (penalty * (taken + step) + 1.0)
-        decay = max(0.0, 1.0 - eta * penalty * count)
+        eta = step_size / (decay * (taken + step) + 1.0)
+        kept = max(0.0, 1.0 - eta * penalty * count)
         for c in range(columns):
             change[:] = 0.0
             for i in range(n):
                 for j in range(weights.shape[1]):
                     change[j] += logits[i, c] * seen[i, j]
             for j in range(weights.shape[1]):
-                weights[c, j] = decay * weights[c, j] + eta * change[j]
+                weights[c, j] = kept * weights[c, j] + eta * change[j]
         _project(weights, radius)
 
 
@@ -115,6 +117,7 @@ def sgd_steps(
     penalty: float,
     radius: float,
     flip: Array | None = None,
+    decay: float | None = None,
 ) -> Array:
     """The weights (K, d [+ 1]) after one step for every (bag, class) given, in that order."""
     if instances.x.dtype != instances.precision:
@@ -141,6 +144,7 @@ def sgd_steps(
         taken,
         step_size,
         penalty,
+        penalty if decay is None else decay,
         radius,
         evidence.rows,
         evidence.weights,

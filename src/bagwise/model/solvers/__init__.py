@@ -62,11 +62,15 @@ class Settings:
     tolerance : float
         Stop when no entry of the gradient is larger.
     step_size : float
-        First step of the stochastic solvers.
+        First step of the stochastic solvers; step k is step_size / (penalty k / offset + 1).
     rng : numpy.random.Generator, optional
         Gives the order of the epochs of the stochastic solvers.
     refit_every : int, optional
         Number of answers between refits (None: the solver's default).
+    offset : float
+        How slowly the steps of the stochastic solvers shrink, the paper's c''.
+    penalised : bool
+        Whether their steps include the gradient of the penalty; those of the paper do not.
 
     Examples
     --------
@@ -79,6 +83,8 @@ class Settings:
     step_size: float = 0.1
     rng: np.random.Generator | None = None
     refit_every: int | None = None
+    offset: float = 1.0
+    penalised: bool = True
 
 
 @dataclass(frozen=True)

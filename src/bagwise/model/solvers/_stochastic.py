@@ -25,9 +25,10 @@ def take(objective: Objective, state: State, targets: Targets, settings: Setting
         state.weights,
         state.steps,
         settings.step_size,
-        objective.penalty,
+        objective.penalty if settings.penalised else 0.0,
         objective.radius,
         objective.labels.flip,
+        objective.penalty / settings.offset,
     )
     return state.advanced(weights, len(bags))
 

@@ -13,7 +13,8 @@ NORMAL_95 = 1.96
 def mean_curves(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
     """Return the mean curves, with columns strategy, asked, mean, low, high, runs.
 
-    Only points that every run of a strategy reached are used.
+    Only points that every run of a strategy reached are used. The intervals allow for folds that share training
+    bags, as `statistics.of_runs` does.
     """
     runs = rows.group_by("strategy").agg(pl.struct("fold", "seed").n_unique().alias("all_runs"))
     return (
@@ -22,10 +23,13 @@ def mean_curves(rows: pl.DataFrame, metric: str) -> pl.DataFrame:
             pl.col(metric).mean().alias("mean"),
             pl.col(metric).std().fill_null(0).alias("spread"),
             pl.len().alias("runs"),
+            pl.col("folds").first(),
         )
         .join(runs, on="strategy")
         .filter(pl.col("runs") == pl.col("all_runs"))
-        .with_columns((NORMAL_95 * pl.col("spread") / pl.col("runs").sqrt()).alias("half"))
+        .with_columns(
+            (NORMAL_95 * pl.col("spread") * (1 / pl.col("runs") + 1 / (pl.col("folds") - 1)).sqrt()).alias("half")
+        )
         .with_columns((pl.col("mean") - pl.col("half")).alias("low"), (pl.col("mean") + pl.col("half")).alias("high"))
         .sort("strategy", "asked")
         .select("strategy", "asked", "mean", "low", "high", "runs")

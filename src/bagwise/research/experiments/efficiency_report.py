@@ -55,8 +55,8 @@ projects: background class, prior 1, `widening_uncertainty` with 10 % audit ques
 nothing a cold start of class discovery, bag completion and active search (*without scouting*: none; *without search*:
 without the last). *Random pairs* has the same model and update. *The paper's system* has no background class, penalty
 1e-4, `bag_sgd` and EGL or uncertainty. Area: mean bag accuracy over the questions; intervals: 95 %, paired by fold,
-bootstrap. All answers here are yes or no; what is gained where a yes says which instance it is stands in
-[what pointing is worth](pointing.md).
+corrected for folds that share training bags. All answers here are yes or no; what is gained where a yes says which
+instance it is stands in [what pointing is worth](pointing.md).
 
 ![Learning curves from a twentieth of the bags labelled](images/label-efficiency-labelled.png)"""
 

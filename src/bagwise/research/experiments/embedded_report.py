@@ -27,7 +27,7 @@ def _head(size: embedded.Size) -> str:
 
 Written by `bagwise compare --suite embedded`. {size.fold_count} folds of {size.folds}, with a seed that no pilot used
 ({embedded.SEED}); no label at the start, {size.questions} questions. Area: mean over the questions; intervals: 95 %,
-paired by fold, bootstrap."""
+paired by fold, corrected for folds that share training bags."""
 
 
 def _of_metric(rows: pl.DataFrame, ceilings: pl.DataFrame, metric: str) -> str:

@@ -1,11 +1,16 @@
-"""What the rows of an experiment measure: the metrics that declare it, and the log-likelihood of training."""
+"""What the rows of an experiment measure: the metrics that declare it, and what only experiments know."""
 
 from collections.abc import Collection
 
 from bagwise.data import metrics
 from bagwise.data.metrics import Metric
 
-OF_TRAINING = {"log_likelihood": "log-likelihood per label"}
+OF_EXPERIMENTS = {
+    "log_likelihood": "log-likelihood per label",
+    "scratch_accuracy": "bag accuracy of a fit from scratch",
+    "objective_value": "objective",
+}
+"""More is better, but of the objective."""
 REPORTED: tuple[Metric, ...] = tuple(
     metric for metric in metrics.available().values() if metric.takes == "bags" and metric.in_experiments
 )
@@ -21,9 +26,9 @@ def measured(columns: Collection[str]) -> list[str]:
 
 def title(name: str) -> str:
     """The title of a measure in tables and figures."""
-    return OF_TRAINING[name] if name in OF_TRAINING else metrics.get(name).title
+    return OF_EXPERIMENTS[name] if name in OF_EXPERIMENTS else metrics.get(name).title
 
 
 def is_loss(name: str) -> bool:
     """Whether less of a measure is better."""
-    return name not in OF_TRAINING and not metrics.get(name).more_is_better
+    return name == "objective_value" if name in OF_EXPERIMENTS else not metrics.get(name).more_is_better

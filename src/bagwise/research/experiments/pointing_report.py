@@ -45,7 +45,8 @@ Written by `bagwise compare --suite pointing`. {size.fold_count} folds of {size.
 ({SEED}); every arm on the same folds from the same start, with the defaults of Bagwise. *{PLAIN.capitalize()}*: an
 answer is about the bag. *{KEY.capitalize()}*: a yes says whether the marked instance is of the class (*yes, the
 marked one* or *yes, elsewhere*). *{CLICK.capitalize()}*: a yes names one instance of the class, with a click where that
-is not the marked one. Area: mean bag accuracy over the questions; intervals: 95 %, paired by fold, bootstrap.
+is not the marked one. Area: mean bag accuracy over the questions; intervals: 95 %, paired by fold, corrected
+for folds that share training bags.
 
 ![Learning curves with and without pointing](images/pointing.png)"""
 

@@ -3,15 +3,18 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from copy import copy
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from bagwise import datasets
 from bagwise.core.errors import BagwiseError
 from bagwise.data.labels import Labels
 from bagwise.data.metrics import THRESHOLD
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.datasets import Dataset
 from bagwise.kernels import Array, hashed_uniform
 from bagwise.learning import criteria, granularity
@@ -20,7 +23,8 @@ from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.learner import ActiveLearner
 from bagwise.learning.questions import Question
 from bagwise.model import solvers
-from bagwise.research.experiments import systems
+from bagwise.model.solvers import Solver
+from bagwise.research.experiments import systems, updates
 from bagwise.research.experiments.measures import OF_INSTANCES, REPORTED
 from bagwise.research.experiments.noisy_learner import ESTIMATE
 from bagwise.research.experiments.runner import Row, key_from
@@ -28,6 +32,8 @@ from bagwise.research.experiments.runner import Row, key_from
 WRONG_ANSWERS = 1 << 41
 POINTED_WRONGLY, NOT_POINTED = 1 << 43, 1 << 44
 POINTING = ("", "key", "click")
+ONLINE_EPOCHS = 1
+"""An online learner sees every label once, and so does the search for its constants."""
 AFTER_DISCOVERY = 100
 ADDED_LATER = {
     "wrong": 0.0,
@@ -42,7 +48,13 @@ ADDED_LATER = {
     "pointing_missing": 0.0,
     "pointing_noise": 0.0,
     "title": "",
+    "keyed": False,
+    "objective": "marginal",
+    "tuned_on_all": False,
+    "checkpoints": 0,
 }
+_PENALTIES: dict[tuple[str | int | bool, ...], systems.Parameters] = {}
+"""Penalties found with all labels of a run: all its arms have the same."""
 STORED_NAMES = {"cold_start": "scouting"}
 """Fields whose name in rows and keys on disk is older than that in the code."""
 
@@ -56,10 +68,11 @@ class Simulation:
     dataset : str
         Name of a data set or path of a file.
     criterion, granularity, update, audit, cold_start, refit_every
-        Those of `ActiveLearner`.
+        Those of `ActiveLearner`; an update may also be one of `updates.UPDATES`. The constants of online updates are
+        found on the labels of the training fold (`updates.best_constants`).
     search : bool
         Whether a cold start has an active search.
-    background, prior, penalty, step_size
+    background, prior, penalty, step_size, objective
         Those of `MIMLClassifier`.
     queries, evaluate_every : int
         Total cost of the questions, and the cost between two rows of metrics.
@@ -69,8 +82,17 @@ class Simulation:
         Classes of a whole bag that cost one query, and the cost of pointing at an instance.
     folds, fold, seed : int
         The cross validation, and the seed of folds, first labels, ties and drawn data.
+    keyed : bool
+        Whether random numbers of a run are keyed by (seed, fold). By default by seed + fold, as in runs stored before,
+        so that runs with different seeds may share them.
     system, tuned
         A compared system, and whether its settings are chosen on the bags labelled at the start.
+    tuned_on_all : bool
+        Whether the penalty is chosen with all labels of the training fold, which no learner has: a bound on what tuning
+        is worth.
+    checkpoints : int
+        At how many equally spaced points rows also have `scratch_accuracy`, the bag accuracy of a fit from scratch to
+        the same labels; and if there are any, `exhausted_accuracy`, that after every open label was told too.
     wrong : float
         Share of wrong answers.
     noise, again
@@ -120,13 +142,17 @@ class Simulation:
     pointing_missing: float = 0.0
     pointing_noise: float = 0.0
     title: str = ""
+    keyed: bool = False
+    objective: str = "marginal"
+    tuned_on_all: bool = False
+    checkpoints: int = 0
     cluster: str = ""
     """Address of the Ray cluster that holds the bags; the rows do not depend on it."""
 
     def __post_init__(self) -> None:
         criteria.get(self.criterion)
         granularity.get(self.granularity)
-        solvers.get(self.update)
+        updates.get(self.update)
         systems.get(self.system)
         if not 0 <= self.wrong < 0.5 or (isinstance(self.noise, float) and not 0 <= self.noise < 0.5):
             raise BagwiseError("`wrong` and `noise` are shares of wrong answers: at least 0 and less than 0.5.")
@@ -138,6 +164,8 @@ class Simulation:
             raise BagwiseError(f"`pointing` is {self.pointing!r}, but must be one of {', '.join(map(repr, POINTING))}.")
         if not all(0 <= rate < 1 for rate in (self.pointing_wrong, self.pointing_missing, 2 * self.pointing_noise)):
             raise BagwiseError("`pointing_wrong`, `pointing_missing` and `pointing_noise` are shares of the answers.")
+        if self.checkpoints and (self.system != "bagwise" or self.noise):
+            raise BagwiseError("`checkpoints` work only with the system `bagwise` and without `noise`.")
         if self.again and not self.noise:
             raise BagwiseError("`again` needs a rate of wrong answers: set `noise`.")
 
@@ -176,17 +204,52 @@ class Simulation:
         """Ask, answer from the known labels, learn; return a row of metrics every `evaluate_every` queries."""
         return _run(self, progress)
 
+    @property
+    def run_seed(self) -> int:
+        """Return the seed of everything random in this run but the folds and the drawn data."""
+        return keyed_seed(self.seed, self.fold) if self.keyed else self.seed + self.fold
+
     def parameters(self, data: Dataset, labelled: Array) -> systems.Parameters:
-        """Return the parameters of the model: those given and, if `tuned`, those chosen on the bags labelled first."""
+        """Return the parameters of the model: those given and those chosen, if `tuned` on the bags labelled first."""
+        seed = self.run_seed
         if self.system != "bagwise":
             given: systems.Parameters = {}
         else:
-            given = {"background": self.background, "step_size": self.step_size, "random_state": self.seed}
-            if not self.tuned:
+            given = {
+                "background": self.background,
+                "step_size": self.step_size,
+                "random_state": seed if self.keyed else self.seed,
+            }
+            if self.objective != "marginal":
+                given["objective"] = self.objective
+            if self.tuned_on_all:
+                run = (self.dataset, self.folds, self.fold, self.seed, self.background, self.objective, len(data.bags))
+                if run not in _PENALTIES:
+                    _PENALTIES[run] = systems.best_penalty(given, data, seed)
+                given |= _PENALTIES[run]
+            elif not self.tuned:
                 given |= {"prior": self.prior, "penalty": self.penalty}
         if not self.tuned:
             return given
-        return {**given, **systems.tune(systems.get(self.system), given, data, labelled, self.seed + self.fold)}
+        return {**given, **systems.tune(systems.get(self.system), given, data, labelled, seed)}
+
+    def learner_update(self, data: Dataset, parameters: systems.Parameters) -> tuple[str | Solver, systems.Parameters]:
+        """Return the update, and the parameters of the model with the constants that it needs."""
+        update = updates.get(self.update)
+        if not isinstance(update, updates.Steps):
+            return update, parameters
+        of_model = {name: parameters[name] for name in ("background", "prior", "penalty") if name in parameters}
+        constants = updates.best_constants(update, data, ONLINE_EPOCHS, self.run_seed, **of_model)
+        return replace(update, offset=constants.offset), parameters | {"step_size": constants.step_size}
+
+
+def keyed_seed(seed: int, fold: int) -> int:
+    """Return the seed of a run: a hash, so that no two runs share random numbers.
+
+    >>> keyed_seed(3, 1) != keyed_seed(2, 2)
+    True
+    """
+    return int(np.random.SeedSequence([seed, fold]).generate_state(1)[0])
 
 
 def split(dataset: Dataset, folds: int, fold: int, seed: int) -> tuple[Dataset, Dataset]:
@@ -223,15 +286,15 @@ def first_labelled(labels: Labels, initial: float, seed: int) -> Array:
 def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
     data = datasets.load(simulation.dataset, simulation.seed)
     training, held_out = split(data, simulation.folds, simulation.fold, simulation.seed)
-    seed = simulation.seed + simulation.fold
+    seed = simulation.run_seed
     labelled = first_labelled(training.labels, simulation.initial, seed)
     system = systems.get(simulation.system)
-    parameters = simulation.parameters(training, labelled)
+    update, parameters = simulation.learner_update(training, simulation.parameters(training, labelled))
     known = training.labels.hide(np.setdiff1d(np.arange(len(training.bags)), labelled))
     how = systems.Strategy(
         simulation.criterion,
         simulation.granularity,
-        simulation.update,
+        update,
         simulation.audit,
         simulation.noise,
         simulation.again,
@@ -241,10 +304,15 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
         simulation.cluster,
     )
     learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
-    described = {**simulation.described, "strategy": simulation.strategy, "parameters": json.dumps(parameters)}
+    chosen = parameters | ({"offset": update.offset} if isinstance(update, updates.Steps) else {})
+    described = {**simulation.described, "strategy": simulation.strategy, "parameters": json.dumps(chosen)}
     found = _ClassesFound(known, training)
     try:
-        return [{**described, **row} for row in _rows(simulation, learner, training, held_out, found, progress)]
+        rows = [{**described, **row} for row in _rows(simulation, learner, training, held_out, found, progress)]
+        if not simulation.checkpoints:
+            return rows
+        exhausted = _exhausted(learner, update, training, held_out, seed)
+        return [row | {"exhausted_accuracy": exhausted} for row in rows]
     finally:
         learner.close()
 
@@ -263,7 +331,7 @@ class _Annotator:
     """Gives true answers but for a share of wrong ones, drawn by seed, bag, class and the number of repetitions."""
 
     def __init__(self, simulation: Simulation, data: Dataset, wants_where: bool) -> None:
-        self.wrong, self.seed, self.data = simulation.wrong, simulation.seed + simulation.fold, data
+        self.wrong, self.seed, self.data = simulation.wrong, simulation.run_seed, data
         # Some systems mark no instance: any that shows the class is pointed at.
         self.pointing, self.marks = ("click", False) if wants_where else (simulation.pointing, True)
         self.pointing_wrong, self.pointing_missing = simulation.pointing_wrong, simulation.pointing_missing
@@ -354,6 +422,25 @@ class _ClassesFound:
         }
 
 
+def _from_scratch(learner: Learner, training: Dataset, held_out: Dataset) -> float:
+    """The bag accuracy of the learner's model fitted from scratch to the labels that the learner has."""
+    assert isinstance(learner, ActiveLearner)
+    fitted = clone(learner.model).fit(training.bags, learner.labels)
+    return bag_accuracy(held_out.labels.value, fitted.predict_proba(held_out.bags))
+
+
+def _exhausted(learner: Learner, update: str | Solver, training: Dataset, held_out: Dataset, seed: int) -> float:
+    """The bag accuracy once every open label is told too, in random order: the level that the run would end at."""
+    assert isinstance(learner, ActiveLearner)
+    order = np.random.default_rng([seed, 3]).permutation(len(training.bags))
+    everything, model = training.select(order), copy(learner.model)
+    bags, classes = np.nonzero(~learner.labels.known[order])
+    if len(bags):
+        objective = model.objective_of(model.instances(everything.bags), everything.labels)
+        model.set_state(solvers.get(update).update(objective, model.state, bags, classes, model.settings()))
+    return bag_accuracy(held_out.labels.value, model.predict_proba(held_out.bags))
+
+
 def _of_instances(learner: Learner, held_out: Dataset) -> Row:
     """The metrics of instances, where the classes of held-out instances are known and the learner predicts them."""
     if held_out.instance_labels is None or not isinstance(learner, ActiveLearner):
@@ -372,14 +459,19 @@ def _rows(
 ) -> Iterator[Row]:
     def row(queries: int) -> Row:
         probability = learner.predict_proba(held_out.bags)
-        measured = {metric.name: metric(held_out.labels.value, probability) for metric in REPORTED}
+        measured: Row = {metric.name: metric(held_out.labels.value, probability) for metric in REPORTED}
         measured |= _of_instances(learner, held_out)
         if simulation.pointing:
             measured["clicks"] = clicks
+        if simulation.checkpoints:
+            measured["scratch_accuracy"] = (
+                _from_scratch(learner, training, held_out) if queries in checkpoints else None
+            )
         return {"asked": queries, **measured, **(found.details(held_out, probability) if simulation.detailed else {})}
 
-    points = range(0, simulation.queries, simulation.evaluate_every)
-    grid = iter([*points, simulation.queries])
+    points = [*range(0, simulation.queries, simulation.evaluate_every), simulation.queries]
+    checkpoints = {points[int(place)] for place in np.linspace(0, len(points) - 1, simulation.checkpoints + 1)}
+    grid = iter(points)
     due = next(grid, None)
     asked = 0
     annotator = _Annotator(simulation, training, learner.wants_where)

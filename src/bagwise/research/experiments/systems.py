@@ -1,7 +1,7 @@
 """The systems that an experiment can run, each with its candidate settings.
 
 `tune` chooses by cross validation inside the bags labelled at the start, never on a test fold; every system has the
-same number of candidates.
+same number of candidates. Presets of a system, such as those of published code, have nothing to choose.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,13 @@ from bagwise.learning.base import Learner
 from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.learner import ActiveLearner
 from bagwise.model import MIMLClassifier
+from bagwise.model.solvers import Solver
 from bagwise.research.baselines import MIMLAL, MIMLSVM, MIMLSVMAL, MIMLfast
 from bagwise.research.experiments.noisy_learner import NoisyLearner
+from bagwise.research.experiments.updates import climb
 
 INNER_FOLDS = 3
+ITERATIONS = 100
 
 Parameters = dict[str, Any]
 
@@ -46,7 +49,7 @@ class Strategy:
 
     criterion: str = "balanced_uncertainty"
     granularity: str = "pair"
-    update: str = "lbfgs"
+    update: str | Solver = "lbfgs"
     audit: float = 0.1
     noise: float | str = 0.0
     again: bool = False
@@ -102,6 +105,32 @@ SYSTEMS = {
     ),
 }
 
+_MIML_AL, _MIMLSVM_AL = SYSTEMS["miml_al"], SYSTEMS["mimlsvm_al"]
+_FIXED: tuple[Parameters, ...] = ({},)
+SYSTEMS |= {
+    "miml_al_published": replace(
+        _MIML_AL,
+        title="MIML-AL, published",
+        candidates=_FIXED,
+        model=lambda *_: MIMLfast(step_size=0.001, decay=1e-7, average_every=1, key_mode="rank"),
+        learner=lambda data, labels, model, _, seed: MIMLAL(
+            data.bags, data.classes, labels, model, schedule="published", random_state=seed
+        ),
+    ),
+    "miml_al_released": replace(
+        _MIML_AL, title="MIML-AL, released", candidates=_FIXED, model=lambda *_: MIMLfast.released()
+    ),
+    "mimlsvm_al_released": replace(
+        _MIMLSVM_AL, title="MIMLSVM-AL, released", candidates=_FIXED, model=lambda *_: MIMLSVM.released()
+    ),
+    "mimlsvm_al_median": replace(
+        _MIMLSVM_AL,
+        title="MIMLSVM-AL, median",
+        candidates=_FIXED,
+        model=lambda *_: MIMLSVM(distance="median", medoids=0.2, cost=1.0),
+    ),
+}
+
 
 def get(name: str) -> System:
     """Return the system called `name`."""
@@ -113,11 +142,27 @@ def tune(system: System, fixed: Parameters, data: Dataset, labelled: Array, seed
 
     With too few bags, return the first candidate, the most regularised one.
     """
-    if len(labelled) < INNER_FOLDS:
+    if len(labelled) < INNER_FOLDS or len(system.candidates) == 1:
         return system.candidates[0]
     order = np.random.default_rng([seed, 2]).permutation(labelled)
     means = [_inner_score(system, {**fixed, **candidate}, data, order) for candidate in system.candidates]
     return system.candidates[int(np.nanargmax(means))] if not np.isnan(means).all() else system.candidates[0]
+
+
+def best_penalty(fixed: Parameters, data: Dataset, seed: int) -> Parameters:
+    """Return the penalty of our model with the best average precision in a cross validation of all training bags.
+
+    The powers of ten are searched from 1e-3 until both neighbours of the best are worse, with fits of at most
+    `ITERATIONS` iterations: a ranking of the classes needs no more.
+    """
+    order = np.random.default_rng([seed, 2]).permutation(len(data.bags))
+    system = get("bagwise")
+
+    def score(place: tuple[int, ...]) -> float:
+        return _inner_score(system, {**fixed, "penalty": 10.0 ** (place[0] - 3), "max_iter": ITERATIONS}, data, order)
+
+    (power,) = climb(score, (0,))
+    return {"penalty": 10.0 ** (power - 3)}
 
 
 def _inner_score(system: System, parameters: Parameters, data: Dataset, order: Array) -> float:

@@ -42,7 +42,13 @@ def difference_table(differences: Sequence[Difference], title: str) -> Table:
         verdict = "better" if one.better else "worse" if one.worse else "unclear"
         interval = f"{one.low:+.3f} {one.high:+.3f}"
         table.add_row(
-            one.first, one.dataset, measures.title(one.metric), f"{one.mean:+.3f}", interval, f"{one.p:.3f}", verdict
+            one.first,
+            one.dataset,
+            measures.title(one.metric),
+            f"{one.mean:+.3f}",
+            interval,
+            f"{one.p_holm:.3f}",
+            verdict,
         )
     return table
 

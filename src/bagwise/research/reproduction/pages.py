@@ -1,15 +1,11 @@
 """A report as a list of blocks, written as an HTML page and as Markdown with the same content."""
 
 import html
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import altair as alt
-import vl_convert
-
-from bagwise.research.experiments.curves import Chart, save_figure
+from bagwise.research.experiments.curves import Chart
 
 
 @dataclass(frozen=True)
@@ -38,10 +34,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart: interactive in the page, static in the folder as `name`.svg and .png."""
+    """A chart, stored as figures/NAME.svg."""
 
     chart: Chart
-    still: Chart
     name: str
     caption: str
 
@@ -59,35 +54,27 @@ th, td { text-align: left; padding: .28rem .8rem .28rem 0; border-bottom: 1px so
 th { color: var(--soft); font-weight: 600; }
 details { margin: .6rem 0; } summary { cursor: pointer; color: var(--soft); }
 figure { margin: 1.2rem 0; overflow-x: auto; } figcaption { color: var(--soft); font-size: .9rem; }
-.held { color: #12703d; font-weight: 600; } .partly { color: #8a5a00; font-weight: 600; }
+.held { color: #12703d; font-weight: 600; } .inconclusive { color: #8a5a00; font-weight: 600; }
 .not-held { color: #a3282f; font-weight: 600; }
 """
 
 
+def save_pictures(blocks: Sequence[Block], folder: Path) -> None:
+    """Draw the charts into FOLDER/figures."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for block in blocks:
+        if isinstance(block, Picture):
+            block.chart.save(folder / "figures" / f"{block.name}.svg")
+
+
 def write_page(title: str, blocks: Sequence[Block], file: Path) -> None:
-    """Write one self-contained page: the chart library and the data are embedded."""
-    parts = [_html(block) for block in blocks]
-    charts = {block.name: block.chart.to_dict() for block in blocks if isinstance(block, Picture)}
-    # A chart may hold text from data sets: "</" must not end the script.
-    specifications = json.dumps(charts).replace("</", "<\\/")
-    library = vl_convert.javascript_bundle(vl_version=_vega_lite()) if charts else ""  # type: ignore[call-arg]
-    draw = (
-        f"const charts = {specifications};\n"
-        "for (const [name, chart] of Object.entries(charts)) {\n"
-        "  vegaEmbed(document.getElementById(name), chart, {actions: {export: true, source: false, editor: false}});\n"
-        "}"
-    )
+    """Write the blocks as a page beside its figures."""
     file.write_text(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>\n'
-        f"<body><h1>{html.escape(title)}</h1>\n" + "\n".join(parts) + "\n"
-        f"<script>{library}</script><script>{draw}</script></body></html>\n",
+        f"<body><h1>{html.escape(title)}</h1>\n" + "\n".join(map(_html, blocks)) + "\n</body></html>\n",
         encoding="utf-8",
     )
-
-
-def _vega_lite() -> str:
-    return "v" + ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _html(block: Block) -> str:
@@ -101,21 +88,19 @@ def _html(block: Block) -> str:
             body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
             table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             return f"<details><summary>{html.escape(summary)}</summary>{table}</details>" if summary else table
-        case Picture(_, _, name, caption):
-            return f'<figure><div id="{name}"></div><figcaption>{html.escape(caption)}</figcaption></figure>'
+        case Picture(_, name, caption):
+            text = html.escape(caption)
+            return f'<figure><img src="figures/{name}.svg" alt="{text}"><figcaption>{text}</figcaption></figure>'
 
 
 def _cell(text: str) -> str:
     verdict = text.replace(" ", "-")
-    style = f' class="{verdict}"' if verdict in ("held", "partly", "not-held", "undecided") else ""
+    style = f' class="{verdict}"' if verdict in ("held", "inconclusive", "not-held") else ""
     return f"<td{style}>{html.escape(text)}</td>"
 
 
 def write_markdown(title: str, blocks: Sequence[Block], file: Path) -> None:
-    """Write the same as Markdown; the pictures are stored in `figures/` beside it."""
-    for block in blocks:
-        if isinstance(block, Picture):
-            save_figure(block.still, file.parent / "figures" / block.name, page=False, scale=1)
+    """Write the blocks as Markdown beside their figures."""
     file.write_text("\n\n".join([f"# {title}", *map(_markdown, blocks)]) + "\n", encoding="utf-8")
 
 
@@ -129,5 +114,5 @@ def _markdown(block: Block) -> str:
             lines = [columns, ["---"] * len(columns), *rows]
             table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
             return f"<details><summary>{summary}</summary>\n\n{table}\n\n</details>" if summary else table
-        case Picture(_, _, name, caption):
+        case Picture(_, name, caption):
             return f"![{caption}](figures/{name}.svg)\n\n*{caption}*"

@@ -1,4 +1,4 @@
-"""The report of a reproduction: verdicts, figures, and tables, all computed from the rows."""
+"""The report of a reproduction: one page, an appendix, figures and results, all computed from the rows."""
 
 import hashlib
 import json
@@ -8,298 +8,374 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
+import altair as alt
 import polars as pl
 
 from bagwise.research.experiments import curves, measures
-from bagwise.research.experiments.statistics import Difference, queries_to
-from bagwise.research.reproduction import claims
-from bagwise.research.reproduction.claims import LEVELS, Finding
-from bagwise.research.reproduction.pages import Block, Heading, Paragraph, Picture, Rows, write_markdown, write_page
-from bagwise.research.reproduction.plan import FIGURES, FIXED, Figure, Results, Variant, paired_differences
+from bagwise.research.experiments.statistics import EQUIVALENT, INCONCLUSIVE, INFERIOR, MARGIN, SUPERIOR, Difference
+from bagwise.research.reproduction import claims, confounds
+from bagwise.research.reproduction.claims import (
+    BAG_THEN_CLASS,
+    OTHERS,
+    OURS,
+    PRIMARY,
+    RANDOM_BAGS,
+    UNCERTAINTY,
+    Finding,
+    differences_of,
+    together,
+)
+from bagwise.research.reproduction.pages import (
+    Block,
+    Heading,
+    Paragraph,
+    Picture,
+    Rows,
+    save_pictures,
+    write_markdown,
+    write_page,
+)
+from bagwise.research.reproduction.plan import ANALYSES, FIGURES, MAIN, ONLINE_BAG, REFITS, Figure, Results
 
 TITLE = "Active Learning in Incomplete Label MIML Learning, measured again"
-FULL_DATA_METRICS = ("bag_accuracy", "average_precision", "hamming_loss")
+APPENDIX = "The paper, reproduced: appendix"
+SECONDARY = ("average_precision", "hamming_loss", "one_error")
+ON_THE_PAGE = ((4, "E1"), (5, REFITS), (5, ONLINE_BAG), (9, "E3a"), (11, "E3b"))
+SPOKEN = ("for", "against", "unclear")
+COLOURS = {SUPERIOR: "#12703d", EQUIVALENT: "#3566a8", INFERIOR: "#a3282f", INCONCLUSIVE: "#8a8f98"}
 
 
 def write(results: Results, folder: Path) -> Path:
-    """Write report.html, README.md, figures, results.json and checksums of the rows; return the path of the page."""
+    """Write README.md, appendix.md, report.html, figures and results.json; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    findings = judged(results)
-    sums = checksums(results)
-    blocks = list(_blocks(results, findings, sums))
-    page = folder / "report.html"
-    write_page(TITLE, blocks, page)
-    write_markdown(TITLE, blocks, folder / "README.md")
-    (folder / "checksums.txt").write_text("".join(f"{digest}  {name}\n" for name, digest in sums.items()))
-    (folder / "results.json").write_text(json.dumps(_as_json(results, findings), indent=1) + "\n")
-    return page
+    findings = claims.judge(results.rows, results.growth)
+    page, appendix = list(_page(results, findings)), list(_appendix(results, findings))
+    save_pictures(page + appendix, folder)
+    write_markdown(TITLE, page, folder / "README.md")
+    write_markdown(APPENDIX, appendix, folder / "appendix.md")
+    write_page(TITLE, [*page, Heading("Appendix"), *appendix], folder / "report.html")
+    (folder / "results.json").write_text(json.dumps(_as_json(results, findings), indent=1) + "\n", encoding="utf-8")
+    return folder / "report.html"
 
 
-def judged(results: Results) -> dict[Variant, list[Finding]]:
-    """Return the findings about the claims that each model was run for."""
-    return {
-        variant: [
-            one for one in claims.judge(rows, results.growth) if variant != FIXED or one.number in claims.OF_SELECTION
-        ]
-        for variant, rows in results.rows.items()
-    }
-
-
-def checksums(results: Results) -> dict[str, str]:
-    """Return the SHA-256 of the rows of every experiment as CSV, to compare runs."""
-    return {
-        f"{experiment}, {variant.title}": hashlib.sha256(rows.write_csv().encode()).hexdigest()
-        for variant, by_experiment in results.rows.items()
-        for experiment, rows in by_experiment.items()
-    }
-
-
-def _blocks(results: Results, findings: dict[Variant, list[Finding]], sums: dict[str, str]) -> Iterable[Block]:
+def _page(results: Results, findings: Sequence[Finding]) -> Iterable[Block]:
     yield Paragraph(_what_was_run(results))
     yield Heading("Verdicts")
-    yield _verdicts(findings)
+    yield _verdicts([one for one in findings if _is_main(one)])
     yield Paragraph(
-        "A claim held when everything measured speaks for it, partly when at least as much speaks for it as against "
-        "it, and did not hold when more speaks against it; undecided when all is unclear. Unclear means too small a "
-        "difference to tell on these folds: the bootstrap interval of the paired difference includes 0, or the "
-        "Holm-corrected p (Student's test with Nadeau and Bengio's correction for folds that share training bags) is "
-        "0.05 or more."
+        "A claim held where every comparison that it makes came out as it says, did not hold where one came out "
+        f"otherwise (the other way, or equivalent within ±{MARGIN}), and is inconclusive where the runs cannot tell. "
+        "In brackets: comparisons for, against, unclear. All evidence is in the [appendix](appendix.md); seeds, "
+        "statistics and every departure from the paper are in the [design](design.md)."
     )
-    yield from _evidence(findings)
+    for finding in findings:
+        contrary = [one for one in finding.evidence if one.speaks == "against"]
+        if _is_main(finding) and contrary:
+            told = "; ".join(f"{one.dataset}: {one.text}" for one in contrary[:2])
+            more = f" and {len(contrary) - 2} more" if len(contrary) > 2 else ""
+            yield Paragraph(f"*Against claim {finding.number} ({finding.setting}):* {told}{more}.")
+    forest = _forest(results)
+    if forest:
+        yield Heading("Differences in the area under the bag accuracy")
+        yield forest
     yield Heading("Figures")
-    yield Paragraph("Mean over the folds; bands are 95 % intervals of that mean. In the page, hover for values.")
-    for figure in FIGURES:
-        yield from _pictures(figure, results)
-    yield from _tables(results)
+    for number, name in ON_THE_PAGE:
+        yield from _pictures(number, name, results)
+    if REFITS in results.rows:
+        yield Heading("What else it could be")
+        yield Paragraph(
+            "Uncertainty pairs against each other arm, at a few points inside the run: as learned, and after a fit "
+            "from scratch to the same labels, which sees every label equally often."
+        )
+        yield _steps(results)
+
+
+def _appendix(results: Results, findings: Sequence[Finding]) -> Iterable[Block]:
+    yield Heading("Verdicts of all analyses")
+    yield _verdicts(findings)
+    yield from _evidence(findings)
+    yield Heading("Figures 3 to 12")
+    yield Paragraph("Mean over the runs; bands are 95 % intervals of that mean, corrected for runs that share bags.")
+    for name in (one for one in MAIN if one in results.rows):
+        for figure in FIGURES:
+            if figure.experiment == ANALYSES[name].experiment:
+                yield from _pictures(figure.number, name, results)
+    yield Heading("All metrics")
+    for name in (one for one in MAIN if one in results.rows and ANALYSES[one].experiment == "E2"):
+        yield Heading(ANALYSES[name].title, 3)
+        yield _areas(results.rows[name])
+        yield _differences(
+            [one for metric in (PRIMARY, *SECONDARY) for one in _selection(results.rows[name], metric)],
+            f"Paired differences in area, {ANALYSES[name].title}",
+        )
+    yield from _confounds(results)
+    yield from _likelihoods(results)
     yield from _full_data(results)
-    yield from _likelihood_times(results)
     yield from _choices(results)
     yield Heading("Checksums of the rows")
-    yield Paragraph(
-        "SHA-256 of the rows as CSV. The same command with the same versions of Bagwise, NumPy and scikit-learn gives "
-        "the same rows bit for bit for our own learner; the compared systems use linear algebra of the processor."
-    )
-    yield Rows(["rows", "SHA-256"], [[name, digest] for name, digest in sums.items()])
+    yield Rows(["analysis", "rows", "SHA-256 as CSV"], [list(line) for line in _checksums(results)])
+
+
+def _is_main(finding: Finding) -> bool:
+    titles = [ANALYSES[name].title for name in MAIN]
+    return finding.number > 3 or finding.setting in titles
 
 
 def _what_was_run(results: Results) -> str:
-    size, rows = results.size, next(iter(results.rows.values()))
-    names = next(iter(rows.values()))["dataset"].unique(maintain_order=True).to_list()
-    stand_in = (
-        " (birds stands in for HJA, whose file does not exist)" if "birds" in names and "hja" not in names else ""
-    )
-    folds = f"{size.of_folds} of {size.folds} folds" if size.of_folds < size.folds else f"{size.folds} folds"
-    few = " Too few folds to conclude from: this is the quick version." if size.of_folds < 5 else ""
+    size = results.size
+    names = next(iter(results.rows.values()))["dataset"].unique(maintain_order=True).to_list()
+    stand_in = " (birds stands in for HJA, whose file does not exist)" if "birds" in names else ""
+    few = " Too few runs to conclude from: this is the quick version." if size.runs < 10 else ""
     return (
-        f"Data sets: {', '.join(names)}{stand_in}; {folds}; {size.epochs} epochs; {size.pair_queries} pair queries; "
-        f"{size.bag_queries} bag queries; 5 % of the training bags labelled at the start; models: "
-        f"{' and '.join(variant.title for variant in results.rows)}. Refits by warm L-BFGS after every answer. "
-        "Penalties and the compared systems' parameters are chosen among four candidates each, by cross validation "
-        "inside the bags labelled at the start; step sizes by the likelihood of the training fold: the tuning looks at "
-        f"no test fold.{few} Bagwise {version('bagwise')}, Python {platform.python_version()}, "
-        f"NumPy {version('numpy')}."
+        f"Data sets: {', '.join(names)}{stand_in}. {size.runs} runs of every arm: {len(size.seeds)} seeds, "
+        f"{size.of_folds} of {size.folds} folds; sensitivity analyses {len(size.sensitivity_seeds)} seeds. The paper's "
+        "model, without a background class; prior 1, not tuned; 5 % of the training bags labelled at the start; "
+        f"letters to exhaustion of the pool, bird song to 3,000 pair queries.{few} Bagwise {version('bagwise')}, "
+        f"Python {platform.python_version()}, NumPy {version('numpy')}; written by `bagwise reproduce`."
     )
 
 
-def _verdicts(findings: dict[Variant, list[Finding]]) -> Rows:
-    numbers = sorted({one.number for found in findings.values() for one in found})
-    columns = [
-        "claim",
-        *(title for variant in findings for title in (variant.title, "for / against / unclear")),
-    ]
-    rows = []
-    for number in numbers:
-        cells = [f"{number}. {claims.TEXTS[number]}"]
-        for found in findings.values():
-            one = next((one for one in found if one.number == number), None)
-            if one is None:
-                cells += ["", ""]
-            else:
-                cells += [one.verdict, " / ".join(str(one.count(speaks)) for speaks in ("for", "against", "unclear"))]
-        rows.append(cells)
-    return Rows(columns, rows)
+def _verdicts(findings: Sequence[Finding]) -> Rows:
+    names = list(dict.fromkeys(name for one in findings for name in one.datasets if name != "drawn pools"))
 
+    def cell(finding: Finding, name: str) -> str:
+        if name not in finding.datasets:
+            return ""
+        counts = " / ".join(str(finding.count(speaks, name)) for speaks in SPOKEN)
+        return f"{finding.verdict(name)} ({counts})"
 
-def _evidence(findings: dict[Variant, list[Finding]]) -> Iterable[Block]:
-    for variant, found in findings.items():
-        yield Heading(f"Evidence: {variant.title}", 3)
-        for one in found:
-            closest = "" if one.verdict == "held" else f" It comes closest on {one.closest}."
-            yield Paragraph(
-                f"Claim {one.number}, {one.verdict}. {claims.TEXTS[one.number]} "
-                f"Measure: {claims.RULES[one.number]}. {one.leaning} of {len(one.evidence)} measurements point its "
-                f"way, clearly or not.{closest}"
-            )
-            datasets = list(dict.fromkeys(piece.dataset for piece in one.evidence))
-            if len(datasets) > 1:
-                yield Rows(
-                    ["data set", "for", "against", "unclear"],
-                    [[name, *(str(one.count(s, name)) for s in ("for", "against", "unclear"))] for name in datasets],
-                )
-            rows = [[piece.dataset, piece.text, piece.speaks] for piece in one.evidence]
-            yield Rows(["data set", "measured", "speaks"], rows, f"{len(rows)} measurements of claim {one.number}")
-
-
-def _pictures(figure: Figure, results: Results) -> Iterable[Picture]:
-    for variant, rows in results.of(figure.experiment).items():
-        title = f"Figure {figure.number}: {measures.title(figure.metric)}"
-        name = f"figure-{figure.number}-{figure.metric}{'' if variant.name == 'paper' else '-' + variant.name}"
-        chart, still = (
-            curves.panels(rows, figure.metric, f"{title}, {variant.title}", figure.x_title, hover)
-            for hover in (True, False)
-        )
-        yield Picture(chart, still, name, f"{title} against {figure.x_title}, {variant.title}.")
-
-
-def _tables(results: Results) -> Iterable[Block]:
-    experiments = list(dict.fromkeys(figure.experiment for figure in FIGURES))
-    yield Heading("Tables")
-    for experiment in experiments:
-        for variant, rows in results.of(experiment).items():
-            where = f"{experiment}, {variant.title}"
-            if experiment != "E1":
-                yield Heading(f"Area under the curve: {where}", 3)
-                yield _areas(experiment, rows)
-            if experiment == "E2" and variant in results.of("full data"):
-                yield Heading(f"Queries to a share of full-data bag accuracy: {where}", 3)
-                yield _queries(rows, results.of("full data")[variant])
-            found = paired_differences(experiment, rows)
-            yield _differences(found, f"Paired differences, {where}, against {found[0].second}")
-
-
-def _areas(experiment: str, rows: pl.DataFrame) -> Rows:
-    metrics = [figure.metric for figure in FIGURES if figure.experiment == experiment]
-    names = rows["dataset"].unique(maintain_order=True).to_list()
-    tables = {metric: claims.area_table(rows, metric) for metric in metrics}
-    lines = [
-        [strategy, *(f"{tables[m].filter(pl.col('strategy') == strategy)[n][0]:.3f}" for m in metrics for n in names)]
-        for strategy in rows["strategy"].unique(maintain_order=True)
-    ]
-    return Rows(["strategy", *(f"{measures.title(m)}, {n}" for m in metrics for n in names)], lines)
-
-
-def _queries(rows: pl.DataFrame, full_data: pl.DataFrame) -> Rows:
-    full = claims.full_data_levels(full_data)
-    needed = {
-        (name, level): queries_to(rows.filter(pl.col("dataset") == name), "bag_accuracy", level * reached)
-        for name, reached in full.items()
-        for level in LEVELS
-    }
-    most = int(rows["asked"].to_numpy().max())
-    lines = [
-        [strategy, *(f"> {most}" if one[strategy] is None else str(one[strategy]) for one in needed.values())]
-        for strategy in rows["strategy"].unique(maintain_order=True)
-    ]
-    columns = [f"{name}: {level:.0%} of {full[name]:.3f}" for name, level in needed]
-    return Rows(["strategy", *columns], lines)
-
-
-def _differences(found: Sequence[Difference], summary: str) -> Rows:
     lines = [
         [
-            one.first,
-            one.dataset,
-            measures.title(one.metric),
-            f"{one.mean:+.3f}",
-            f"{one.low:+.3f} to {one.high:+.3f}",
-            f"{one.p:.3f}",
-            "better" if one.better else "worse" if one.worse else "unclear",
+            f"{one.number}. {claims.TEXTS[one.number]}",
+            one.setting,
+            *(cell(one, name) for name in names),
+            one.verdict(),
+        ]
+        for one in findings
+    ]
+    return Rows(["claim", "setting", *names, "all"], lines)
+
+
+def _evidence(findings: Sequence[Finding]) -> Iterable[Block]:
+    yield Heading("Evidence")
+    for one in findings:
+        rows = [[piece.dataset, piece.text, piece.speaks] for piece in one.evidence]
+        yield Rows(
+            ["data set", f"measure: {claims.RULES[one.number]}", "speaks"],
+            rows,
+            f"Claim {one.number}, {one.setting}: {one.verdict()}, {len(rows)} measurements",
+        )
+
+
+def _rows_of(name: str, results: Results) -> pl.DataFrame:
+    """The rows of an analysis with those of our model that it is compared with."""
+    rows = results.rows[name]
+    if name == "E3a" and REFITS in results.rows:
+        return together(results.rows[REFITS].filter(pl.col("strategy") == BAG_THEN_CLASS), rows)
+    return rows.filter(pl.col("asked") <= pl.col("epochs")) if "epochs" in rows.columns else rows
+
+
+def _pictures(number: int, name: str, results: Results) -> Iterable[Picture]:
+    figure: Figure = next(one for one in FIGURES if one.number == number)
+    if name in results.rows:
+        title = f"Figure {number}: {measures.title(figure.metric)}, {ANALYSES[name].title}"
+        chart = curves.panels(_rows_of(name, results), figure.metric, title, figure.x_title, hover=False)
+        yield Picture(chart, f"figure-{number}-{figure.metric}-{name}", f"{title}, against {figure.x_title}.")
+
+
+def _selection(rows: pl.DataFrame, metric: str) -> list[Difference]:
+    return differences_of(rows, metric, [(ours, other) for ours in OURS for other in (*OTHERS, RANDOM_BAGS)])
+
+
+def _forest(results: Results) -> Picture | None:
+    found = [
+        (ANALYSES[name].title, one)
+        for name in (REFITS, ONLINE_BAG)
+        if name in results.rows
+        for one in _selection(results.rows[name], PRIMARY)
+    ]
+    for finding in claims.judge({name: rows for name, rows in results.rows.items() if name != ONLINE_BAG}):
+        if finding.number in (4, 5):
+            title = f"claim {finding.number}"
+            found += [(title, one.difference) for one in finding.evidence if one.difference is not None]
+    if not found:
+        return None
+    points = pl.DataFrame(
+        {
+            "setting": setting,
+            "comparison": f"{one.first} against {one.second}{'' if one.part == 'area' else ', ' + one.part}",
+            "data set": one.dataset,
+            "mean": one.mean,
+            "low": max(one.low, -1.0),
+            "high": min(one.high, 1.0),
+            "outcome": one.outcome,
+        }
+        for setting, one in found
+    )
+    charts = []
+    for setting in points["setting"].unique(maintain_order=True):
+        here = points.filter(pl.col("setting") == setting)
+        row = [
+            _forest_panel(here.filter(pl.col("data set") == name), f"{setting}: {name}", place == 0)
+            for place, name in enumerate(here["data set"].unique(maintain_order=True))
+        ]
+        charts.append(alt.hconcat(*row))
+    caption = (
+        f"Mean paired differences with 95 % intervals; the grey band is ±{MARGIN}. Right of zero our selection, or our "
+        "model, is better."
+    )
+    return Picture(alt.vconcat(*charts), "forest", caption)
+
+
+def _forest_panel(points: pl.DataFrame, title: str, labelled: bool) -> alt.LayerChart:
+    order = points["comparison"].unique(maintain_order=True).to_list()
+    axis = alt.Axis(labelLimit=400) if labelled else alt.Axis(labels=False, ticks=False)
+    base = alt.Chart(points, title=title).encode(y=alt.Y("comparison:N", sort=order, title=None, axis=axis))
+    colour = alt.Color("outcome:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), title=None)
+    band = alt.Chart(pl.DataFrame({"low": [-MARGIN], "high": [MARGIN]})).mark_rect(color="#e6eaee")
+    zero = alt.Chart(pl.DataFrame({"at": [0.0]})).mark_rule(color="#5b6b7b").encode(x="at:Q")
+    limits = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="difference"), x2="high:Q", color=colour)
+    means = base.mark_point(filled=True, size=60, opacity=1).encode(x="mean:Q", color=colour)
+    layers = [band.encode(x="low:Q", x2="high:Q"), zero, limits, means]
+    return alt.LayerChart(layer=layers).properties(width=220)
+
+
+def _areas(rows: pl.DataFrame) -> Rows:
+    metrics = [one for one in (PRIMARY, *SECONDARY) if one in rows.columns]
+    return _means(rows, metrics, "area")
+
+
+def _means(rows: pl.DataFrame, metrics: Sequence[str], first: str) -> Rows:
+    """A line for each strategy: the mean over the rows of each metric on each data set."""
+    names = rows["dataset"].unique(maintain_order=True).to_list()
+    means = rows.group_by("strategy", "dataset", maintain_order=True).agg(pl.col(metrics).mean())
+    at = {(one["strategy"], one["dataset"]): one for one in means.to_dicts()}
+    lines = [
+        [strategy, *(f"{at[strategy, name][metric]:.3f}" for metric in metrics for name in names)]
+        for strategy in rows["strategy"].unique(maintain_order=True)
+    ]
+    return Rows([first, *(f"{measures.title(m)}, {n}" for m in metrics for n in names)], lines)
+
+
+def _cells(one: Difference) -> list[str]:
+    return [f"{one.mean:+.3f}", f"{one.low:+.3f} to {one.high:+.3f}", one.outcome]
+
+
+def _differences(found: Sequence[Difference], summary: str = "") -> Rows:
+    lines = [
+        [
+            *(one.dataset, one.first, one.second, measures.title(one.metric)),
+            *_cells(one),
+            *(f"{one.p:.4f}", f"{one.p_holm:.4f}", one.unit),
         ]
         for one in found
     ]
-    part = "at the end" if found[0].part == "final" else "area"
-    columns = ["strategy", "data set", f"metric ({part})", "difference", "95 % interval", "p (Holm)", ""]
-    return Rows(columns, lines, summary)
+    columns = ["data set", "first", "second", "metric", "difference", "95 % interval", "first is"]
+    return Rows([*columns, "p", "p (Holm)", "unit"], lines, summary)
+
+
+def _steps(results: Results) -> Rows:
+    lines = [
+        [ANALYSES[name].title, learned.dataset, learned.second, *_cells(learned), *_cells(scratch)]
+        for name in (REFITS, ONLINE_BAG)
+        if name in results.rows
+        for learned, scratch in confounds.steps_per_label(results.rows[name])
+    ]
+    columns = ["setting", "data set", "uncertainty · pair against", "as learned", "95 % interval", "first is"]
+    return Rows([*columns, "from scratch", "95 % interval", "first is"], lines)
+
+
+def _confounds(results: Results) -> Iterable[Block]:
+    yield Heading("Warm starts and budgets")
+    for name in (one for one in MAIN if one in results.rows and ANALYSES[one].experiment == "E2"):
+        title = ANALYSES[name].title
+        yield _differences(
+            confounds.warm_against_scratch(results.rows[name]),
+            f"The arm's own model against a fit from scratch to the same labels, {title}",
+        )
+        pairs = [(UNCERTAINTY, other) for other in (*OTHERS, RANDOM_BAGS)]
+        lines = [
+            [one.dataset, one.second, f"{share:.0%}", *_cells(one)]
+            for share, found in confounds.budgets(results.rows[name], pairs).items()
+            for one in found
+        ]
+        columns = ["data set", "uncertainty · pair against", "of the questions", "difference", "95 % interval", "is"]
+        yield Rows(
+            columns, sorted(lines, key=lambda line: (line[0], line[1])), f"Area over a part of the questions, {title}"
+        )
+
+
+def _likelihoods(results: Results) -> Iterable[Block]:
+    marginal, joint, em = (
+        f"Bagwise, {kind}" for kind in ("marginal likelihood", "joint likelihood", "joint likelihood by EM")
+    )
+    partial = [results.rows[name] for name in ("likelihoods", "full-data") if name in results.rows]
+    if partial:
+        yield Heading("Joint against marginal likelihood")
+        rows = together(*partial).with_columns(pl.lit(0).alias("asked"))
+        for share in rows["known"].unique().sort():
+            here = rows.filter(pl.col("known") == share)
+            found = differences_of(here, PRIMARY, [(joint, marginal), (em, joint)])
+            found += differences_of(here, "objective_value", [(em, joint)])
+            yield Heading(f"{share:.0%} of the labels known", 3)
+            yield _differences(found)
+    if "E2-joint" in results.rows and REFITS in results.rows:
+        exact = results.rows["E2-joint"].with_columns(pl.col("strategy") + ", joint")
+        seeds = exact["seed"].unique().to_list()
+        both = together(results.rows[REFITS].filter(pl.col("seed").is_in(seeds)), exact)
+        arms = results.rows[REFITS]["strategy"].unique(maintain_order=True)
+        yield Heading("Inside the active loop", 3)
+        yield _differences(differences_of(both, PRIMARY, [(f"{arm}, joint", arm) for arm in arms]))
+    if results.fit_times:
+        lines = [
+            [one.dataset, "with" if one.background else "without", f"{one.marginal:.2f} s", f"{one.joint:.2f} s"]
+            for one in results.fit_times
+        ]
+        yield Heading("Time to fit all labels", 3)
+        yield Rows(["data set", "background class", "marginal", "joint"], lines)
 
 
 def _full_data(results: Results) -> Iterable[Block]:
-    for variant, rows in results.of("full data").items():
-        if variant == FIXED:
-            continue
-        yield Heading(f"All labels known: {variant.title}", 3)
-        draws = rows["seed"].n_unique()
-        yield Paragraph(
-            f"Mean over {results.size.of_folds} folds and {draws} draws of the letters and the folds, with the "
-            "standard error over the draws where there are several. Ranking by class frequency is the floor."
-        )
-        yield _means(rows, FULL_DATA_METRICS)
-
-
-def _means(rows: pl.DataFrame, metrics: Sequence[str]) -> Rows:
-    by_draw = rows.group_by("strategy", "dataset", "seed", maintain_order=True).agg(pl.col(metrics).mean())
-    names = rows["dataset"].unique(maintain_order=True).to_list()
-
-    def cell(strategy: str, metric: str, name: str) -> str:
-        values = by_draw.filter((pl.col("strategy") == strategy) & (pl.col("dataset") == name))[metric].to_numpy()
-        mean = f"{values.mean():.3f}"
-        return mean if len(values) < 2 else f"{mean} ± {values.std(ddof=1) / len(values) ** 0.5:.3f}"
-
-    lines = [
-        [strategy, *(cell(strategy, metric, name) for metric in metrics for name in names)]
-        for strategy in rows["strategy"].unique(maintain_order=True)
-    ]
-    return Rows(["model", *(f"{measures.title(m)}, {n}" for m in metrics for n in names)], lines)
-
-
-def _likelihood_times(results: Results) -> Iterable[Block]:
-    if results.fit_times:
-        yield Heading("Joint against marginal likelihood: time to fit all labels", 3)
-        yield Paragraph("Penalty 1e-4, one thread, fastest of three; accuracies in the tables above.")
-        lines = [
-            [
-                one.dataset,
-                ("with a background class" if one.background else "the paper's model"),
-                f"{one.marginal:.2f} s",
-                f"{one.joint:.2f} s",
-                f"{one.joint / one.marginal:.1f}",
-            ]
-            for one in results.fit_times
-        ]
-        yield Rows(["data set", "model", "marginal", "joint", "ratio"], lines)
+    if "full-data" in results.rows:
+        yield Heading("All labels known")
+        yield _means(results.rows["full-data"], (PRIMARY, "average_precision", "hamming_loss"), "model")
 
 
 def _choices(results: Results) -> Iterable[Block]:
-    columns = ["model", "strategy", "dataset", "parameters", "fold", "seed"]
+    columns = ["analysis", "strategy", "dataset", "parameters"]
     chosen = pl.concat(
-        rows.with_columns(pl.lit(variant.title).alias("model")).select(columns).unique()
-        for variant, by_experiment in results.rows.items()
-        for rows in by_experiment.values()
-    ).unique()
-    counts = chosen.group_by(columns[:4]).len().sort(pl.all())
+        rows.select(*columns, "fold", "seed").unique().with_columns(pl.lit(name).alias("analysis"))
+        for name, rows in results.rows.items()
+    )
+    counts = chosen.group_by(columns).len().sort(pl.all()).rows()
+    yield Heading("Constants, given and chosen")
     lines = [
-        [one["strategy"], one["dataset"], one["model"], _tuned(one["parameters"]), str(one["len"])]
-        for one in counts.to_dicts()
+        [*line[:3], ", ".join(f"{n} {v}" for n, v in json.loads(line[3]).items()), str(line[4])] for line in counts
     ]
-    yield Heading("What tuning chose", 3)
-    yield Rows(["strategy", "data set", "model", "parameters", "runs"], lines, f"{len(lines)} choices")
+    yield Rows(["analysis", "strategy", "data set", "parameters", "runs"], lines, f"{len(lines)} sets of constants")
 
 
-def _tuned(parameters: str) -> str:
-    known = json.loads(parameters)
-    return ", ".join(f"{name} {value}" for name, value in known.items() if name not in ("random_state", "background"))
+def _checksums(results: Results) -> Iterable[tuple[str, str, str]]:
+    for name, rows in results.rows.items():
+        yield name, str(rows.height), hashlib.sha256(rows.write_csv().encode()).hexdigest()
 
 
-def _as_json(results: Results, findings: dict[Variant, list[Finding]]) -> dict[str, object]:
+def _as_json(results: Results, findings: Sequence[Finding]) -> dict[str, object]:
     return {
         "size": asdict(results.size),
         "claims": [
             {
-                "model": variant.title,
+                "model": one.setting,
                 "claim": one.number,
                 "text": claims.TEXTS[one.number],
-                "verdict": one.verdict,
+                "main": _is_main(one),
+                "verdict": one.verdict(),
+                "by_dataset": {name: one.verdict(name) for name in one.datasets},
                 "evidence": [asdict(piece) for piece in one.evidence],
             }
-            for variant, found in findings.items()
-            for one in found
-        ],
-        "differences": [
-            {"model": variant.title, "experiment": experiment, **asdict(one)}
-            for variant, by_experiment in results.rows.items()
-            for experiment in by_experiment
-            if experiment != "full data"
-            for one in paired_differences(experiment, by_experiment[experiment])
+            for one in findings
         ],
         "growth": [{**asdict(one), "slope": one.slope} for one in results.growth],
         "fit_times": [asdict(one) for one in results.fit_times],
+        "checksums": {name: digest for name, _, digest in _checksums(results)},
     }

@@ -1,4 +1,4 @@
-"""Times for the claims: growth of selection with the pool, and cost of the joint likelihood.
+"""Times: growth of selection with the pool, cost of the joint likelihood, and how long a reproduction takes.
 
 Times differ between runs and machines, so they are not rows of a specification: every reproduction measures them.
 """
@@ -14,6 +14,7 @@ from bagwise.data.bags import Bags
 from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.learning.learner import ActiveLearner
 from bagwise.model import MIMLClassifier
+from bagwise.research.experiments.runner import Specification
 
 BASE = {"bags": 1000, "instances per bag": 10, "classes": 20, "features": 32}
 FACTORS = (1, 2, 4, 8)
@@ -95,3 +96,25 @@ def likelihood_times(names: Sequence[str], backgrounds: Sequence[bool] = (False,
 
             found.append(FitTime(name, background, fit("marginal"), fit("joint")))
     return found
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Number of cells of a kind, and the seconds of processor time of one of them."""
+
+    cells: int
+    seconds: float
+
+    @classmethod
+    def measured(cls, cells: Sequence[Specification], samples: Sequence[Specification]) -> "Cost":
+        """Run the samples here, in one thread, and keep nothing of them but the time."""
+        use_one_thread()
+        start = time.process_time()
+        for sample in samples:
+            sample.run(lambda _: None)
+        return cls(len(cells), (time.process_time() - start) / len(samples))
+
+    @property
+    def hours(self) -> float:
+        """Return the hours of one core for all cells."""
+        return self.cells * self.seconds / 3600
