@@ -52,6 +52,14 @@ def test_every_figure_is_drawn(folder):
     assert (folder / "figures" / "forest.svg").stat().st_size > 5000
 
 
+def test_the_page_has_no_marks_of_markdown(folder):
+    text = (folder / "report.html").read_text()
+    paragraphs = re.findall("<p>(.*?)</p>", text)
+    assert not any(mark in paragraph for paragraph in paragraphs for mark in ("`", "](", "*"))
+    assert '<a href="appendix.md">appendix</a>' in text
+    assert "<code>bagwise reproduce</code>" in text
+
+
 def test_every_claim_gets_a_verdict_with_evidence(folder):
     found = json.loads((folder / "results.json").read_text())["claims"]
     settings = {number: sum(one["claim"] == number for one in found) for number in claims.TEXTS}

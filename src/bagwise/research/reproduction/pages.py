@@ -1,6 +1,7 @@
 """A report as a list of blocks, written as an HTML page and as Markdown with the same content."""
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,7 @@ def _html(block: Block) -> str:
         case Heading(text, level):
             return f"<h{level}>{html.escape(text)}</h{level}>"
         case Paragraph(text):
-            return f"<p>{html.escape(text)}</p>"
+            return f"<p>{_inline(text)}</p>"
         case Rows(columns, rows, summary):
             head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
             body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
@@ -91,6 +92,13 @@ def _html(block: Block) -> str:
         case Picture(_, name, caption):
             text = html.escape(caption)
             return f'<figure><img src="figures/{name}.svg" alt="{text}"><figcaption>{text}</figcaption></figure>'
+
+
+def _inline(text: str) -> str:
+    """Return a line of Markdown as HTML: code, emphasis and links, which is all that paragraphs use."""
+    found = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    found = re.sub(r"\*([^*]+)\*", r"<em>\1</em>", found)
+    return re.sub(r"\[([^\]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', found)
 
 
 def _cell(text: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import altair as alt
 import polars as pl
 
+from bagwise.core.wording import counted
 from bagwise.research.experiments import curves, measures
 from bagwise.research.experiments.statistics import EQUIVALENT, INCONCLUSIVE, INFERIOR, MARGIN, SUPERIOR, Difference
 from bagwise.research.reproduction import claims, confounds
@@ -127,8 +128,9 @@ def _what_was_run(results: Results) -> str:
     stand_in = " (birds stands in for HJA, whose file does not exist)" if "birds" in names else ""
     few = " Too few runs to conclude from: this is the quick version." if size.runs < 10 else ""
     return (
-        f"Data sets: {', '.join(names)}{stand_in}. {size.runs} runs of every arm: {len(size.seeds)} seeds, "
-        f"{size.of_folds} of {size.folds} folds; sensitivity analyses {len(size.sensitivity_seeds)} seeds. The paper's "
+        f"Data sets: {', '.join(names)}{stand_in}. {counted(size.runs, 'run')} of every arm: "
+        f"{counted(len(size.seeds), 'seed')}, {size.of_folds} of {size.folds} folds; sensitivity analyses "
+        f"{counted(len(size.sensitivity_seeds), 'seed')}. The paper's "
         "model, without a background class; prior 1, not tuned; 5 % of the training bags labelled at the start; "
         f"letters to exhaustion of the pool, bird song to 3,000 pair queries.{few} Bagwise {version('bagwise')}, "
         f"Python {platform.python_version()}, NumPy {version('numpy')}; written by `bagwise reproduce`."
