@@ -226,8 +226,9 @@ class Ratio:
     def of(cls, first: Array, second: Array, seed: int = 0) -> "Ratio":
         """Return the ratio of questions, paired by draw; infinite entries of `first` were never reached.
 
-        >>> Ratio.of(np.array([50.0, 50.0]), np.array([100.0, 100.0]))
-        Ratio(mean=0.5, low=0.5, high=0.5)
+        >>> ratio = Ratio.of(np.array([50.0, 50.0]), np.array([100.0, 100.0]))
+        >>> [round(one, 6) for one in (ratio.low, ratio.mean, ratio.high)]
+        [0.5, 0.5, 0.5]
         """
         logs = np.log(first) - np.log(second)
         chosen = np.random.default_rng(seed).integers(0, len(logs), size=(RESAMPLES, len(logs)))
