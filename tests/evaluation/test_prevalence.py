@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bagwise.evaluation.prevalence import FEWEST_AUDITS, audited_share, draw_weights
+from bagwise.evaluation.prevalence import FEWEST_AUDITS, audited_share
 
 NAN = np.nan
 
@@ -11,7 +11,7 @@ NAN = np.nan
 def labelled(rng, truth, score, answers, audits, designed):
     """The labels and audits of a project that asks, besides audits, where its score is least sure."""
     values, audit = np.full(len(truth), NAN), np.zeros(len(truth), bool)
-    probability = np.full(len(truth), NAN)
+    weights = np.zeros(len(truth))
     for number in range(answers):
         is_open = np.flatnonzero(np.isnan(values))
         audit_now = number % (answers // audits) == 0
@@ -21,8 +21,8 @@ def labelled(rng, truth, score, answers, audits, designed):
         bag = is_open[place]
         values[bag], audit[bag] = truth[bag], audit_now
         if audit_now:
-            probability[bag] = chances[place]
-    return values, audit, draw_weights(audit, probability)
+            weights[bag] = 1 / chances[place]
+    return values, audit, weights
 
 
 @pytest.mark.parametrize("designed", [False, True])

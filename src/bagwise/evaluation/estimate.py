@@ -68,6 +68,20 @@ class Interval:
         half = 0.5 / max(cases, 1)
         return cls(float(value), 0.0 if low < half else float(low), 1.0 if high > 1 - half else float(high))
 
+    def complement(self) -> "Interval":
+        """Return that of 1 minus the share: of recall what is missed, of precision what is a false alarm.
+
+        Returns
+        -------
+        Interval
+
+        Examples
+        --------
+        >>> Interval(0.75, 0.5, 1.0).complement()
+        Interval(value=0.25, low=0.0, high=0.5)
+        """
+        return Interval(1 - self.value, 1 - self.high, 1 - self.low)
+
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 

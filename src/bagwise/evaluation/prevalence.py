@@ -23,29 +23,6 @@ FEWEST_AUDITS = 20
 """Audits of a class without which there is no interval: with none present in 20, it is 0 to 0.12."""
 
 
-def draw_weights(audit: Array, probability: Array) -> Array:
-    """Return how many pairs every audit stands for.
-
-    Parameters
-    ----------
-    audit : ndarray of bool, shape (B, C)
-        Which labels are answers to questions drawn at random.
-    probability : ndarray of float, shape (B, C)
-        The probability with which each was drawn; nan where it is not known: then every pair was as likely.
-
-    Returns
-    -------
-    ndarray of float, shape (B, C)
-        0 for what is not an audit.
-
-    Examples
-    --------
-    >>> draw_weights(np.array([[True, True, False]]), np.array([[0.2, np.nan, np.nan]]))
-    array([[5., 3., 0.]])
-    """
-    return np.where(audit, np.where(np.isnan(probability), float(audit.size), 1 / probability), 0.0)
-
-
 def audited_share(
     values: Array, predicted: Array, audit: Array, weights: Array | None = None, seed: int = 0
 ) -> Interval | None:
@@ -60,7 +37,7 @@ def audited_share(
     audit : ndarray of bool, shape (B,)
         Which of the known labels are answers to questions drawn at random.
     weights : ndarray of float, shape (B,), optional
-        How many pairs each audit stands for (`draw_weights`); by default all alike.
+        How many pairs each audit stands for (`AuditHistory.weights`); by default all alike.
     seed : int
         Seed of the draws.
 

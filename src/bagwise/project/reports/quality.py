@@ -58,8 +58,7 @@ class ClassReport:
     @property
     def false_alarms(self) -> Interval | None:
         """Share of the bags for which the class is predicted that do not have it: 1 - precision."""
-        right = self.precision
-        return None if right is None else Interval(1 - right.value, 1 - right.high, 1 - right.low)
+        return None if self.precision is None else self.precision.complement()
 
 
 @dataclass(frozen=True)

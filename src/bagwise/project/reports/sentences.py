@@ -284,26 +284,6 @@ def having(prevalence: Interval, bags: int) -> tuple[int, int, int]:
     return value, low, high
 
 
-def wrong_share(right: Interval) -> Interval:
-    """Return 1 minus a share: of recall what is missed, of precision what is a false alarm.
-
-    Parameters
-    ----------
-    right : Interval
-        A share.
-
-    Returns
-    -------
-    Interval
-
-    Examples
-    --------
-    >>> wrong_share(Interval(0.75, 0.5, 1.0))
-    Interval(value=0.25, low=0.0, high=0.5)
-    """
-    return Interval(1 - right.value, 1 - right.high, 1 - right.low)
-
-
 def _overall(report: Report) -> str:
     metric = metrics.get(report.metric)
     found = report.metrics.get(report.metric)
@@ -326,7 +306,7 @@ def _attention(classes: Sequence[ClassReport]) -> list[str]:
     sure = [
         (one.name, miss)
         for one in classes
-        if one.precision is not None and one.recall is not None and _is_narrow(miss := wrong_share(one.recall))
+        if one.precision is not None and one.recall is not None and _is_narrow(miss := one.recall.complement())
     ]
     worst = max(sure, key=lambda one: one[1].value, default=None)
     parts = []
@@ -343,8 +323,8 @@ def _of_class(one: ClassReport, report: Report, level: float, noun: str) -> str:
     if one.prevalence is None:
         return f"{one.name}: {_nothing_yet(report)}."
     parts = [_having(one, report.bags, noun)]
-    miss = None if one.recall is None or one.precision is None else wrong_share(one.recall)
-    alarms = None if one.precision is None else wrong_share(one.precision)
+    miss = None if one.recall is None or one.precision is None else one.recall.complement()
+    alarms = one.false_alarms
     if one.precision is None and one.recall is not None:
         parts.append("the model does not find it yet")
     unknown = []
