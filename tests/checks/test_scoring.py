@@ -20,7 +20,9 @@ EVERY = pytest.mark.parametrize(
         for dtype in backend.dtypes
     ],
 )
-DEVICES = [pytest.param(one, id=name) for name, one in BACKENDS.items() if name != "compiled"]
+# Without a card, fused kernels are interpreted: slowly.
+SLOW = {"fused": [pytest.mark.slow]}
+DEVICES = [pytest.param(one, id=name, marks=SLOW.get(name, [])) for name, one in BACKENDS.items() if name != "compiled"]
 
 
 def make(sizes, features=3, classes=4, scale=1.0, dtype=np.float64):

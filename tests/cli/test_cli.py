@@ -62,6 +62,7 @@ def test_simulate_combines_anything(tmp_path, update, granularity):
     assert 0 < final["bag_accuracy"] <= 1
 
 
+@pytest.mark.slow
 def test_the_same_specification_gives_the_same_rows(tmp_path, simulated):
     runner.invoke(app, ["simulate", "synthetic", *QUICK, "--out", str(tmp_path)])
     again, before = (pl.read_parquet(folder / "rows.parquet") for folder in (tmp_path, simulated[1]))
@@ -76,6 +77,7 @@ def test_simulate_goes_on_from_what_is_there(tmp_path, simulated):
     assert {path: path.stat().st_mtime_ns for path in (folder / "runs").iterdir()} == before
 
 
+@pytest.mark.slow
 def test_compare_always_draws_random(tmp_path):
     arguments = ["compare", "synthetic", "uncertainty:bag", "mimlsvm_al", "--queries", "12", "--every", "6"]
     result = runner.invoke(app, [*arguments, "--folds", "3", "--json", "--out", str(tmp_path)], catch_exceptions=False)

@@ -153,6 +153,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_labellers_commands_import_nothing_of_research(tmp_path):
     """All in one process, from a table to predictions: it has imported what any of them imports."""
     data, project = datasets.load("synthetic").select(range(30)), tmp_path / "project"
@@ -178,6 +179,7 @@ def test_labellers_commands_import_nothing_of_research(tmp_path):
     assert found.isdisjoint(NOT_FOR_LABELLING)
 
 
+@pytest.mark.slow
 def test_serving_the_page_imports_nothing_of_research(folder):
     found = imported(SERVE.replace("{place}", repr(forked.server())), "serve", folder)
     assert "bagwise.server.app" in found
@@ -246,11 +248,11 @@ def test_the_extras_are_those_of_the_package():
     [
         ("sqlalchemy", ["init", "p", "--from", "x.csv"], "app"),
         ("fastapi", ["demo"], "app"),
-        ("polars", ["status", "p"], "app"),
-        ("altair", ["simulate", "digits"], "figures"),
-        ("altair", ["demo", "--simulate", "25"], "figures"),
-        ("vl_convert", ["compare", "digits", "--json"], "figures"),
-        ("polars", ["bench", "--quick"], "figures"),
+        pytest.param("polars", ["status", "p"], "app", marks=pytest.mark.slow),
+        pytest.param("altair", ["simulate", "digits"], "figures", marks=pytest.mark.slow),
+        pytest.param("altair", ["demo", "--simulate", "25"], "figures", marks=pytest.mark.slow),
+        pytest.param("vl_convert", ["compare", "digits", "--json"], "figures", marks=pytest.mark.slow),
+        pytest.param("polars", ["bench", "--quick"], "figures", marks=pytest.mark.slow),
     ],
 )
 def test_without_an_extra_a_command_says_in_one_sentence_what_to_install(hidden, arguments, extra):
@@ -276,6 +278,7 @@ assert "birds" in datasets.available()
 """
 
 
+@pytest.mark.slow
 def test_the_library_works_without_tables_and_figures(tmp_path):
     np.savez(tmp_path / "a.npz", instances=np.ones((2, 2)))
     done = child(LIBRARY, tmp_path / "a.npz", hidden=["polars", "altair", "vl_convert", "sqlalchemy", "fastapi"])

@@ -25,6 +25,7 @@ def long_names(files):
     return files / "p"
 
 
+@pytest.mark.slow
 def test_names_that_other_commands_need_are_never_shortened(long_names):
     with Project.open(long_names) as project:
         event = next(iter(project.events))
@@ -62,6 +63,7 @@ def test_what_is_no_answer_is_refused_with_those_that_are(started):
     assert "'maybe' is not an answer: say yes (present), no (absent), unsure or skipped." in err
 
 
+@pytest.mark.slow
 def test_one_answer_is_not_answers(started):
     out = bagwise("answer", started / "p", "--count", 1, keys="y")[1]
     assert "1 answer given; the project has 1 event." in out

@@ -187,6 +187,7 @@ def kill(pool, shard):
     os.kill(pool.messages.send("pid", {shard: ()})[shard], signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(data):
     with WatchedPool.of(data[0], [200, 40], cpus=0.1) as pool:
         here, there = pair_of(pool, data)
@@ -211,6 +212,7 @@ def test_a_killed_worker_changes_nothing(data):
         np.testing.assert_array_equal(before[1], after[1])
 
 
+@pytest.mark.slow
 def test_missing_storage_is_reported_and_once_it_is_back_all_goes_on(data, tmp_path):
     bags = data[0]
     partitions = Partitions.write(
@@ -246,6 +248,7 @@ def asked_within_a_timeout(learner, pool):
             assert pool.timeout < SLOW, "no shard replied before the slow one"
 
 
+@pytest.mark.slow
 def test_a_slow_shard_is_waited_for_or_left_out(pools, data, caplog, monkeypatch):
     monkeypatch.setattr(messages, "WARN_AFTER", 0.2)
     pool = pools["two"]
@@ -335,6 +338,7 @@ def test_a_shard_that_fails_is_named(pools):
 # Training over shards
 
 
+@pytest.mark.slow
 def test_gradients_are_summed_where_the_bags_are(data, monkeypatch):
     bags = Bags(data[0].instances.astype(float), data[0].offsets, data[0].ids)
     labels = Labels(data[1], np.random.default_rng(0).random(data[1].shape) < 0.4)

@@ -23,6 +23,7 @@ def partitioned(make_project):
     return plain, other
 
 
+@pytest.mark.slow
 def test_the_same_questions_as_in_one_process_and_what_was_learned_is_restored(partitioned, say):
     plain, other = partitioned
     other.close()
@@ -49,6 +50,7 @@ def test_a_project_in_one_file_is_refused(make_project):
         Project.open(make_project().folder, cluster="auto")
 
 
+@pytest.mark.slow
 def test_the_page_asks_from_the_cluster(partitioned, cluster):
     plain, other = partitioned
     other.close()
@@ -71,6 +73,7 @@ def test_the_page_asks_from_the_cluster(partitioned, cluster):
         assert len(again.events) == 4
 
 
+@pytest.mark.slow
 def test_a_simulation_has_the_same_rows_on_a_cluster(tmp_path, cluster):
     options = ["digits", "--queries", 12, "--folds", 4, "--runs", 1, "--criterion", "uncertainty", "--every", 6]
     for name, more in (("here", []), ("there", ["--cluster", cluster])):

@@ -9,6 +9,8 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from bagwise import datasets
 from bagwise.project import Asking, Learning, Project
 from tests.conftest import source_of
@@ -30,6 +32,7 @@ def big_enough(tmp_path, database, answers, **asking):
     return Project.create(tmp_path / "p", source, None, data.classes, learning, Asking(**asking), database), data
 
 
+@pytest.mark.slow
 def test_twenty_people_in_one_process(tmp_path, database, request):
     answers = request.config.getoption("--answers")
     project, data = big_enough(tmp_path, database, answers)
@@ -78,6 +81,7 @@ def test_people_in_several_processes(tmp_path, database, request):
         all_is_well(after)
 
 
+@pytest.mark.slow
 def test_redundancy_leases_a_pair_to_exactly_so_many_people(tmp_path, database):
     project, _ = big_enough(tmp_path, database, 100, people=3)
     leased = Counter()

@@ -10,6 +10,7 @@ from bagwise.research.experiments.runner import run_all
 from bagwise.research.experiments.simulation import Simulation, split
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "background", "accuracy", "precision"),
     [("hja", False, 0.62, 0.94), ("hja", True, 0.79, 0.94), ("carroll", True, 0.58, 0.80)],
@@ -30,6 +31,7 @@ def test_five_folds_on_all_labels(name, background, accuracy, precision):
     assert np.mean(scores, axis=0)[1] >= precision
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_default_learner_is_ahead_of_random_on_digits(tmp_path):
     simulations = [

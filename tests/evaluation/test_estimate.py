@@ -115,6 +115,7 @@ def test_what_cannot_be_estimated_is_none(labelled):
     assert estimated(data, without, without.known).classes[2].recall is None
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_and_the_naive_estimate_does_not():
     found = defaultdict(list)
     for source, seed in coverage.specified(2, seed=0):

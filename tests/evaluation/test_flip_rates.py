@@ -101,6 +101,7 @@ def test_rates_go_where_labels_go():
     assert Labels([[1]], [[1]]) == Labels([[1]], [[1]], 0.0)
 
 
+@pytest.mark.slow
 @EVERY
 def test_a_learner_remembers_and_replays_rates(name, small):
     bags, labels = small

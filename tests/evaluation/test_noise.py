@@ -157,6 +157,7 @@ def test_too_few_bags_for_folds(small):
     assert np.isnan(out_of_fold(MIMLClassifier(), bags, labels)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.1, "estimate"])
 def test_careful_simulations_are_repeatable(noise):
     specification = Simulation(

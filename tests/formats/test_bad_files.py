@@ -160,6 +160,7 @@ def test_bad_npz(tmp_path):
     refused(path, "no array instances or X, only other")
 
 
+@pytest.mark.slow
 def test_zip_bombs(tmp_path):
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w") as file:

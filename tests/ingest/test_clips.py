@@ -121,6 +121,7 @@ def test_recordings_stay_whole_where_a_person_says_so_and_where_they_are_short(s
     assert "2 bags" in bagwise("init", "third", "--from", "short", "--classes", "species.txt", "--clip", "10s")
 
 
+@pytest.mark.slow
 def test_an_import_continues_in_the_middle_of_a_recording_and_adds_only_what_is_new(season, monkeypatch):
     monkeypatch.setattr(_folder, "CLIPS_AT_ONCE", 2)
     whole, seen = _folder.segment_files, []
@@ -181,6 +182,7 @@ def test_what_is_absent_in_a_recording_is_absent_in_its_clips_and_what_is_presen
     assert "is cut into 6 clips, and the label does not say in which wren is: give its times" in said
 
 
+@pytest.mark.slow
 def test_a_model_cuts_new_recordings_as_those_it_learned_from(season):
     init("--clip", "16s", "--overlap", "2s")
     with Project.open("project") as project:
@@ -193,6 +195,7 @@ def test_a_model_cuts_new_recordings_as_those_it_learned_from(season):
     assert "south/20260524_040000.wav" in bags
 
 
+@pytest.mark.slow
 def test_scores_of_windows_go_to_the_clips_that_have_them(season):
     init()
     (season / "birdnet.csv").write_text(
@@ -212,6 +215,7 @@ def test_scores_of_windows_go_to_the_clips_that_have_them(season):
         assert project.opinion((12, 1)).probability == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_recordings_that_were_cut_off_are_used_as_far_as_they_go(season):
     wav = season / "season" / "north" / "20260524_050000.wav"
     wav.write_bytes(wav.read_bytes()[: 4 * RATE * 34])

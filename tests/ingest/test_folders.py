@@ -127,6 +127,7 @@ def test_every_file_is_segmented_or_listed_and_only_new_files_are_added(here, se
     assert not segmentation.cache_folder(here / "p").exists()
 
 
+@pytest.mark.slow
 def test_paragraphs_from_the_folder_to_predictions_of_new_files(here):
     rng = np.random.default_rng(0)
     sentences = {
@@ -164,6 +165,7 @@ def test_paragraphs_from_the_folder_to_predictions_of_new_files(here):
         assert rows["owl"][0][2] == 1, "the second paragraph carries it"
 
 
+@pytest.mark.slow
 def test_a_kill_keeps_the_segmented_files(here, segmented_now):
     names = [f"{number:02}.txt" for number in range(24)]
     write(here / "texts", *names)

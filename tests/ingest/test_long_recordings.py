@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from benchmarks import long_recordings
 
 
+@pytest.mark.slow
 def test_a_season_is_measured_in_a_small_size(tmp_path):
     long_recordings.main(["--files", "2", "--minutes", "2", "--to", str(tmp_path / "found.json")])
     found = json.loads((tmp_path / "found.json").read_text())

@@ -10,6 +10,7 @@ from bagwise.cli import app
 PAGE = Path(__file__).parents[2] / "docs/recordings.md"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_recordings_page_runs(monkeypatch, tmp_path):
     """Every python and console block, from top to bottom, with fewer recordings and questions."""

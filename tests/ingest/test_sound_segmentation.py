@@ -87,6 +87,7 @@ def test_a_window_hears_what_is_in_it(tmp_path):
 REAL = pytest.param(True, marks=pytest.mark.skipif(not clips.installed(), reason=f"run `{clips.PACKAGES}`"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", [False, REAL])
 def test_nine_in_ten_calls_are_found_at_ten_decibels(real, tmp_path):
     """The full size is `python -m benchmarks.recordings`."""

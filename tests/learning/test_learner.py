@@ -242,6 +242,7 @@ def test_ask_for_a_whole_number(count):
         make().ask(count)
 
 
+@pytest.mark.slow
 def test_the_number_of_blas_threads_changes_nothing():
     """Many weights, so that BLAS would use its threads: the fitted model must be the same to the last bit."""
     code = """

@@ -63,6 +63,7 @@ def test_from_a_plain_project_to_partitions_and_more_of_them(files, synthetic):
         assert len(Partitions.open(folder / "instances")) == 5
 
 
+@pytest.mark.slow
 def test_a_table_straight_into_partitions_elsewhere_by_several_processes(files, monkeypatch):
     monkeypatch.setattr(worker_pool, "thread_count", lambda: 2)
     said("import", files / "p", "--from", files / "more", "--partition", 4, "--to", files / "shared" / "p")
@@ -108,6 +109,7 @@ def ray_cluster():
         yield address
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_cluster")
 def test_the_same_on_a_cluster(files):
     folder = files / "p"

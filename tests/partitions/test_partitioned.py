@@ -213,6 +213,7 @@ def test_a_file_that_is_not_what_was_imported_is_not_taken_over(plain):
     assert not list(plain.glob(".*.part"))
 
 
+@pytest.mark.slow
 def test_killed_at_any_stage_the_project_is_as_it_was_and_a_second_run_works(plain, say, synthetic):
     stages = list(crashing.STAGES)
     for stage in stages:

@@ -65,6 +65,7 @@ def test_every_family_has_a_section_with_a_package():
     assert groups == set(FAMILIES)
 
 
+@pytest.mark.slow
 def test_plug_ins_are_found_by_the_command_in_a_process_of_its_own(installed, tmp_path):
     for title in ("A medium", "An embedder"):
         installed(*package_of(sections()[title]))

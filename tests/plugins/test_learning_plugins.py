@@ -29,6 +29,7 @@ def run(script):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_page_adds_one_member_to_each_family(installed):
     entry_points = tomllib.loads(PYPROJECT)["project"]["entry-points"]
     assert len(entry_points) == len(MODULES) == 4

@@ -80,6 +80,7 @@ def test_init_and_import_say_what_they_read(tmp_path):
     assert "second.npz: read: X, bag, ids, Y, classes; ignored: y." in out
 
 
+@pytest.mark.slow
 def test_from_files_to_a_model_and_back(started):
     folder = started / "p"
     code, out, _ = bagwise("answer", folder, keys="ynusyzynq")
@@ -224,6 +225,7 @@ def test_names_cannot_steer_the_terminal(files):
     assert "column label:A:cat:" in err
 
 
+@pytest.mark.slow
 def test_one_key_is_enough_in_a_terminal(started):
     """A real pseudo-terminal: no Enter, and the terminal is as before afterwards."""
     main, other = pty.openpty()
@@ -255,6 +257,7 @@ def test_one_key_is_enough_in_a_terminal(started):
         assert all(0 < event.seconds < 100 for event in project.events)
 
 
+@pytest.mark.slow
 def test_interrupted_while_answering(started):
     process = subprocess.Popen(
         [sys.executable, "-m", "bagwise", "answer", str(started / "p")],
@@ -280,6 +283,7 @@ def test_labels_beside_the_instances(tmp_path):
     assert "Nothing is left to ask you" in out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_strategies_can_be_compared_on_ones_own_project(files, synthetic):
     folder = files / "p"

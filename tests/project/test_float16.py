@@ -46,6 +46,7 @@ def test_it_is_half_as_large_and_predicts_the_same(both):
     assert [found for found in check(small) if found.wrong] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_it_is_asked_reopened_partitioned_copied_and_grows(both, synthetic):
     project = both["float16"]

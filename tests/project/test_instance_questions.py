@@ -176,6 +176,7 @@ def test_an_adjudicator_who_said_yes_to_an_instance_decides_about_the_bag(make):
     assert said_of(project, *lease.pair) == {question.instance: True}
 
 
+@pytest.mark.slow
 def test_all_is_answered_in_the_end_by_two_people(make, synthetic, monkeypatch):
     """Every open pair is asked about, with turning points on the way; no person gets two questions about one pair."""
     monkeypatch.setattr(replaying, "REFIT_EVERY", 30)

@@ -87,6 +87,7 @@ def no_replay():
         yield
 
 
+@pytest.mark.slow
 def test_everything_uses_the_trained_model_and_its_thresholds(project, served, say, instances, tmp_path):
     answer(project, say, ENOUGH_FOR_THRESHOLDS)
     copy = tmp_path / "copy.npz"
@@ -226,6 +227,7 @@ def test_a_backup_has_the_model(answered, tmp_path):
         assert exported(tmp_path / "copy", tmp_path / "found.parquet").equals(expected)
 
 
+@pytest.mark.slow
 def test_check_refuses_a_model_that_is_not_one_of_the_project(answered, synthetic, tmp_path):
     done("train", answered.folder)
     done("check", answered.folder)
@@ -284,6 +286,7 @@ def test_training_from_nothing_says_so(project, instances, tmp_path):
     assert set(exported(project.folder, tmp_path / "prior.parquet")["model"]) == {"online, 0 answers"}
 
 
+@pytest.mark.slow
 def test_a_read_only_project_predicts_with_its_model(tmp_path, synthetic, say, instances):
     with Project.create(tmp_path / "p", source_of(synthetic), classes=synthetic.classes) as project:
         answer(project, say, 5)

@@ -66,6 +66,7 @@ def answer_with(project, sloppy, count):
         project.answer(asked.key, who, sloppy(asked, who))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.1, "estimate"])
 def test_histories_with_rates_replay_bit_for_bit(make_project, sloppy, rng, monkeypatch, noise):
     monkeypatch.setattr(replaying, "REFIT_EVERY", 40)
@@ -126,6 +127,7 @@ def test_several_answers_count_together_and_an_adjudicator_is_right(make_project
     all_is_well(project)
 
 
+@pytest.mark.slow
 def test_wrong_answers_are_doubted_until_they_are_settled(digits):
     project = digits(learning=Learning(scaling="centre"))
     wrong = digits.answer(project, 600)

@@ -86,6 +86,7 @@ def test_the_modules_are_hidden(python):
     assert python("-c", hidden, "fcntl", "termios", "pwd", "json").split() == ["fcntl", "termios", "pwd"]
 
 
+@pytest.mark.slow
 def test_a_table_is_imported_answered_partitioned_served_and_exported_and_files_are_segmented(python, tmp_path):
     """Commands in turn in one process, the partitioned project in another; files are segmented by several."""
     documents = tmp_path / "documents"

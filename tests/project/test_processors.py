@@ -29,12 +29,14 @@ def test_the_recorded_project_is_replayed_bit_for_bit(name, tmp_path, monkeypatc
             assert [one.wrong for one in check(project) if one.wrong] == []
 
 
+@pytest.mark.slow
 def test_an_older_processor_replays_it_bit_for_bit():
     """BLAS, NumPy and the C library without what newer processors have; `tools/nightly.py` has more."""
     older = PROCESSORS["older BLAS"]() | PROCESSORS["older NumPy"]() | PROCESSORS["older C library"]()
     compare_as(older | PROCESSORS["one thread"](), "default", "noisy")
 
 
+@pytest.mark.slow
 def test_kernels_compiled_for_any_processor_replay_it_bit_for_bit():
     compare_as(PROCESSORS["kernels for any x86-64"](), "stepwise")
 

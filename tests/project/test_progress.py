@@ -45,6 +45,7 @@ def with_truth(make_project, synthetic):
     return project
 
 
+@pytest.mark.slow
 def test_the_curve_the_quality_and_the_forecast_are_those_of_the_report(project, say):
     answer_some(project, say, 130)
     report = quality_of(project)
@@ -56,6 +57,7 @@ def test_the_curve_the_quality_and_the_forecast_are_those_of_the_report(project,
     assert estimated(None, 0.9).now is None
 
 
+@pytest.mark.slow
 def test_an_estimate_is_made_beside_the_work_and_is_the_same(project, say):
     answer_some(project, say, 60)
     progress = ProgressOf(project)
@@ -73,6 +75,7 @@ def test_an_estimate_is_made_beside_the_work_and_is_the_same(project, say):
     progress.close()
 
 
+@pytest.mark.slow
 def test_what_was_estimated_on_the_way_stays_in_the_curve(project, say, monkeypatch):
     for _ in range(3):
         answer_some(project, say, 15)

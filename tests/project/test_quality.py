@@ -24,6 +24,7 @@ def answered(project, say):
     return project
 
 
+@pytest.mark.slow
 def test_the_same_answers_give_the_same_report_with_and_without_the_file(answered):
     first = quality_of(answered)
     assert quality_of(answered) == first
@@ -49,6 +50,7 @@ def test_a_new_answer_gives_a_new_report(answered, say):
     assert quality_of(answered).answers == first.answers + 1
 
 
+@pytest.mark.slow
 def test_a_large_project_keeps_only_what_it_estimated_on_the_way(answered, say, monkeypatch):
     monkeypatch.setattr("bagwise.project.reports.quality.CHEAP", 0)
     assert [point.answers for point in quality_of(answered).history] == [70]
@@ -59,6 +61,7 @@ def test_a_large_project_keeps_only_what_it_estimated_on_the_way(answered, say, 
     assert [point.answers for point in quality_of(answered).history] == [71]
 
 
+@pytest.mark.slow
 def test_unsure_answers_are_not_labels(answered):
     report = quality_of(answered)
     audits = [event for event in answered.events if event.audit and event.answer != "unsure"]
@@ -81,6 +84,7 @@ def test_the_grid_is_short_and_ends_now(events):
     assert len(places) <= 8
 
 
+@pytest.mark.slow
 def test_status_shows_it(answered):
     folder = str(answered.folder)
     shown = CliRunner().invoke(app, ["status", folder])

@@ -186,6 +186,7 @@ def test_new_recordings_have_detections_with_times(season, tmp_path):
     assert "choose one of" in bagwise(*given, "--what", "everything")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_labels_of_clips_name_the_recording_and_come_back_into_a_fresh_project(season, project, tmp_path):
     expected = project.contents.given
@@ -389,6 +390,7 @@ def test_a_report_counts_by_site_class_and_period(project, season, tmp_path):
     assert "choose one of" in bagwise("report", season / "project", "--to", tmp_path / "r", "--by", "year")[2]
 
 
+@pytest.mark.slow
 def test_a_report_of_a_site_is_about_nothing_else(project, season, tmp_path):
     code, _, err = bagwise(
         "report", season / "project", "--to", tmp_path / "report", "--site", "north", "--hours", "4-5"

@@ -88,6 +88,7 @@ def test_a_replay_is_exact_and_a_check_finds_damaged_scores(files):
         Project.open(files / "p")
 
 
+@pytest.mark.slow
 def test_scores_imported_after_answers_are_learned_from_there(files):
     made(files)
     answered(files / "p", 6)

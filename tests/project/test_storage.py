@@ -40,6 +40,7 @@ def write_table(path, rows=300, mixed=False):
 # On a folder that cannot be written
 
 
+@pytest.mark.slow
 def test_a_project_in_a_read_only_folder_can_be_read(in_a_file, synthetic, say, tmp_path):
     answer_some(in_a_file, say, 6)
     in_a_file.close()

@@ -99,6 +99,7 @@ def test_a_killed_learner_is_begun_again(beside, say, monkeypatch):
     all_is_well(beside)
 
 
+@pytest.mark.slow
 def test_an_import_in_between_is_noticed(beside, in_a_file, synthetic, say):
     answer_some(beside, say, 3)
     in_a_file.import_(source_of(synthetic.select([0, 1]), ["x", "y"]))

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import polars as pl
+import pytest
 
 from bagwise import MIMLClassifier
 from bagwise.project import Learning, Project, Settings, check, tune
@@ -23,6 +24,7 @@ def made(folder, count):
     return folder / "p"
 
 
+@pytest.mark.slow
 def test_what_is_chosen_becomes_the_settings_and_is_noted(tmp_path):
     place = made(tmp_path, 100)
     code, out, err = bagwise("tune", place)
@@ -48,6 +50,7 @@ def test_few_labels_change_nothing(tmp_path):
     assert not (place / "tuned.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_model_is_kept_with_its_thresholds(make_project, tmp_path, synthetic):
     project = make_project()
     for _ in range(120):

@@ -163,6 +163,7 @@ def test_dates_that_are_no_dates(dates):
         BagFilter.parse(None, *dates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["pair", "bag", "best_value", "instance"])
 def test_nothing_outside_the_filter_is_asked(make, granularity):
     project = make(audit=0.3, sites=["north"], hours="4-20", granularity=granularity, share=1.0)

@@ -215,7 +215,13 @@ def test_unknown_options_are_refused():
         MIMLSVMAL(DATA.bags, DATA.classes, strategy="best")
 
 
-@pytest.mark.parametrize(("model", "accuracy"), [(MIMLfast(), 0.43), (MIMLSVM(), 0.42)], ids=["MIMLfast", "MIMLSVM"])
+@pytest.mark.parametrize(
+    ("model", "accuracy"),
+    [
+        pytest.param(MIMLfast(), 0.43, id="MIMLfast", marks=pytest.mark.slow),
+        pytest.param(MIMLSVM(), 0.42, id="MIMLSVM"),
+    ],
+)
 def test_fully_labelled_frost(model, accuracy):
     """Ten folds, three draws of the letters."""
     scores = []

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 from bagwise import datasets
 from bagwise.learning.cold_start import ColdStart
@@ -34,6 +35,7 @@ def test_the_search_of_a_simulation_can_be_left_out():
     assert Simulation("digits").key != Simulation("digits", search=False).key
 
 
+@pytest.mark.slow
 def test_the_yes_after_discovery_are_counted_from_the_last_class_that_it_found():
     rows = Simulation(
         "digits", update="bag_sgd", queries=150, initial=0, evaluate_every=50, cold_start=True, detailed=True

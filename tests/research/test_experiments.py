@@ -68,6 +68,7 @@ class Counted(Simulation):
         return super().run(progress)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_resumes_where_it_stopped(tmp_path, monkeypatch):
     marks = tmp_path / "marks"
     monkeypatch.setenv("BAGWISE_THREADS", "1")

@@ -78,6 +78,7 @@ def test_a_class_is_added_renamed_and_merged_while_another_person_answers(page, 
     assert [one.wrong for one in check(project)] == [""] * 7
 
 
+@pytest.mark.slow
 def test_a_guideline_is_shown_with_the_question(page, sounds, picture, tmp_path):
     example = tmp_path / "example.png"
     example_media.write_png(
@@ -137,6 +138,7 @@ def test_a_class_that_nobody_thought_of_is_added_on_the_spot(page, sounds):
     assert [one.wrong for one in check(sounds.project)] == [""] * 7
 
 
+@pytest.mark.slow
 def test_a_note_is_written_and_shown(page, sounds):
     page.goto(sounds.address)
     page.locator("#bag [data-instance]").first.wait_for()
@@ -160,6 +162,7 @@ def test_who_may_not_change_classes_sees_them(page, sounds):
     assert page.get_by_role("button", name="Retire").count() == 0
 
 
+@pytest.mark.slow
 def test_on_a_phone(page, sounds):
     page.set_viewport_size({"width": 390, "height": 844})
     open_classes(page, sounds)

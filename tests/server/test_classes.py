@@ -83,6 +83,7 @@ def test_notes(client, project):
     assert post(client, "notes", key="x", bag="nowhere", text="?").status_code == 400
 
 
+@pytest.mark.slow
 def test_after_a_day_with_all_of_it_the_model_is_a_replay(client, project, synthetic):
     """Answers, classes that change, also here, more like this, likely bags, undo and notes, one after the other."""
 

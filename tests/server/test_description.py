@@ -66,6 +66,7 @@ def test_no_answer_is_a_fault_or_undocumented(in_a_file, mode, examples):
     assert codes & {400, 409, 422}
 
 
+@pytest.mark.slow
 def test_nor_with_a_sign_in(in_a_file, examples):
     token = Invitations(in_a_file.database).invite("bea")
     app = application(in_a_file, "ann")

@@ -46,6 +46,7 @@ def last_event(server, count):
     return server.project.events[-1]
 
 
+@pytest.mark.slow
 def test_more_like_a_region_is_answered_by_keys_alone(page, serve, picture):
     server, truth = serve("picture", bags=40, least=2)
     page.goto(server.address)
@@ -127,6 +128,7 @@ def raw(tmp_path, monkeypatch, one_process):
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_dropped_file_is_searched_for(page, raw, tmp_path, picture):
     page.goto(raw.address)
     page.wait_for_selector("#bag .outlines")
@@ -279,6 +281,7 @@ def test_the_map_has_other_colours_and_layouts(page, mapped):
     assert page.faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_telephone_everything_fits_and_has_no_serious_fault(page, mapped, scheme):
     page.set_viewport_size({"width": 360, "height": 740})

@@ -20,6 +20,7 @@ def elsewhere(tmp_path):
         running.stop()
 
 
+@pytest.mark.slow
 def test_everything_works_on_a_plain_http_host_name(page, elsewhere):
     page.goto(elsewhere.address)
     page.wait_for_selector("#bag .sound canvas")

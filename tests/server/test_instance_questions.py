@@ -90,6 +90,7 @@ def test_what_cannot_be_said_is_refused(client):
     assert client.get("/api/answers").json() == []
 
 
+@pytest.mark.slow
 def test_the_page_asks_about_the_marked_row(page, table):
     """By keys, buttons and a click; replayed to the same model, taken back, and shown among the answers."""
     ann = Labeller(page, table)

@@ -19,6 +19,7 @@ def known(running, truth):
     return running
 
 
+@pytest.mark.slow
 def test_the_page_leads_to_the_likely_bags_of_a_class(page, known):
     found = likely(known.project, "ann")
     page.goto(known.address)
@@ -63,6 +64,7 @@ def test_there_is_nothing_likely_before_a_class_has_a_few(project):
         assert (found.status_code, found.json()) == (200, None)
 
 
+@pytest.mark.slow
 def test_the_class_is_the_one_whose_tenth_is_likeliest(known):
     project, found = known.project, likely(known.project, "ann")
     present = dict(zip(project.classes, np.nansum(project.labels().values, axis=0), strict=True))

@@ -57,6 +57,7 @@ def test_a_database_that_fails_is_a_warning(client, project, caplog, monkeypatch
     assert message == "GET '/api/answers': 503, The database cannot be reached."
 
 
+@pytest.mark.slow
 def test_a_crash_of_the_training_process_is_a_warning(project, caplog, monkeypatch):
     monkeypatch.setattr(trainer_process, "RESTART_SECONDS", 0.0)
     caplog.set_level(logging.INFO, logger="bagwise")
@@ -84,6 +85,7 @@ def test_a_child_process_logs_at_the_level_of_its_parent():
         logger.setLevel(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["info", "warning"])
 def test_the_level_of_a_server_is_an_option(tmp_path, project, capfd, level):
     project.close()

@@ -335,6 +335,7 @@ def test_the_next_question_is_there_before_it_is_asked(page, serve, kind):
         assert page.get_by_text("cannot be shown").count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", example_media.MEDIA)
 def test_everything_fits_and_has_a_name(page, serve, kind):
     server, truth = serve(kind)
@@ -374,6 +375,7 @@ def test_a_table_of_features_has_names(page, tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_picture_is_zoomed_and_moved_with_its_boxes(page, serve):
     server, _ = serve("picture", least=3)
     opened(page, server, '#bag [data-instance="2"]')

@@ -164,6 +164,7 @@ def test_a_database_that_is_away_asks_to_try_again(client, project, monkeypatch)
     assert client.post("/api/answers", json=body).status_code == 200
 
 
+@pytest.mark.slow
 def test_no_token_in_what_a_served_process_writes(tmp_path, synthetic):
     from tests.conftest import source_of
     from tests.server.conftest import Running
@@ -195,6 +196,7 @@ def test_no_token_in_what_a_served_process_writes(tmp_path, synthetic):
     assert written.count("not encrypted") == 1, "and it warned that others on the network can read along"
 
 
+@pytest.mark.slow
 def test_a_server_beyond_this_machine_needs_invitations(tmp_path, synthetic):
     from tests.conftest import source_of
 

@@ -45,6 +45,7 @@ def leave_unsent(page, running):
     page.get_by_text("2 not saved yet").wait_for()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page_stays_open", [True, False])
 def test_what_is_unsent_waits_for_its_project(page, first, second, port, page_stays_open):
     leave_unsent(page, Running(first, port))
@@ -75,6 +76,7 @@ def test_what_is_unsent_waits_for_its_project(page, first, second, port, page_st
         again.stop()
 
 
+@pytest.mark.slow
 def test_a_page_of_one_person_sends_nothing_as_another(page, running):
     """Two tabs share a cookie: whoever signs in on one of them is signed in on the other."""
     people = Invitations(running.project.database)

@@ -80,6 +80,7 @@ def test_undo_brings_the_question_back(open_page, running, truth):
     assert [event.kind for event in running.project.events] == ["answer"] * 3 + ["retraction"]
 
 
+@pytest.mark.slow
 def test_undo_goes_fifty_deep(open_page, running, truth):
     asked = [answer_by_key(open_page, truth) for _ in range(52)]
     wait_for_events(running, 52)
@@ -283,6 +284,7 @@ def test_it_fits(open_page):
             assert box["width"] >= 44, (scheme, width)
 
 
+@pytest.mark.slow
 def test_audit_questions_say_so_and_why(open_page, running, truth):
     for _ in range(60):
         if open_page.locator("#audit").is_visible():
@@ -301,6 +303,7 @@ def test_audit_questions_say_so_and_why(open_page, running, truth):
     assert why.is_visible()
 
 
+@pytest.mark.slow
 def test_the_chart_shows_values_under_the_pointer(open_page, running, truth):
     for _ in range(20):
         answer_by_key(open_page, truth)

@@ -328,6 +328,7 @@ def test_of_a_whole_bag_what_is_picked_gets_its_class(page, tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_by_touch_on_a_telephone(chromium, serve, kind):
     server = serve(kind)
@@ -380,6 +381,7 @@ def test_by_keyboard_alone_without_letters(page, serve):
     assert ann.arrived == ann.said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_serious_fault_while_pointing(page, serve, kind):
     ann = Labeller(page, serve(kind))

@@ -10,6 +10,7 @@ def database():
     return ""
 
 
+@pytest.mark.slow
 def test_the_quality_is_in_the_api(project, say):
     for _ in range(60):
         (asked,) = project.ask("ann")

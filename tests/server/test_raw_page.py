@@ -35,6 +35,7 @@ def serve(tmp_path, monkeypatch):
             server.stop()
 
 
+@pytest.mark.slow
 def test_the_region_that_made_the_model_ask_is_outlined(page, serve, tmp_path):
     rng = np.random.default_rng(1)
     found, _ = example_media.pictures(tmp_path / "files", rng, 4)
@@ -77,6 +78,7 @@ def test_the_region_that_made_the_model_ask_is_outlined(page, serve, tmp_path):
     assert page.faults == []
 
 
+@pytest.mark.slow
 def test_the_passage_of_a_converted_document_is_marked(page, serve, tmp_path):
     (tmp_path / "files").mkdir()
     parts = [
@@ -97,6 +99,7 @@ def test_the_passage_of_a_converted_document_is_marked(page, serve, tmp_path):
     assert page.faults == []
 
 
+@pytest.mark.slow
 def test_outlines_are_sent_only_where_there_are_some(page, serve, tmp_path):
     example_media.pictures(tmp_path / "files", np.random.default_rng(1), 2)
     server = serve(example_media.SHAPES)

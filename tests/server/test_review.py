@@ -70,6 +70,7 @@ def test_keys_do_not_answer_in_other_views(page, answered):
     assert len(answered.project.events) == 30
 
 
+@pytest.mark.slow
 def test_predictions_are_accepted_and_rejected_in_bulk(page, answered):
     page.goto(answered.address)
     page.wait_for_selector("#bag .strip")
@@ -105,6 +106,7 @@ def test_predictions_are_accepted_and_rejected_in_bulk(page, answered):
     assert page.faults == []
 
 
+@pytest.mark.slow
 def test_downloads_from_the_page(page, answered, tmp_path):
     page.goto(f"{answered.address}/#downloads")
     page.wait_for_selector("#downloads button")
@@ -128,6 +130,7 @@ def test_downloads_from_the_page(page, answered, tmp_path):
     assert page.faults == []
 
 
+@pytest.mark.slow
 def test_the_page_says_which_model_predicts(page, answered):
     page.goto(f"{answered.address}/#predictions")
     page.wait_for_selector("#beliefs li")

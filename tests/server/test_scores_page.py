@@ -18,6 +18,7 @@ def scored(files):  # noqa: F811
         server.stop()
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_classifier_thinks(page, scored):
     with Project.open(scored.project.folder) as project:
         expected = {

@@ -341,6 +341,7 @@ def test_what_one_person_said_is_never_sent_as_another(page, running):
     assert [event.annotator for event in running.project.events] == ["bea"]
 
 
+@pytest.mark.slow
 def test_two_browsers_never_get_the_same_question(chromium, running, truth):
     people = Invitations(running.project.database)
     tabs, shown = {}, {"bea": [], "cem": []}

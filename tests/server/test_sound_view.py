@@ -85,6 +85,7 @@ def three_tones(serve, page):
     return server
 
 
+@pytest.mark.slow
 def test_zoomed_and_moved_by_wheel_keys_and_drag(still, serve):
     page = still
     server = three_tones(serve, page)
@@ -129,6 +130,7 @@ def test_zoomed_and_moved_by_wheel_keys_and_drag(still, serve):
     assert page.faults == []
 
 
+@pytest.mark.slow
 def test_frequencies_brightness_and_scale_are_set_and_remembered(still, serve):
     page = still
     three_tones(serve, page)
@@ -297,6 +299,7 @@ def count_bytes(page):
     return found
 
 
+@pytest.mark.slow
 def test_of_an_hour_only_the_clip_is_sent_and_context_when_it_is_asked_for(still, hour):
     page = still
     server = hour(CLIP)
@@ -380,6 +383,7 @@ def test_what_only_browsers_decode_is_decoded_by_the_browser(still, serve):
     assert page.faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sound", "picture"])
 def test_pinched_and_dragged_on_a_telephone(chromium, serve, kind):
     server, _ = serve(kind, least=3)
@@ -415,6 +419,7 @@ def test_pinched_and_dragged_on_a_telephone(chromium, serve, kind):
         context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1280])
 def test_the_controls_fit_have_names_and_no_serious_fault(still, hour, width):
     page = still

@@ -78,6 +78,7 @@ def test_nothing_is_acknowledged_after_the_folder_was_replaced(server, folder, t
             all_is_well(project)
 
 
+@pytest.mark.slow
 def test_nothing_is_acknowledged_after_the_folder_was_removed(server, folder):
     with httpx.Client(base_url=server.address, timeout=600) as client:
         assert len(answers(client, 3)[0]) == 3
@@ -90,6 +91,7 @@ def test_nothing_is_acknowledged_after_the_folder_was_removed(server, folder):
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_the_terminal_ends_with_a_sentence_when_the_folder_was_replaced(folder, tmp_path):
     with Project.open(folder) as project:
         project.backup(tmp_path / "copy")
@@ -131,6 +133,7 @@ def test_an_older_database_under_an_open_project_is_noticed(postgres_server, tmp
         all_is_well(again)
 
 
+@pytest.mark.slow
 def test_a_read_only_folder_is_served_for_reading(folder, say):
     with Project.open(folder) as project:
         answer_some(project, say, 4)

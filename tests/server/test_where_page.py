@@ -50,6 +50,7 @@ def test_the_question_says_where_and_when_in_one_line(page, server):
     assert page.faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_answers_are_filtered_by_site_day_and_hour(page, server, width):
     project = server.project
@@ -77,6 +78,7 @@ def test_answers_are_filtered_by_site_day_and_hour(page, server, width):
     assert [fault for fault in page.faults if "400" not in fault] == []
 
 
+@pytest.mark.slow
 def test_predictions_are_filtered_by_site_and_day(page, server):
     page.goto(f"{server.address}/#predictions")
     page.wait_for_selector("#beliefs li")
@@ -156,6 +158,7 @@ def test_the_map_shows_and_chooses_what_passes_the_filters(page, server):
     assert page.faults == []
 
 
+@pytest.mark.slow
 def test_downloads_are_filtered_by_site_and_a_model_is_not(page, server, tmp_path):
     page.goto(f"{server.address}/#downloads")
     page.locator("#download-site").select_option("marsh")

@@ -80,6 +80,7 @@ def keys_shown(page):
     )
 
 
+@pytest.mark.slow
 def test_a_class_has_the_same_key_in_every_question(page, whole):
     project = whole.project
     for bag in range(len(project.bags)):
@@ -135,6 +136,7 @@ def many(tmp_path, synthetic):
     running.stop()
 
 
+@pytest.mark.slow
 def test_more_than_ten_classes_have_keys_or_are_found_by_their_name(page, many):
     page.goto(many.address)
     page.wait_for_selector("#checklist button[aria-pressed]")

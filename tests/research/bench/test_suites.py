@@ -42,6 +42,7 @@ def test_the_suites_are_found():
     assert all(suite.DESCRIPTION for suite in bench.available().values())
 
 
+@pytest.mark.slow
 def test_kernels():
     report = measured(kernels, kernels.Size(TINY, rounds=2, explicit_rounds=1))
     names = [figure.name for figure in report.figures]
@@ -58,6 +59,7 @@ def test_learner_measures_every_update_with_both_criteria():
     assert sum(figure.goal is not None for figure in report.figures) == len(learner.GOALS) + len(CRITERIA)
 
 
+@pytest.mark.slow
 def test_wide_measures_both_types():
     report = measured(wide, wide.Size(TINY, (520,), rounds=2, warm=1))
     names = [figure.name for figure in report.figures]
@@ -86,6 +88,7 @@ def test_growth_is_the_slope_of_what_was_timed(monkeypatch):
     assert [figure.ratio for figure in report.figures] == pytest.approx([2.0] * 8)
 
 
+@pytest.mark.slow
 def test_train_reaches_the_same_objective_as_torch(monkeypatch):
     small = datasets.load("synthetic", bags=40, features=4)
     monkeypatch.setattr(lbfgs_race.datasets, "load", lambda _: small)
@@ -94,6 +97,7 @@ def test_train_reaches_the_same_objective_as_torch(monkeypatch):
     assert figure.details["our F"] == pytest.approx(figure.details["its F"], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_train_compares_fit_with_classifiers_on_the_same_folds(monkeypatch):
     """With our own fit in place of the others: the same folds and the same metric give the same accuracy."""
     kept = []
@@ -132,6 +136,7 @@ def compared(request):
         return measured(peers, size)
 
 
+@pytest.mark.slow
 def test_the_formulas_as_they_read_ask_what_bagwise_asks(compared):
     *ours, theirs = compared.figures[:3]
     assert [figure.name for figure in ours] == ["frost: Bagwise", "frost: Bagwise as the paper"]
@@ -157,6 +162,7 @@ def test_numpy_torch_and_the_kernels_agree():
         np.testing.assert_allclose(found, expected, rtol=2e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_gpu_runs_wherever_torch_does():
     # Interpreted where there is no card, which takes a second a call.
     report = measured(gpu, gpu.Size(TINY, rounds=1, device="cpu"))
@@ -237,6 +243,7 @@ def test_one_problem_per_class_asks_every_open_pair_once(rng):
     assert set(asked) == {(b, c) for b in range(1, 5) for c in range(3)}
 
 
+@pytest.mark.slow
 def test_the_compared_libraries_still_run(compared):
     theirs = compared.figures[3:]
     assert theirs
