@@ -54,6 +54,7 @@ def run_page(text, namespace):
             assert result.exit_code == 0, f"{line}: {result.output}"
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_projects_page_run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")

@@ -105,6 +105,7 @@ def test_without_root_and_sudo_the_packages_to_install_are_printed(tmp_path):
     assert subprocess.run([script], env=complete, cwd=tmp_path, check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_run_prints_the_time_of_each_package_and_what_was_skipped(tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     for name, body in {"one/test_a.py": "pass", "two/test_b.py": "import pytest; pytest.skip('no moon')"}.items():

@@ -22,6 +22,8 @@ from bagwise.data.label_store import KnownLabels
 from bagwise.data.labels import Labels
 from bagwise.partitions import Partitions
 
+# Ray takes a minute of two cores to start and end.
+pytestmark = pytest.mark.slow
 ANSWERS = int(os.environ.get("BAGWISE_CLUSTER_ANSWERS", "40"))
 CLASSES = list("abcde")
 BAGS = 240

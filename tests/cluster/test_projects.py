@@ -45,6 +45,7 @@ def test_the_same_questions_as_in_one_process_and_what_was_learned_is_restored(p
         assert all(np.array_equal(value, again.snapshot()[name]) for name, value in plain.snapshot().items())
 
 
+@pytest.mark.slow
 def test_a_project_in_one_file_is_refused(make_project):
     with pytest.raises(BagwiseError, match="import DIR --partition N"):
         Project.open(make_project().folder, cluster="auto")

@@ -24,6 +24,7 @@ def cache(tmp_path_factory):
         os.environ["XDG_CACHE_HOME"] = before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EMBEDDED))
 def test_it_is_built_once_and_kept(cache, name, monkeypatch):
     data = datasets.load(name, bags=4)
@@ -39,6 +40,7 @@ def test_it_is_built_once_and_kept(cache, name, monkeypatch):
     assert not datasets.available()[name].is_built()
 
 
+@pytest.mark.slow
 def test_birdnet_hears_near_calls_where_they_were_mixed_in(cache, monkeypatch):
     monkeypatch.setattr(soundscapes, "DISTANCE", (10.0, 11.0))
     data = datasets.load("soundscapes", bags=5)

@@ -81,6 +81,7 @@ def reasons(project):
     return dict(zip(rows["file"], rows["reason"], strict=True))
 
 
+@pytest.mark.slow
 def test_every_file_is_segmented_or_listed_and_only_new_files_are_added(here, segmented_now):
     texts = here / "texts"
     write(texts, "a.txt", "a.md", "sub/b.txt", "crash.txt", "exit.txt", "nan.txt", "outside.txt", "error.txt", "z.txt")

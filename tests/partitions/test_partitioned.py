@@ -337,6 +337,7 @@ def test_bad_tables_leave_the_project_as_it_was(first_table, tables, synthetic):
 # Processes
 
 
+@pytest.mark.slow
 def test_processes_return_results_or_raise_errors(monkeypatch):
     monkeypatch.setattr(worker_pool, "thread_count", lambda: 2)
     assert worker_pool.in_order(in_processes(work.doubled, [3, 1, 2])) == [6, 2, 4]

@@ -77,6 +77,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert 'dtype = "float16"' in Path("birds", "bagwise.toml").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_process")
 def test_the_command_with_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

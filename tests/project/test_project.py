@@ -450,6 +450,7 @@ def test_questions_asked_ahead_are_about_different_things(project, say):
     assert len({one.bag for one in questions}) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", [3, 10])
 def test_fetching_ahead_does_not_change_the_share_of_audits(tmp_path, synthetic, say, ahead):
     def audits(count):

@@ -114,6 +114,7 @@ def test_settings_of_stopping_are_read_and_refused(answered):
         Project.open(answered.folder)
 
 
+@pytest.mark.slow
 def test_an_estimate_that_knows_everything_is_not_made_again(project, say, monkeypatch):
     """A script that asks for the quality again and again would start a process each time."""
     started = []

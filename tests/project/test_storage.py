@@ -75,6 +75,7 @@ def test_a_project_in_a_read_only_folder_can_be_read(in_a_file, synthetic, say, 
         answer_some(copy, say, 1)
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_in_the_log_is_read_from_a_read_only_folder(in_a_file, say, tmp_path):
     """The newest answers are in the write-ahead log only."""
     in_a_file.close()

@@ -45,6 +45,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn(folder):
     for figure in plan.FIGURES:
         pictures = list((folder / "figures").glob(f"figure-{figure.number}-*.svg"))
@@ -52,6 +53,7 @@ def test_every_figure_is_drawn(folder):
     assert (folder / "figures" / "forest.svg").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_the_page_has_no_marks_of_markdown(folder):
     text = (folder / "report.html").read_text()
     paragraphs = re.findall("<p>(.*?)</p>", text)
@@ -60,6 +62,7 @@ def test_the_page_has_no_marks_of_markdown(folder):
     assert "<code>bagwise reproduce</code>" in text
 
 
+@pytest.mark.slow
 def test_every_claim_gets_a_verdict_with_evidence(folder):
     found = json.loads((folder / "results.json").read_text())["claims"]
     settings = {number: sum(one["claim"] == number for one in found) for number in claims.TEXTS}
@@ -68,6 +71,7 @@ def test_every_claim_gets_a_verdict_with_evidence(folder):
     assert all(piece["text"] for one in found for piece in one["evidence"])
 
 
+@pytest.mark.slow
 def test_the_page_is_short_and_leads_to_the_appendix(folder):
     page, appendix = ((folder / name).read_text() for name in ("README.md", "appendix.md"))
     assert len(page.splitlines()) < 100
@@ -77,6 +81,7 @@ def test_the_page_is_short_and_leads_to_the_appendix(folder):
     assert "Too few runs" in page
 
 
+@pytest.mark.slow
 def test_the_report_opens_in_a_browser_and_loads_nothing_from_elsewhere(folder, page):
     requested = []
     page.on("request", lambda request: requested.append(request.url))
@@ -92,6 +97,7 @@ def test_the_report_opens_in_a_browser_and_loads_nothing_from_elsewhere(folder, 
     assert table.is_visible()
 
 
+@pytest.mark.slow
 def test_the_report_can_be_written_from_the_compact_rows(folder):
     read = rows.read(folder / "rows.parquet")
     assert list(read) == list(SOME)
@@ -100,6 +106,7 @@ def test_the_report_can_be_written_from_the_compact_rows(folder):
     assert found == [(one["claim"], one["model"], one["verdict"]) for one in told if one["claim"] != 7]
 
 
+@pytest.mark.slow
 def test_what_is_finished_can_be_reported_without_running_anything(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "QUICK", TINY)
     monkeypatch.setattr(timing, "selection_growth", list)

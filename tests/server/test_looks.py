@@ -71,6 +71,7 @@ def seen(page, running):
     return page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_fault_in_any_view(seen, running, scheme):
     seen.emulate_media(color_scheme=scheme, reduced_motion="reduce")

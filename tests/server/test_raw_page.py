@@ -110,6 +110,7 @@ def test_outlines_are_sent_only_where_there_are_some(page, serve, tmp_path):
     page.wait_for_selector("#bag .picture :is(.outlines, .place)")
 
 
+@pytest.mark.slow
 def test_a_clip_of_a_long_recording_is_seen_at_its_time_and_only_its_seconds_are_sent(page, serve, tmp_path):
     """Three minutes with one tone in each: whichever clip is asked about, its marked sound is where the axis says."""
     rate, seconds = 16_000, 180
