@@ -159,6 +159,7 @@ VARIANTS = {
     "dtype": "tests/kernels/test_gpu.py",
     "mode": "tests/server/test_description.py",
     "name": "tests/project/test_processors.py",
+    "update": "tests/project/test_project.py::test_random_histories",
 }
 """Parameters, and where: with each of their values a test goes the same long way again."""
 

@@ -79,6 +79,7 @@ def test_lengths_that_make_no_clip_are_refused(text):
         Clipping.parse(text)
 
 
+@pytest.mark.slow
 def test_clips_have_the_instances_of_files_cut_alike_and_times_of_the_recording(season):
     assert "12 bags" not in (said := init())
     assert "The longest recording has 1.1 min, so recordings are cut into clips of 10 s" in said
@@ -113,6 +114,7 @@ def test_clips_have_the_instances_of_files_cut_alike_and_times_of_the_recording(
         }
 
 
+@pytest.mark.slow
 def test_recordings_stay_whole_where_a_person_says_so_and_where_they_are_short(season):
     assert "3 bags" in init("--clip", "none")
     (season / "short").mkdir()
@@ -150,6 +152,7 @@ def test_an_import_continues_in_the_middle_of_a_recording_and_adds_only_what_is_
     assert "All is well" in bagwise("check", "project")
 
 
+@pytest.mark.slow
 def test_labels_of_a_recording_go_to_the_clips_at_their_times(season):
     init()
     (season / "calls.txt").write_text(

@@ -219,6 +219,7 @@ def test_another_recipe_or_a_changed_file_is_segmented_again(here):
     assert not fingerprint.unchanged(folder / "a.txt")
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_too_long_is_skipped(here, monkeypatch):
     monkeypatch.setattr(processes, "POLL_SECONDS", 0.1)
     monkeypatch.setattr(worker_pool, "TIMEOUT", 3.0)

@@ -98,6 +98,7 @@ for use in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "then"), [("kernel", ["array", "number"]), ("array", ["number"])])
 def test_what_is_compiled_first_is_not_loaded_for_another_use(first, then, tmp_path):
     script = tmp_path / "logarithms.py"

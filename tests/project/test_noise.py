@@ -92,6 +92,7 @@ def test_histories_with_rates_replay_bit_for_bit(make_project, sloppy, rng, monk
         assert afresh.people() == people, "from the answers"
 
 
+@pytest.mark.slow
 def test_error_rates_separate_sloppy_from_careful_annotators(digits, monkeypatch):
     monkeypatch.setattr(replaying, "REFIT_EVERY", 600)
     project = digits(learning=Learning(noise="estimate", scaling="centre"))

@@ -187,6 +187,7 @@ def run(*words):
     return result.output
 
 
+@pytest.mark.slow
 def test_a_file_is_segmented_as_those_of_the_project_were(documents, tmp_path):
     new = tmp_path / "new.txt"
     new.write_text(f"{PASSAGES[1]} Or so they said.")

@@ -42,6 +42,7 @@ def test_a_process_of_its_own_learns_the_same(beside, in_a_file, say):
     all_is_well(beside)
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_learning(project, say, monkeypatch):
     """The learner hangs; twelve people go on as if nothing were wrong."""
     answer_some(project, say, 3)

@@ -96,6 +96,7 @@ def test_predictions_are_filtered_by_site_and_day(page, server):
     assert page.faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_questions_are_limited_to_a_site_and_hours_until_that_is_lifted(page, server, width):
     project, site = server.project, "north"

@@ -96,6 +96,7 @@ def _no_gpu(size, log):
     raise BagwiseError("The suite needs a GPU.")
 
 
+@pytest.mark.slow
 def test_figures_are_written_as_json_shown_in_a_table_and_drawn(run, tmp_path):
     result = run([2.0])
     assert result.error is None
