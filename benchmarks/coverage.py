@@ -157,7 +157,7 @@ def replay(source, seed, design="uniform"):
     probability, questions, stages = np.full(truth.shape, np.nan), min(questions, truth.size // 2), []
     for stop in STOPS:
         while len(learner.answers) < int(stop * questions):
-            question = learner.ask()
+            question = learner.rank(1)[0]  # the same as `ask`, without evidence
             pair = question.bag, question.classes[0]
             audit[pair], order[pair] = question.audit, len(learner.answers)
             probability[pair] = question.probability

@@ -17,6 +17,7 @@ from bagwise.kernels import (
     mix,
 )
 from bagwise.kernels.arithmetic import blocks
+from bagwise.kernels.cpu import instances as instances_module
 from tests.oracles import model as oracle
 
 TOLERANCE = {np.float64: 1e-9, np.float32: 1e-4}
@@ -121,6 +122,16 @@ def test_gram_and_gradient_forms_agree_on_a_bag_of_5000(rng, monkeypatch):
     monkeypatch.setattr(gradient_length, "_gram_is_cheaper", lambda *_: np.array([False]))
     by_gradient = gradient_lengths(plain(x, offsets), weights, bias, 5)[0]
     np.testing.assert_allclose(by_gram, by_gradient, rtol=1e-9)
+
+
+def test_cached_gram_matrices_change_nothing(rng, monkeypatch):
+    """Of few bags all matrices are cached; where a length comes from the gradient, it still does."""
+    x, offsets, weights, bias = make(rng, [1, 2, 40, 3, 7, 90, 12], features=9, classes=3)
+    all_cached = gradient_lengths(plain(x, offsets), weights, bias, 3)
+    monkeypatch.setattr(instances_module, "FEW_ENTRIES", 0)
+    few_cached = gradient_lengths(plain(x, offsets), weights, bias, 3)
+    for one, other in zip(all_cached, few_cached, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_blocks_and_threads_change_nothing(rng, monkeypatch):

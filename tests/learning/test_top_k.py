@@ -1,6 +1,7 @@
 """What is selected without scoring everything is what scoring everything would select, bit for bit."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ def some_labels(rng, bags, complete=4):
 def small_first_look(monkeypatch):
     """Small pools are to be selected from as large ones are."""
     monkeypatch.setattr(top_k, "FIRST_LOOK", 3)
+    monkeypatch.setattr(top_k, "FEWEST_LOGITS", 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -240,6 +242,29 @@ def test_the_best_few_are_those_of_a_full_pass(rng):
     assert learner.statistics.scans < 5
     again = pickle.loads(pickle.dumps(learner))
     assert again.ask() == learner.ask()
+
+
+def test_what_is_remembered_of_a_small_pool_is_not_what_a_criterion_changed(rng):
+    """A model that stays as it is has not to score the bags again; a criterion may still overwrite what it gets."""
+    bags = a_pool(rng, bags=60)
+    truth, labels = some_labels(rng, bags)
+
+    def overwriting(pool):
+        scores = criteria.uncertainty(pool)
+        pool.present[:] = pool.absent[:] = 0.0
+        return scores
+
+    given = {"labels": labels, "update": "lbfgs", "audit": 0, "refit_every": 5, "random_state": 1}
+    plain = ActiveLearner(bags, list("abcde"), criterion="uncertainty", **given)
+    other = ActiveLearner(bags, list("abcde"), criterion=overwriting, **given)
+    for _ in range(12):
+        question = plain.ask()
+        assert other.ask() == question == replace(plain.rank(1)[0], evidence=question.evidence, belief=question.belief)
+        pool = plain.model.pool(bags, plain.labels)
+        expected = np.where(plain.labels.known, -np.inf, criteria.uncertainty(pool))
+        assert question.score == expected[question.bag, question.classes[0]] == expected.max()
+        for learner in (plain, other):
+            learner.tell(question, bool(truth[question.bag, question.classes[0]]))
 
 
 @pytest.mark.parametrize("name", BOUNDED)

@@ -40,6 +40,8 @@ WHOLE = float(1 << 20)
 
 def audit_turns(seed: int, first: int, count: int, share: float) -> Array:
     """Which of the turns `first`, `first + 1`, ... are audits, (count,) of bool."""
+    if share == 0:
+        return np.zeros(count, bool)
     turns = np.arange(first, first + count, dtype=np.uint64)
     return np.asarray(hashed_uniform(seed, turns, np.array(AUDIT)) < share)
 

@@ -25,6 +25,10 @@ from bagwise.learning.questions import Question
 from bagwise.learning.top_k import Statistics, TopK, scan
 from bagwise.model import MIMLClassifier, ScoredPool
 from bagwise.model.objective import Counts, Objective
+from bagwise.model.scored_pool import Scorer
+
+MOST_KEPT_PAIRS = 1 << 18
+"""Of larger pools, what the model thinks is computed for every question, even where the model has not changed."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,7 @@ class QuestionChooser:
     def __init__(self, instances: Instances, keys: Array, top_k: TopK) -> None:
         self.instances, self.keys, self.top_k = instances, keys, top_k
         self.largest_bag = int(np.diff(instances.offsets).max())
+        self._scorer: Scorer | None = None
         self._instance_clusters: InstanceClusters | None = None
 
     def clusters(self, instance_clusters: InstanceClusters) -> Array:
@@ -196,9 +201,8 @@ class QuestionChooser:
 
         Of bags that are not among the `candidates`, (B,) of bool, no pair may be asked.
         """
-        evidence = label_store.labels.evidence(self.instances.offsets, len(model.weights_))
         return model.pool_of(
-            model.scorer(self.instances.with_evidence(evidence)),
+            self._scorer_of(model, label_store),
             label_store.labels,
             withdrawn=label_store.withdrawn,
             askable=label_store.askable if candidates is None else label_store.askable & candidates[:, None],
@@ -208,6 +212,16 @@ class QuestionChooser:
             keys=self.keys,
             seed=seed,
         )
+
+    def _scorer_of(self, model: MIMLClassifier, label_store: LabelStore) -> Scorer:
+        """All bags under the model; of a small pool the same as before, as long as the weights are."""
+        evidence = label_store.labels.evidence(self.instances.offsets, len(model.weights_))
+        if evidence is not None or (len(self.keys) * model.n_classes_ > MOST_KEPT_PAIRS):
+            return model.scorer(self.instances.with_evidence(evidence))
+        known = self._scorer
+        if known is None or known.weights is not model.weights_ or known.n_classes != model.n_classes_:
+            known = self._scorer = Scorer(self.instances, model.weights_, model.n_classes_, remembers=True)
+        return known
 
     def present(self, model: MIMLClassifier, label_store: LabelStore, bags: Array) -> Array:
         """Return P(class in bag) of some of these bags, (n, C), given what is known of their instances."""

@@ -41,6 +41,8 @@ from bagwise.model.weight_change import WeightChange, fresh_slack, longest, unit
 
 PAIRS_AT_A_TIME = 1 << 20
 MOST_KEPT = 1 << 29
+FEWEST_LOGITS = 1 << 16
+"""With fewer logits, to score everything is faster than to find out what need not be scored."""
 FIRST_LOOK = 32
 MOST_LOOKED_AT = 0.25
 MOST_LEFT = 0.02
@@ -171,6 +173,8 @@ class TopK:
     def _upper_bounds(self, pool: ScoredPool, criterion: str | Criterion) -> Any:
         """Return an upper bound of the scores of the open pairs of every bag; None where nothing is cached."""
         scorer, score = pool.scorer, criteria.get(criterion)
+        if len(scorer.instances.x) * len(scorer.weights) < FEWEST_LOGITS:
+            return None
         change = self._follow(scorer)
         if self._cached is None:
             return None

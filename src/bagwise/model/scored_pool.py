@@ -3,7 +3,7 @@
 Everything is computed once, when it is first used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,6 +38,8 @@ class Scorer:
         Weights on transformed instances; a row more than there are classes is that of the background.
     n_classes : int
         Number of classes.
+    remembers : bool
+        Whether what it computes of all bags is kept, for who asks again.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Scorer:
     instances: Instances
     weights: Array
     n_classes: int
+    remembers: bool = False
 
     @cached_property
     def folded(self) -> tuple[Array, Array]:
@@ -75,12 +78,15 @@ class Scorer:
         -------
         Scorer
         """
-        other = replace(self, instances=instances)
+        other = Scorer(instances, self.weights, self.n_classes)
         other.__dict__["folded"] = self.folded
         return other
 
     def probabilities(self) -> tuple[Array, Array]:
         """P(present) and P(absent), (bags, classes)."""
+        return self._remembered("probabilities", self._probabilities)
+
+    def _probabilities(self) -> tuple[Array, Array]:
         instances = self.instances
         return bag_probabilities(instances.x, instances.offsets, *self.folded, self.n_classes, instances.evidence)
 
@@ -90,7 +96,20 @@ class Scorer:
 
     def gradient_lengths(self) -> tuple[Array, Array]:
         """Norm of the gradient of log P(absent), and P(absent), in one pass."""
+        return self._remembered("gradient_lengths", self._gradient_lengths)
+
+    def _gradient_lengths(self) -> tuple[Array, Array]:
         return gradient_lengths(self.instances, *self.folded, self.n_classes)
+
+    def _remembered(self, name: str, compute: Callable[[], tuple[Array, Array]]) -> tuple[Array, Array]:
+        if not self.remembers:
+            return compute()
+        key = f"remembered {name}"
+        if key not in self.__dict__:
+            self.__dict__[key] = compute()
+        first, second = self.__dict__[key]
+        # A criterion may change what it gets.
+        return first.copy(), second.copy()
 
     def gradients(self, bag: int) -> Array:
         """Gradient of log P(absent) of one bag by all weights.

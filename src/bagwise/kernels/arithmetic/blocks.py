@@ -50,6 +50,7 @@ def use_threads(count: int) -> None:
     """Limit this process, BLAS included, to a number of threads."""
     os.environ["BAGWISE_THREADS"] = str(count)
     _blas().limit(limits=count)
+    single_threaded_blas.always = count == 1
 
 
 @cache
@@ -93,9 +94,14 @@ class _SingleThreadedBlas:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
+        self.always = False
+        """Whether this process is limited to one thread anyway: then there is nothing to limit, nor to restore."""
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
+        if self.always:
+            yield
+            return
         with self._lock:
             self._inside += 1
             if self._inside == 1:

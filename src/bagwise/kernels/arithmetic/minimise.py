@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bagwise.kernels.arithmetic.compile import Array, kernel
-from bagwise.kernels.arithmetic.sums import dot, inner
+from bagwise.kernels.arithmetic.sums import dot
 
 MEMORY = 20
 SUFFICIENT, CURVATURE = 1e-3, 0.9
@@ -38,12 +38,17 @@ def minimise(
     It ends when no entry of the gradient exceeds `tolerance`, when F falls by less than `DECREASE` of itself, or when
     no step makes it fall.
     """
+
+    def evaluate(point: Array) -> tuple[float, Array]:
+        found, slope = function(point)
+        return found, np.ascontiguousarray(slope, np.float64)
+
     x = np.array(start, dtype=np.float64)
-    value, gradient = function(x)
+    value, gradient = evaluate(x)
     history, done = _History(len(x)), 0
     while done < iterations and np.abs(gradient).max() > tolerance:
         direction = history.direction(gradient)
-        found = _search(function, x, direction, value, inner(direction, gradient), history.first_step(gradient))
+        found = _search(evaluate, x, direction, value, dot(direction, gradient), history.first_step(gradient))
         if found is None:
             if history.count == 0:
                 break
@@ -70,15 +75,15 @@ class _History:
 
     def add(self, moved: Array, changed: Array) -> None:
         """One more, unless F is not convex along it."""
-        product = inner(moved, changed)
-        if product > FLATTEST * inner(changed, changed):
+        product = dot(moved, changed)
+        if product > FLATTEST * dot(changed, changed):
             self.newest, self.count = (self.newest + 1) % MEMORY, min(self.count + 1, MEMORY)
             self.moves[self.newest], self.changes[self.newest] = moved, changed
             self.products[self.newest] = product
 
     def first_step(self, gradient: Array) -> float:
         """The length that the search begins with."""
-        return 1.0 if self.count else min(1.0, 1.0 / math.sqrt(inner(gradient, gradient)))
+        return 1.0 if self.count else min(1.0, 1.0 / math.sqrt(dot(gradient, gradient)))
 
     def direction(self, gradient: Array) -> Array:
         """Where F should fall fastest."""
@@ -125,7 +130,7 @@ def _search(function: Function, x: Array, direction: Array, value: float, slope:
     for _ in range(MOST_TRIALS):
         point = x + step * direction
         found_value, gradient = function(point)
-        found = _Trial(step, found_value, inner(gradient, direction), point, gradient)
+        found = _Trial(step, found_value, dot(gradient, direction), point, gradient)
         if not found.value <= value + SUFFICIENT * step * slope or (low.step > 0 and found.value >= low.value):
             high = found
         elif abs(found.slope) <= -CURVATURE * slope:

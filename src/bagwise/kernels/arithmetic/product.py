@@ -141,6 +141,8 @@ def pack(weights: Array) -> Array:
     """Weights (classes, features) in the order in which `product_into` reads them, padded with zeros."""
     wide = np.zeros((padded(len(weights)), weights.shape[1]), weights.dtype)
     wide[: len(weights)] = weights
+    if len(wide) <= MOST_VECTORS * LANES:
+        return wide.T.ravel()
     edges = np.cumsum([LANES * group for group in _groups(len(wide) // LANES)])[:-1]
     return np.concatenate([part.T.ravel() for part in np.split(wide, edges)])
 
@@ -172,6 +174,11 @@ class Linear:
 
     def logits(self, x: Array) -> tuple[Array, Array, Array]:
         """Rows @ weights.T in padded scratch, the padded bias to be added, and room for one number per row."""
-        logits = scratch("logits", (len(x), len(self.bias)), self.dtype)
+        logits, bias, rest = self.room(x)
         product_into(logits, precise(x), self.packed, 0.0)
+        return logits, bias, rest
+
+    def room(self, x: Array) -> tuple[Array, Array, Array]:
+        """The same before the logits are computed: scratch for them, which holds anything."""
+        logits = scratch("logits", (len(x), len(self.bias)), self.dtype)
         return logits, self.bias, scratch("rest", (len(x),), self.dtype)

@@ -29,19 +29,6 @@ def dot(a: Array, b: Array) -> Any:
     return total
 
 
-@kernel
-def _row_dots(rows: Array, vector: Array, dots: Array) -> None:
-    for i in range(rows.shape[0]):
-        dots[i] = dot(rows[i], vector)
-
-
-def row_dots(rows: Array, vector: Array) -> Array:
-    """rows @ vector, in double precision."""
-    dots = np.empty(len(rows))
-    _row_dots(np.ascontiguousarray(rows, np.float64), np.ascontiguousarray(vector, np.float64), dots)
-    return dots
-
-
 def inner(a: Array, b: Array) -> float:
     """The sum of all products of two arrays of one shape, in double precision."""
     return float(dot(np.ascontiguousarray(a, np.float64).ravel(), np.ascontiguousarray(b, np.float64).ravel()))
@@ -125,7 +112,8 @@ def _columns(
 
 
 @kernel
-def _add_transposed_product(sums: Array, factors: Array, x: Array, rows_room: Array, part: Array) -> None:
+def add_transposed_product(sums: Array, factors: Array, x: Array, rows_room: Array, part: Array) -> None:
+    """sums <- sums + factors[:, :classes].T @ x, with `room_for_sums`."""
     classes, features = sums.shape
     like, size, whole = x.dtype.type(0), x.itemsize, rows_room.shape[1] // LANES
     for start in range(0, x.shape[0], ROWS_TOGETHER):
@@ -156,24 +144,22 @@ def _add_transposed_product(sums: Array, factors: Array, x: Array, rows_room: Ar
                 sums[c, j] += part[c, j]
 
 
+def room_for_sums(x: Array, classes: int) -> tuple[Array, Array]:
+    """Room for some rows of `x`, whose padding is 0, and for sums over them."""
+    wide = padded(x.shape[1])
+    return np.zeros((min(ROWS_TOGETHER, len(x)), wide), x.dtype), np.empty((classes, wide), x.dtype)
+
+
 def transposed_product(factors: Array, x: Array, classes: int) -> Array:
     """factors[:, :classes].T @ x, (classes, features), in double precision; rows of `factors` are contiguous."""
     sums = np.zeros((classes, x.shape[1]))
-    wide = padded(x.shape[1])
-    rows_room = np.zeros((min(ROWS_TOGETHER, len(x)), wide), x.dtype)
-    _add_transposed_product(sums, factors, x, rows_room, np.empty((classes, wide), x.dtype))
+    add_transposed_product(sums, factors, x, *room_for_sums(x, classes))
     return sums
 
 
 @kernel
-def _add_columns(sums: Array, rows: Array) -> None:
+def add_columns(sums: Array, rows: Array) -> None:
+    """sums <- sums + the first columns, over the rows in their order, in double precision."""
     for i in range(rows.shape[0]):
         for c in range(sums.shape[0]):
             sums[c] += rows[i, c]
-
-
-def column_sums(rows: Array, columns: int) -> Array:
-    """The sums of the first columns, over the rows in their order, in double precision."""
-    sums = np.zeros(columns)
-    _add_columns(sums, rows)
-    return sums

@@ -184,14 +184,6 @@ def _rest_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
     return builder.fadd(vectors.total(builder.load(below)), builder.sitofp(others, vectors.number))
 
 
-def _total_of(vectors: Vectors, row: Any, count: Any, _like: Any) -> Any:
-    builder = vectors.builder
-    lanes = vectors.variable(vectors.constant(0.0))
-    with vectors.each(count) as offset:
-        builder.store(builder.fadd(builder.load(lanes), vectors.load(row, offset)), lanes)
-    return vectors.total(builder.load(lanes))
-
-
 def _dot_of(vectors: Vectors, a: Any, b: Any, count: Any, _like: Any) -> Any:
     builder = vectors.builder
     lanes = vectors.variable(vectors.constant(0.0))
@@ -200,14 +192,53 @@ def _dot_of(vectors: Vectors, a: Any, b: Any, count: Any, _like: Any) -> Any:
     return vectors.total(builder.load(lanes))
 
 
+def _add_presence(
+    vectors: Vectors, row: Any, absent: Any, present: Any, count: Any, rest: Any, total: Any, inverse: Any, _like: Any
+) -> None:
+    builder, one = vectors.builder, vectors.constant(1.0)
+    rest, total, inverse = vectors.spread(rest), vectors.spread(total), vectors.spread(inverse)
+    with vectors.each(count) as offset:
+        e, before, sum_before = (vectors.load(start, offset) for start in (row, absent, present))
+        found = builder.fmul(builder.fmul(e, inverse), before)
+        vectors.store(builder.fadd(sum_before, found), present, offset)
+        others = builder.select(builder.fcmp_ordered("<", e, one), builder.fsub(total, e), rest)
+        vectors.store(builder.fmul(before, builder.fmul(others, inverse)), absent, offset)
+
+
+def _drive_of(vectors: Vectors, row: Any, factor: Any, out: Any, count: Any, rest: Any, total: Any, _like: Any) -> Any:
+    builder, one = vectors.builder, vectors.constant(1.0)
+    rest, total = vectors.spread(rest), vectors.spread(total)
+    lanes = vectors.variable(vectors.constant(0.0))
+    with vectors.each(count) as offset:
+        e = vectors.load(row, offset)
+        others = builder.select(builder.fcmp_ordered("<", e, one), builder.fsub(total, e), rest)
+        drive = builder.fmul(vectors.load(factor, offset), builder.fdiv(e, others))
+        vectors.store(drive, out, offset)
+        builder.store(builder.fadd(builder.load(lanes), drive), lanes)
+    return vectors.total(builder.load(lanes))
+
+
+def _less_drawn(vectors: Vectors, row: Any, drive: Any, count: Any, draw: Any, _like: Any) -> None:
+    builder, draw = vectors.builder, vectors.spread(draw)
+    with vectors.each(count) as offset:
+        drawn = builder.fmul(vectors.load(row, offset), draw)
+        vectors.store(builder.fsub(vectors.load(drive, offset), drawn), row, offset)
+
+
 below_top = compiled("iiii", False, _below_top)
 """below_top(row, bias, out, vectors, like): out <- row + bias - the largest number of it."""
 
 rest_of = compiled("ii", True, _rest_of)
 """rest_of(row, vectors, like): sum of a row's numbers but for one of those that are 1."""
 
-total_of = compiled("ii", True, _total_of)
-"""total_of(row, vectors, like): sum of a row's numbers."""
-
 dot_of = compiled("iii", True, _dot_of)
 """dot_of(a, b, vectors, like): sum of the products of two rows' numbers."""
+
+add_presence = compiled("iiiifff", False, _add_presence)
+"""add_presence(row, absent, present, vectors, rest, s, 1/s, like): one more row e of a bag (`presence`)."""
+
+drive_of = compiled("iiiiff", True, _drive_of)
+"""drive_of(row, factor, out, vectors, rest, s, like): out <- factor * odds of a row e; the sum of it (`likelihood`)."""
+
+less_drawn = compiled("iiif", False, _less_drawn)
+"""less_drawn(row, drive, vectors, draw, like): row <- drive - row * draw."""

@@ -7,9 +7,9 @@ import numpy as np
 
 from bagwise.kernels.arithmetic.blocks import each_block
 from bagwise.kernels.arithmetic.compile import Array, kernel
-from bagwise.kernels.arithmetic.product import Linear, precise
+from bagwise.kernels.arithmetic.product import Linear, precise, product_into
 from bagwise.kernels.arithmetic.softmax import softmax_rows
-from bagwise.kernels.arithmetic.sums import column_sums, transposed_product
+from bagwise.kernels.arithmetic.sums import add_columns, add_transposed_product, room_for_sums
 from bagwise.kernels.cpu.evidence import EVERY_OWNER, Evidence, add_difference, difference, no_evidence, weigh
 from bagwise.kernels.cpu.joint_likelihood import bag_joint_likelihood
 from bagwise.kernels.cpu.likelihood import bag_likelihood, no_flips
@@ -28,13 +28,23 @@ def _likelihood_block(
     flip: Array,
     joint: Array,
     x: Array,
+    packed: Array,
     weights: Array,
     bias: Array,
     evidence_rows: Array,
     evidence: Array,
     owners: Array,
+    rows_room: Array,
+    part_room: Array,
+    by_weight: Array,
+    by_bias: Array,
 ) -> float:
-    """Log-likelihood of the bags first..last; `logits` are overwritten by its derivative."""
+    """Log-likelihood of the bags first..last, whose rows are `x`; its derivatives are added to `by_weight`, `by_bias`.
+
+    One call does it all: for a small block, several would take as long as the arithmetic. `logits` and `rest` are room
+    for the logits of all rows, which are overwritten by their derivative.
+    """
+    product_into(logits, x, packed, 0.0)
     changes = np.empty(evidence.shape)
     base, total = offsets[first], weigh(logits, padded_bias, evidence_rows, evidence, changes)
     softmax_rows(logits, padded_bias, rest)
@@ -67,6 +77,8 @@ def _likelihood_block(
                 room,
             )
     add_difference(logits, evidence_rows, changes, owners, EVERY_OWNER)
+    add_transposed_product(by_weight, logits, x, rows_room, part_room)
+    add_columns(by_bias, logits)
     return total
 
 
@@ -94,8 +106,9 @@ def log_likelihood_and_gradient(
 
     def block(first: int, last: int) -> tuple[float, Array, Array]:
         rows = precise(x[offsets[first] : offsets[last]])
-        logits, padded_bias, rest = linear.logits(rows)
-        of_block = said.between(offsets[first], offsets[last])
+        logits, padded_bias, rest = linear.room(rows)
+        of_block = said if evidence is None else said.between(offsets[first], offsets[last])
+        by_weight, by_bias = np.zeros(weights.shape), np.zeros(columns)
         total = _likelihood_block(
             logits,
             padded_bias,
@@ -108,13 +121,17 @@ def log_likelihood_and_gradient(
             rates,
             together,
             rows,
+            linear.packed,
             weights,
             bias,
             of_block.rows,
             of_block.weights,
             of_block.owners,
+            *room_for_sums(rows, columns),
+            by_weight,
+            by_bias,
         )
-        return total, transposed_product(logits, rows, columns), column_sums(logits, columns)
+        return total, by_weight, by_bias
 
     total, by_weight, by_bias = 0.0, np.zeros(weights.shape), np.zeros(columns)
     for part, weight_part, bias_part in each_block(offsets, columns, block):

@@ -105,6 +105,7 @@ def _length_block(
     last: int,
     gram_entries: Array,
     gram_offsets: Array,
+    by_gram: Array,
     fresh: Array,
     seen: Array,
     lengths: Array,
@@ -130,7 +131,7 @@ def _length_block(
         for c in range(classes):
             absent[b, c] = room[0, c]
         kept = gram_offsets[b + 1] > gram_offsets[b]
-        if not kept and not fresh[b]:
+        if not by_gram[b]:
             continue
         p, q, u, top = rows_room[0, :n], rows_room[1, :n], rows_room[2, :n], top_room[:n]
         _fill_rows(e[rows], rest[rows], p, q, u, top)
@@ -168,9 +169,9 @@ def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes:
     shape = (len(offsets) - 1, classes)
     lengths, absent = np.empty(shape, weights.dtype), np.empty(shape, weights.dtype)
     linear = Linear(weights, bias)
-    kept = np.diff(grams.offsets) > 0
-    fresh = ~kept & _gram_is_cheaper(np.diff(offsets), len(weights), instances.width)
-    by_gradient = ~kept & ~fresh
+    # Which way a length is computed must not depend on what is cached: its last digit does.
+    by_gram = instances.has_small_gram | _gram_is_cheaper(np.diff(offsets), len(weights), instances.width)
+    fresh, by_gradient = by_gram & (np.diff(grams.offsets) == 0), ~by_gram
 
     def block(first: int, last: int) -> None:
         start = offsets[first]
@@ -179,7 +180,20 @@ def gradient_lengths(instances: Instances, weights: Array, bias: Array, classes:
             instances.evidence.between(start, offsets[last]).add_to(logits)
         softmax_rows(logits, padded_bias, rest)
         seen = instances.transformed(start, offsets[last] if fresh[first:last].any() else start)
-        _length_block(logits, rest, offsets, first, last, grams.entries, grams.offsets, fresh, seen, lengths, absent)
+        _length_block(
+            logits,
+            rest,
+            offsets,
+            first,
+            last,
+            grams.entries,
+            grams.offsets,
+            by_gram,
+            fresh,
+            seen,
+            lengths,
+            absent,
+        )
         for b in first + np.flatnonzero(by_gradient[first:last]):
             rows = slice(offsets[b] - start, offsets[b + 1] - start)
             bag = instances.transformed(offsets[b], offsets[b + 1])

@@ -32,13 +32,17 @@ import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.kernels.arithmetic.blocks import each_block, gather
-from bagwise.kernels.arithmetic.compile import Array
+from bagwise.kernels.arithmetic.compile import Array, kernel
+from bagwise.kernels.arithmetic.elementary import exactly
 from bagwise.kernels.arithmetic.product import precise
-from bagwise.kernels.arithmetic.sums import gram_into, row_dots
+from bagwise.kernels.arithmetic.sums import dot, gram_into
 from bagwise.kernels.cpu.evidence import Evidence
 
 KEPT_SHARE = 4
+FEW_ENTRIES = 1 << 20
 SLOPE_DEVIATION, SHARED_DEVIATION = 0.25, 0.5
+LARGEST = {np.dtype(kind).char: float(np.sqrt(np.finfo(kind).max)) for kind in (np.float32, np.float64)}
+"""Weights from here on might overflow, by the type of the rows."""
 IGNORED = -1e6
 """In place of every deviation v_c where the scores are ignored: all slopes are 0."""
 
@@ -136,40 +140,45 @@ class Instances:
     def fold(self, seen_weights: Array) -> tuple[Array, Array]:
         """Weights and bias on raw rows, in the precision of the rows."""
         features = self.n_features
-        weights = seen_weights[:, :features] / self.scale[:features]
-        bias = -row_dots(weights, self.shift[:features])
+        weights, bias = np.empty((len(seen_weights), features)), np.empty(len(seen_weights))
+        seen, shift = (np.ascontiguousarray(part, np.float64) for part in (seen_weights, self.shift))
+        largest = _fold(seen, shift, self.scale, self.intercept, weights, bias)
         if self.n_scores:
             on_scores = np.zeros((len(weights), self.n_scores))
             np.fill_diagonal(on_scores, slopes(seen_weights[: self.n_scores, features]))
             weights = np.hstack([weights, on_scores])
-        if self.intercept:
-            bias = bias + seen_weights[:, -1]
-        with np.errstate(over="ignore"):
-            folded = np.ascontiguousarray(weights, self.precision), bias.astype(self.precision)
-        largest = np.sqrt(np.finfo(self.precision).max)
-        if not all((np.abs(part) < largest).all() for part in folded):
+            largest = max(largest, float(on_scores.max()))
+        if not largest < LARGEST[self.precision.char]:
             raise BagwiseError(f"The weights are too large for features in {self.precision}: scale the features.")
-        return folded
+        return weights.astype(self.precision, copy=False), bias.astype(self.precision, copy=False)
 
     def unfold(self, by_weight: Array, by_bias: Array) -> Array:
         """Gradient by the weights on what is seen, from the gradient by raw weights and bias."""
         features = self.n_features
-        by_feature = (by_weight[:, :features] - np.outer(by_bias, self.shift[:features])) / self.scale[:features]
-        columns: list[Array] = [by_feature]
+        unfolded = np.zeros((len(by_weight), self.width))
+        _unfold(by_weight, by_bias, self.shift, self.scale, features, unfolded)
         if self.n_scores:
-            by_slope = np.zeros(len(by_weight))
             own = np.diagonal(by_weight, features).astype(float)
-            by_slope[: self.n_scores] = SLOPE_DEVIATION * own + _together(len(own)) * _sum(own)
-            columns.append(by_slope)
-        return np.column_stack([*columns, by_bias] if self.intercept else columns)
+            unfolded[: self.n_scores, features] = SLOPE_DEVIATION * own + _together(len(own)) * _sum(own)
+        if self.intercept:
+            unfolded[:, -1] = by_bias
+        return unfolded
+
+    @property
+    def has_small_gram(self) -> Array:
+        """Which bags have a Gram matrix that is small beside their rows, whether it is cached or not."""
+        return np.asarray(np.diff(self.offsets) * KEPT_SHARE <= self.n_features)
 
     @cached_property
     def grams(self) -> Grams:
-        """Gram matrices of the bags with n <= d/4 instances: at most a quarter of the memory of the data."""
+        """Gram matrices of the bags with n <= d/4 instances: at most a quarter of the memory of the data.
+
+        Of all bags where that is little memory.
+        """
         if self.plain is not None:
             return self.plain.grams
         sizes = np.diff(self.offsets)
-        kept = sizes * KEPT_SHARE <= self.n_features
+        kept = self.has_small_gram if int((sizes**2).sum()) > FEW_ENTRIES else sizes > 0
         offsets = np.concatenate([[0], np.cumsum(np.where(kept, sizes**2, 0))])
         entries = np.empty(offsets[-1], self.precision)
 
@@ -183,6 +192,30 @@ class Instances:
 
         each_block(self.offsets, self.x.shape[1], block)
         return Grams(entries, offsets)
+
+
+@exactly
+def _fold(seen: Array, shift: Array, scale: Array, intercept: bool, weights: Array, bias: Array) -> float:
+    """Fill in weights and bias on raw rows; return the largest size of any of them, infinite for what is no number."""
+    features, largest, lost = weights.shape[1], 0.0, False
+    for c in range(weights.shape[0]):
+        for j in range(features):
+            weights[c, j] = seen[c, j] / scale[j]
+            largest = max(largest, abs(weights[c, j]))
+            lost |= weights[c, j] != weights[c, j]
+        bias[c] = -dot(weights[c], shift[:features])
+        if intercept:
+            bias[c] += seen[c, -1]
+        largest = max(largest, abs(bias[c]))
+        lost |= bias[c] != bias[c]
+    return np.inf if lost else largest
+
+
+@kernel
+def _unfold(by_weight: Array, by_bias: Array, shift: Array, scale: Array, features: int, unfolded: Array) -> None:
+    for c in range(by_weight.shape[0]):
+        for j in range(features):
+            unfolded[c, j] = (by_weight[c, j] - by_bias[c] * shift[j]) / scale[j]
 
 
 def slopes(deviations: Array) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 from bagwise.kernels.arithmetic.compile import Array, kernel
 from bagwise.kernels.arithmetic.elementary import exp_of, log1p_of, log_of
 from bagwise.kernels.arithmetic.softmax import argmax_of
-from bagwise.kernels.arithmetic.vectors import LANES, total_of
+from bagwise.kernels.arithmetic.vectors import LANES, drive_of, less_drawn
 from bagwise.kernels.cpu.presence import bag_presence
 
 TINY = 1e-30
@@ -180,6 +180,7 @@ def bag_likelihood(
                 total += _log_absent(e, rest, x, weights, bias, rows_with_evidence, evidence, c)
             else:
                 total += _log_of(np.float64(absent[c]), np.float64(present[c]))
+    vectors = columns // LANES
     for i in range(rows):
         row = e[i]
         m = argmax_of(row)
@@ -188,14 +189,11 @@ def bag_likelihood(
         inverse = one / s
         at_top = factor[m]
         factor[m] = zero
-        for c in range(columns):
-            drive[c] = factor[c] * (row[c] / (s - row[c] if row[c] < one else max(r, tiny)))
-        pull = total_of(drive.ctypes.data, columns // LANES, zero)
+        pull = drive_of(row.ctypes.data, factor.ctypes.data, drive.ctypes.data, vectors, max(r, tiny), s, zero)
         push = at_top * inverse
         shared = push / r if r > tiny else zero
         draw = inverse * pull + shared
-        for c in range(columns):
-            row[c] = drive[c] - row[c] * draw
+        less_drawn(row.ctypes.data, drive.ctypes.data, vectors, draw, zero)
         row[m] = push - inverse * pull
         factor[m] = at_top
         if r <= tiny and push != zero:

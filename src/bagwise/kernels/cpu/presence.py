@@ -12,6 +12,7 @@ from bagwise.kernels.arithmetic.blocks import each_block
 from bagwise.kernels.arithmetic.compile import Array, kernel
 from bagwise.kernels.arithmetic.product import Linear
 from bagwise.kernels.arithmetic.softmax import softmax_rows
+from bagwise.kernels.arithmetic.vectors import LANES, add_presence
 from bagwise.kernels.cpu.evidence import Evidence
 
 
@@ -23,15 +24,12 @@ def bag_presence(e: Array, rest: Array, absent: Array, present: Array) -> None:
     for c in range(columns):
         absent[c] = one
         present[c] = zero
+    start, stride, vectors = e.ctypes.data, e.strides[0], columns // LANES
     for i in range(rows):
         r = rest[i]
         s = one + r
         inverse = one / s
-        for c in range(columns):
-            x = e[i, c]
-            before = absent[c]
-            present[c] += (x * inverse) * before
-            absent[c] = before * ((s - x if x < one else r) * inverse)
+        add_presence(start + i * stride, absent.ctypes.data, present.ctypes.data, vectors, r, s, inverse, zero)
 
 
 @kernel

@@ -73,6 +73,7 @@ class MIMLAL(Learner):
         self.model: MIMLfast = clone(default if model is None else model).set_params(random_state=random_state)
         self._keys = np.full(self.labels.known.shape, NO_KEY)
         self._answered_since_update: list[int] = []
+        self._margin: Array | None = None
         self.model.start(self.bags, self.labels.n_classes)
         self.model.learn(self.bags, self.labels, passes)
 
@@ -91,7 +92,9 @@ class MIMLAL(Learner):
         return self.model.predict_proba(bags)
 
     def _questions(self, count: int) -> list[Question]:
-        margin = self.model.decision_function(self.bags)
+        if self._margin is None:
+            self._margin = self.model.decision_function(self.bags)
+        margin = self._margin
         pool = ScoredPool(
             as_predictions(margin, force_top=False),
             labels=self.labels,
@@ -108,6 +111,7 @@ class MIMLAL(Learner):
         self._answered_since_update.append(answer.bag)
         if len(self._answered_since_update) <= self.labels.n_classes:
             return
+        self._margin = None
         if self.schedule == "ours":
             self.model.reset_average()
             self.model.learn(self.bags, self.labels, LATER_PASSES, self._keys)

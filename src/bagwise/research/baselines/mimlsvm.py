@@ -149,6 +149,7 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         chosen = k_medoids(distances, count, np.random.default_rng(self.random_state), self.deal_first)
         self.medoid_bags_ = scaled.select(chosen)
         self.representation_ = distances[:, chosen]
+        self._represented: tuple[Bags, Array] | None = None
         return self
 
     def train(self, representation: Array, labels: Labels) -> Self:
@@ -217,7 +218,11 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         ndarray, shape (B, C)
         """
         check_is_fitted(self, "machines_")
-        return self.decide(hausdorff(self._scaled(Bags.of(bags)), self.medoid_bags_, self.distance))
+        bags = Bags.of(bags)
+        # The medoids stay while machines are trained: held-out bags of an experiment are represented once.
+        if self._represented is None or self._represented[0] is not bags:
+            self._represented = bags, hausdorff(self._scaled(bags), self.medoid_bags_, self.distance)
+        return self.decide(self._represented[1])
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """Return scores in (0, 1), above 0.5 where a label is predicted; they are not probabilities.

@@ -1,11 +1,11 @@
 """Simulated labelling: answers come from known labels, metrics from a held-out fold."""
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterator
 from copy import copy
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -53,8 +53,10 @@ ADDED_LATER = {
     "tuned_on_all": False,
     "checkpoints": 0,
 }
-_PENALTIES: dict[tuple[str | int | bool, ...], systems.Parameters] = {}
-"""Penalties found with all labels of a run: all its arms have the same."""
+Result = TypeVar("Result")
+
+MOST_SHARED = 64
+_SHARED: OrderedDict[tuple[Hashable, ...], Any] = OrderedDict()
 STORED_NAMES = {"cold_start": "scouting"}
 """Fields whose name in rows and keys on disk is older than that in the code."""
 
@@ -223,10 +225,10 @@ class Simulation:
             if self.objective != "marginal":
                 given["objective"] = self.objective
             if self.tuned_on_all:
-                run = (self.dataset, self.folds, self.fold, self.seed, self.background, self.objective, len(data.bags))
-                if run not in _PENALTIES:
-                    _PENALTIES[run] = systems.best_penalty(given, data, seed)
-                given |= _PENALTIES[run]
+                best = shared(
+                    lambda: systems.best_penalty(given, data, seed), "penalty", *_fold(data), seed, repr(given)
+                )
+                given |= best
             elif not self.tuned:
                 given |= {"prior": self.prior, "penalty": self.penalty}
         if not self.tuned:
@@ -239,8 +241,32 @@ class Simulation:
         if not isinstance(update, updates.Steps):
             return update, parameters
         of_model = {name: parameters[name] for name in ("background", "prior", "penalty") if name in parameters}
-        constants = updates.best_constants(update, data, ONLINE_EPOCHS, self.run_seed, **of_model)
+        constants = shared(
+            lambda: updates.best_constants(update, data, ONLINE_EPOCHS, self.run_seed, **of_model),
+            "constants", *_fold(data), self.run_seed, update, repr(of_model),
+        )  # fmt: skip
         return replace(update, offset=constants.offset), parameters | {"step_size": constants.step_size}
+
+
+def _fold(data: Dataset) -> tuple[str, int, bytes]:
+    """What the bags of a fold are told apart by."""
+    return data.name, hash(data.bags.instances.tobytes()), data.labels.value.tobytes()
+
+
+def shared(compute: Callable[[], Result], *key: Hashable) -> Result:
+    """Return what several arms of a run have in common, computed once in this process; the latest are kept.
+
+    >>> shared(lambda: 3, "doctest", 1), shared(lambda: 4, "doctest", 1)
+    (3, 3)
+    """
+    if key in _SHARED:
+        _SHARED.move_to_end(key)
+    else:
+        _SHARED[key] = compute()
+        if len(_SHARED) > MOST_SHARED:
+            _SHARED.popitem(last=False)
+    found: Result = _SHARED[key]
+    return found
 
 
 def keyed_seed(seed: int, fold: int) -> int:
@@ -423,10 +449,20 @@ class _ClassesFound:
 
 
 def _from_scratch(learner: Learner, training: Dataset, held_out: Dataset) -> float:
-    """The bag accuracy of the learner's model fitted from scratch to the labels that the learner has."""
+    """The bag accuracy of the learner's model fitted from scratch to the labels that the learner has.
+
+    All arms of a run begin with the same labels, and those that ask everything end with the same.
+    """
     assert isinstance(learner, ActiveLearner)
-    fitted = clone(learner.model).fit(training.bags, learner.labels)
-    return bag_accuracy(held_out.labels.value, fitted.predict_proba(held_out.bags))
+    model, labels = learner.model, learner.labels
+
+    def accuracy() -> float:
+        fitted = clone(model).fit(training.bags, labels)
+        return bag_accuracy(held_out.labels.value, fitted.predict_proba(held_out.bags))
+
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "transformer"}
+    said = labels.known.tobytes(), labels.value.tobytes()
+    return shared(accuracy, "scratch", *_fold(training), *_fold(held_out), repr(parameters), *said)
 
 
 def _exhausted(learner: Learner, update: str | Solver, training: Dataset, held_out: Dataset, seed: int) -> float:
@@ -476,8 +512,11 @@ def _rows(
     asked = 0
     annotator = _Annotator(simulation, training, learner.wants_where)
     clicks = 0
+    # A ranking begins with the same question, without the evidence that only pointing needs.
+    plain = type(learner) is ActiveLearner and not simulation.pointing
+    ask: Callable[[], Question] = (lambda: learner.rank(1)[0]) if plain else learner.ask
     while not learner.exhausted:
-        question = learner.ask()
+        question = ask()
         said = annotator.answer(question)
         pointed = learner.wants_where and any(said.where)
         cost = question.cost(simulation.classes_per_query) + (simulation.key_cost if pointed else 0)
