@@ -55,7 +55,7 @@ kernels: $(VENV)/installed-for-tests
 
 # All tests as other processors, on other numbers of cores and on a busy machine, several such settings at a time: hours.
 nightly: $(VENV)/installed-for-tests
-	$(BIN)/python tools/nightly.py --combined --runs 1
+	$(BIN)/python tools/nightly.py --combined --runs 1 --full
 
 bench: $(VENV)/installed-for-tests
 	$(BIN)/bagwise bench kernels learner --out benchmarks/results

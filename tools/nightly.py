@@ -1,11 +1,11 @@
 """Run the tests as other processors, with other numbers of cores, and on a busy machine; print a table.
 
-    python tools/nightly.py --combined --runs 1               # all tests under every setting, in a few runs
+    python tools/nightly.py --combined --runs 1 --full        # all tests under every setting, in a few runs
     python tools/nightly.py --runs 1 --only "older BLAS" -- tests/kernels tests/project
     python tools/nightly.py                                   # every setting by itself, three times each: hours
 
 Every setting first replays the recorded project (`tests/recorded`) and prints by how much its weights differ, then runs
-the tests named after `--`, or all of them. Ends with status 1 if anything failed. A processor is imitated by limiting
+the tests named after `--`, or those of `make test`, or with `--full` all. Ends with status 1 if anything failed. A processor is imitated by limiting
 what BLAS, NumPy, the C library and the compiler of the kernels may use; cores are limited by affinity. Settings that do
 not exclude each other can be in force together: `COMBINED` has every one of them once. What fails there is run again
 with `--only` and one of its settings. Numba keeps the kernels of every processor apart.
@@ -81,7 +81,7 @@ def busy_loops() -> Iterator[None]:
             loop.wait()
 
 
-def run(settings: Collection[str], tests: list[str]) -> tuple[str, str, bool]:
+def run(settings: Collection[str], arguments: list[str]) -> tuple[str, str, bool]:
     """Run under settings; return the difference of weights, the summary of the tests, and whether both passed."""
     environment, workers = dict(os.environ), "auto"
     available = len(os.sched_getaffinity(0))
@@ -97,7 +97,7 @@ def run(settings: Collection[str], tests: list[str]) -> tuple[str, str, bool]:
             in_force.enter_context(busy_loops())
         replayed = _output(environment, "tests.recorded", "--compare")
         passed = _output(
-            environment, "pytest", "-p", "no:cacheprovider", "-n", workers, "--dist", "loadfile", "--full", *tests
+            environment, "pytest", "-p", "no:cacheprovider", "-n", workers, "--dist", "loadfile", *arguments
         )
     differences = [float(found) for found in re.findall(r"weights by (\S+) at most", replayed.stdout)]
     last = passed.stdout.strip().splitlines()[-1:] or [passed.stderr.strip()[-200:]]
@@ -119,8 +119,10 @@ def main() -> int:
     known = SETTINGS | COMBINED
     parser.add_argument("--combined", action="store_true", help="every setting, several of them together in each run")
     parser.add_argument("--only", action="append", choices=known, help="this setting only; may be given again")
+    parser.add_argument("--full", action="store_true", help="slow tests and every variant, too")
     parser.add_argument("tests", nargs="*", help="files and folders of tests (default: all)")
     chosen = parser.parse_args()
+    arguments = [*["--full"][: chosen.full], *chosen.tests]
     rows, all_passed = (
         ["| setting | run | largest difference of weights | tests | minutes |", "| --- | --- | --- | --- | --- |"],
         True,
@@ -128,7 +130,7 @@ def main() -> int:
     for name in chosen.only or (COMBINED if chosen.combined else SETTINGS):
         for number in range(1, chosen.runs + 1):
             began = time.monotonic()
-            largest, tests, passed = run(known[name], chosen.tests)
+            largest, tests, passed = run(known[name], arguments)
             all_passed = all_passed and passed
             rows.append(f"| {name} | {number} | {largest} | {tests} | {(time.monotonic() - began) / 60:.1f} |")
             print(rows[-1], flush=True)
