@@ -5,10 +5,11 @@
     python tools/nightly.py                                   # every setting by itself, three times each: hours
 
 Every setting first replays the recorded project (`tests/recorded`) and prints by how much its weights differ, then runs
-the tests named after `--`, or those of `make test`, or with `--full` all. Ends with status 1 if anything failed. A processor is imitated by limiting
-what BLAS, NumPy, the C library and the compiler of the kernels may use; cores are limited by affinity. Settings that do
-not exclude each other can be in force together: `COMBINED` has every one of them once. What fails there is run again
-with `--only` and one of its settings. Numba keeps the kernels of every processor apart.
+the tests named after `--`, or those of `make test`, or with `--full` all. Ends with status 1 if anything failed. A
+processor is imitated by limiting what BLAS, NumPy, the C library and the compiler of the kernels may use; cores are
+limited by affinity. Settings that do not exclude each other can be in force together: `COMBINED` has every one of them
+once. What fails there is run again with `--only` and one of its settings. Numba keeps the kernels of every processor
+apart.
 """
 
 import argparse
