@@ -6,7 +6,7 @@ For every power on a grid the best top and fall follow by weighted least squares
 wins. Uncertainty by resampling: all estimates are moved together by what the last one may be off, since they share
 their answers, and each by itself as well. A draw whose top stays below the target never reaches it.
 
-After few audits such an interval mostly goes from 0 to *not reachable*, which tells nobody what to do. So there is a
+After few audits such an interval mostly goes from 0 to *not reachable*, which is no help in planning. So there is a
 forecast only where it is informative, that is
 
     the total number of answers is known within a factor of two, or at least doubles, or the target is out of reach,
