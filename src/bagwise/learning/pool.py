@@ -7,7 +7,7 @@ from, and the transformer fitted to all bags. `LocalPool` has the bags in this p
 holds each to it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -201,9 +201,9 @@ class QuestionChooser:
             model.scorer(self.instances.with_evidence(evidence)),
             label_store.labels,
             withdrawn=label_store.withdrawn,
-            askable=label_store.askable if candidates is None else label_store.askable & candidates[:, None],
-            # What is askable changes with the candidates too, which the label store does not count.
-            touched=label_store.touched if candidates is None else None,
+            askable=label_store.askable,
+            candidates=candidates,
+            touched=label_store.touched,
             label_counts=label_counts,
             keys=self.keys,
             seed=seed,
@@ -216,21 +216,22 @@ class QuestionChooser:
         return model.scorer(instances.with_evidence(evidence)).probabilities()[0]
 
     def choose(
-        self, pool: ScoredPool, request: Request, options: QueryOptions, discover: Callable[[ScoredPool], Array]
+        self, pool: ScoredPool, request: Request, options: QueryOptions, discover: criteria.Criterion
     ) -> list[Question]:
         """Return the best questions for one request; `discover` scores pairs for class discovery."""
         criterion, count = request.criterion, request.count
         if count == 0:
             return []
         if criterion == "random":
-            return granularity.random_choice(options.granularity, pool, count)
-        first = options.cold_start.scores(pool, discover) if options.cold_start else None
+            return self.top_k.draw(options.granularity, pool, count)
+        first = options.cold_start.criterion(pool, discover) if options.cold_start else None
         if first is None and options.granularity == "instance" and (found := self._of_instances(pool, request)):
             return found
         options = replace(options, granularity="pair") if options.granularity == "instance" else options
-        if first is None and options.granularity == "pair":
+        criterion = criterion if first is None else first
+        if options.granularity == "pair":
             return self.top_k.best(pool, criterion, count)
-        scores = criteria.get(criterion)(pool) if first is None else first
+        scores = criteria.get(criterion)(pool)
         if options.granularity == "best_value":
             return granularity.best_value(pool, scores, count, options.seconds, options.last)
         return granularity.get(options.granularity)(pool, scores, count)

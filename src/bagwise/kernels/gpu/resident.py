@@ -97,6 +97,26 @@ class Resident:
         """Weights on what is seen, as weights on the rows themselves."""
         return Linear(*(_like(self.x, part, self.device) for part in self.source.fold(seen_weights)))
 
+    @cached_property
+    def largest_bag(self) -> int:
+        """Rows of the largest bag."""
+        return int(np.diff(self.source.offsets).max())
+
+    def rows_of(self, bags: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the rows of the bags at these positions, one bag after the other, and where each begins and ends."""
+        first = self.offsets[bags]
+        sizes = self.offsets[bags + 1] - first
+        starts = pad(sizes.cumsum(0), (1, 0))
+        total = int(starts[-1])
+        moved = torch.repeat_interleave(first - starts[:-1], sizes, output_size=total)
+        return torch.arange(total, device=self.device) + moved, starts
+
+    def loaded(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features on the device that have these rows, and where in them: only the rows where it streams."""
+        if self.x.device == self.device:
+            return self.x, rows
+        return self.x[rows.cpu()].to(self.device), torch.arange(len(rows), device=self.device)
+
     def seen(self, rows: Tensor) -> Tensor:
         """Return the transformed rows."""
         features = (rows - self.shift) * self.inverse_scale

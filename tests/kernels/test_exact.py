@@ -1,0 +1,38 @@
+"""Kernels of a card that promise the bits of the CPU have them; interpreted where there is no card."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from bagwise.kernels import Instances, bag_probabilities  # noqa: E402
+from bagwise.kernels.cpu.evidence import BARRED, Evidence  # noqa: E402
+from bagwise.kernels.gpu import Resident, exact  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def make(rng, features, outputs, scale, bags=12):
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, bags))])
+    x = (3 * rng.normal(size=(offsets[-1], features)) + 1).astype(np.float32)
+    instances = Instances(x, offsets, x.mean(axis=0).astype(float), x.std(axis=0).astype(float), True)
+    return instances, scale * rng.normal(size=(outputs, features + 1)) / np.sqrt(features)
+
+
+@pytest.mark.parametrize(
+    ("features", "outputs", "classes", "scale", "stream"),
+    [(7, 5, 4, 1.0, False), (3, 19, 17, 40.0, True)],
+    ids=["small", "extreme and streamed"],
+)
+def test_presence_has_the_bits_of_the_cpu(rng, features, outputs, classes, scale, stream):
+    instances, weights = make(rng, features, outputs, scale)
+    said = np.full((2, outputs), BARRED)
+    said[0, 1], said[1] = 0.0, rng.normal(size=outputs)
+    evidence = Evidence(np.array([2, 5]), said, np.zeros(2, np.int64))
+    bags = rng.permutation(len(instances.offsets) - 1)[:9]
+    resident = Resident.of(instances, DEVICE, stream=stream)
+    for known in (None, evidence):
+        want = bag_probabilities(instances.x, instances.offsets, *instances.fold(weights), classes, known)
+        got = exact.bag_probabilities(resident, weights, torch.as_tensor(bags, device=DEVICE), classes, known)
+        for one, other in zip(got, want, strict=True):
+            np.testing.assert_array_equal(one.cpu().numpy(), other[bags])
