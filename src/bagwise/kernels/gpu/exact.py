@@ -141,26 +141,26 @@ class SoftMax:
         """Return that of the bags at these positions, given what is known of single instances."""
         rows, starts = resident.rows_of(bags)
         x, places = resident.loaded(rows)
-        width, columns = padded(len(linear.bias)), _power_of_two(padded(len(linear.bias)))
+        width, columns = padded(len(linear.bias)), power_of_two(padded(len(linear.bias)))
         weights = pad(linear.weights, (0, 0, 0, columns - len(linear.weights))).mT.contiguous()
         bias = pad(linear.bias, (0, columns - len(linear.bias)), value=padding(np.float32))
         e = torch.empty((len(rows), width), dtype=torch.float32, device=resident.device)
         rest = torch.empty(len(rows), dtype=torch.float32, device=resident.device)
         together = max(4, min(32, 4096 // columns))
-        _launch(
+        launch(
             _exponentials, len(rows), together, x, places, len(rows), weights, bias,
             *_evidence_of(evidence, rows, columns), e, width, x.shape[1],
             K=columns, ROWS=together, EVIDENCE=evidence is not None,
         )  # fmt: skip
-        _launch(_rests, len(rows), 64, e, len(rows), rest, width, ROWS=64)
+        launch(_rests, len(rows), 64, e, len(rows), rest, width, ROWS=64)
         return cls(e, rest, starts, rows)
 
     def presence(self, classes: int) -> tuple[Tensor, Tensor]:
         """P(present) and P(absent), each (bags, classes)."""
-        bags, columns = len(self.starts) - 1, _power_of_two(self.e.shape[1])
+        bags, columns = len(self.starts) - 1, power_of_two(self.e.shape[1])
         present, absent = (torch.empty((bags, classes), device=self.e.device) for _ in range(2))
         together = max(1, min(8, 1024 // columns))
-        _launch(
+        launch(
             _presence, bags, together, self.e, self.rest, self.starts, bags, present, absent, classes, self.e.shape[1],
             K=columns, BAGS=together,
         )  # fmt: skip
@@ -192,10 +192,12 @@ def _evidence_of(evidence: Evidence | None, rows: Tensor, columns: int) -> tuple
     return torch.where(known[place] == rows, place, -1), pad(weights, (0, columns - weights.shape[1])).contiguous()
 
 
-def _power_of_two(columns: int) -> int:
+def power_of_two(columns: int) -> int:
+    """Return the power of two from 16 on that so many columns fit in."""
     return max(16, int(triton.next_power_of_2(columns)))
 
 
-def _launch(kernel: Any, count: int, together: int, *given: Any, **options: Any) -> None:
+def launch(kernel: Any, count: int, together: int, *given: Any, **options: Any) -> None:
+    """Start a kernel on so many rows or bags, so many in a program, without fusing products that are not written so."""
     if count:
         kernel[(triton.cdiv(count, together),)](*given, **options, num_warps=4, enable_fp_fusion=False)

@@ -5,6 +5,7 @@ blocks are taken as one product of the whole tile, of which the blocks on the di
 faster than other units could do the blocks alone. The formulas are those of `plain`.
 """
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,6 +26,21 @@ NEVER = -1e30
 # The members of `scoring.Kind`, and its `LEAST`.
 BOTH, PRODUCT, HIGHEST = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 LEAST = tl.constexpr(1e-30)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a program takes at once: rows times columns, features; its warps, and how far it loads ahead."""
+
+    numbers: int
+    warps: int
+    features: int = 64
+    stages: int = 1
+
+
+# By measurement on an H200 (benchmarks/gpu.py), in float32 and in TF32.
+PRESENCE_TILES = {False: Tile(4096, 4), True: Tile(8192, 4)}
+LENGTH_TILES = {False: Tile(1024, 2), True: Tile(1024, 1)}
 
 
 @triton.jit
@@ -210,32 +226,32 @@ def serves(resident: "Resident", linear: "Linear") -> bool:
 
 def presence(x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", tf32: bool) -> None:
     """P(present) and P(absent) of bags, their product with the factors, or upper bounds."""
-    columns, _ = _columns(linear, wanted)
-    rows = max(bags.padded, (8192 if tf32 else 4096) // max(64, columns), 16)
-    _launch(_presence, x, bags, linear, wanted, rows // bags.padded, tf32, 4, CHUNKED=bags.longest > bags.padded)
+    tile = PRESENCE_TILES[tf32]
+    rows = max(bags.padded, tile.numbers // max(64, _columns(linear, wanted)[0]), 16)
+    _launch(_presence, x, bags, linear, wanted, rows, tf32, tile, CHUNKED=bags.longest > bags.padded)
 
 
 def lengths(x: Tensor, bags: "Bags", grams: Tensor, linear: "Linear", wanted: "Wanted", tf32: bool) -> None:
     """Gradient lengths and P(absent) of bags of at most `LENGTH_ROWS` rows, their product, or upper bounds."""
-    rows = max(16, bags.padded)
-    few = rows * _columns(linear, wanted)[0] <= 1024
-    warps = (1 if tf32 else 2) if few else 4
-    _launch(_lengths, x, bags, linear, wanted, rows // bags.padded, tf32, warps, grams)
+    tile = LENGTH_TILES[tf32]
+    rows = max(16, bags.padded, tile.numbers // 64)
+    tile = tile if rows * _columns(linear, wanted)[0] <= tile.numbers else replace(tile, warps=4)
+    _launch(_lengths, x, bags, linear, wanted, rows, tf32, tile, grams)
 
 
 def _launch(
-    kernel: Any, x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", at_once: int, tf32: bool, warps: int,
+    kernel: Any, x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", rows: int, tf32: bool, tile: Tile,
     *given: Tensor, **options: Any,
 ) -> None:  # fmt: skip
-    columns, more = _columns(linear, wanted)
+    at_once, (columns, more) = rows // bags.padded, _columns(linear, wanted)
     weights, bias, factors = _padded(linear, wanted, columns + more)
     spread = (bias, bias) if wanted.spread is None else (wanted.spread.share, wanted.spread.of_length)
     kernel[(triton.cdiv(len(bags.numbers), at_once),)](
         x, bags.first_row, bags.offsets, bags.numbers, len(bags.numbers), *given, weights, bias, factors, *spread,
         wanted.out[0], wanted.out[-1], wanted.classes,
-        D=x.shape[1], K=columns, MORE=more, PART=min(64, max(16, triton.next_power_of_2(x.shape[1]))),
+        D=x.shape[1], K=columns, MORE=more, PART=min(tile.features, max(16, triton.next_power_of_2(x.shape[1]))),
         N=bags.padded, BAGS=at_once, WANTED=int(wanted.kind),
-        PRECISION="tf32" if tf32 else "tf32x3", num_warps=warps, num_stages=1, **options,
+        PRECISION="tf32" if tf32 else "tf32x3", num_warps=tile.warps, num_stages=tile.stages, **options,
     )  # fmt: skip
 
 
