@@ -306,7 +306,7 @@ class Shard:
         if not len(labelled):
             return 0.0, np.zeros_like(weights)
         objective = model.objective_of(self._chooser.instances, self._label_store.labels, counted)
-        return objective.log_likelihood_and_gradient(weights)
+        return self._chooser.top_k.objective(objective).log_likelihood_and_gradient(weights)
 
     def statistics(self) -> Any:
         """Return the cost of finding the questions in this shard."""

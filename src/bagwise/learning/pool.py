@@ -321,7 +321,7 @@ class LocalPool:
     ) -> tuple[Objective, Array]:
         """Return the objective over all bags, in which they keep their positions."""
         counted = Counts(label_store.label_counts.n_known, label_store.labelled, self.chooser.largest_bag)
-        return model.objective_of(self.chooser.instances, label_store.labels, counted), bags
+        return self._top_k.objective(model.objective_of(self.chooser.instances, label_store.labels, counted)), bags
 
     @property
     def statistics(self) -> Statistics:

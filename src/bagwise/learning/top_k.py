@@ -36,6 +36,7 @@ from bagwise.kernels.cpu.logit_update import exponential_off
 from bagwise.learning import criteria, granularity
 from bagwise.learning.criteria import Criterion
 from bagwise.learning.questions import Question
+from bagwise.model.objective import Objective
 from bagwise.model.scored_pool import ScoredPool, Scorer
 from bagwise.model.weight_change import WeightChange, fresh_slack, longest, unit_of
 
@@ -122,6 +123,10 @@ class TopK:
             self.statistics.add(1.0)
             chosen = scan(pool, criterion, count)
         return chosen
+
+    def objective(self, objective: Objective) -> Objective:
+        """Return the same objective, computed where the instances are: here."""
+        return objective
 
     def draw(self, name: str, pool: ScoredPool, count: int) -> list[Question]:
         """Return `count` questions of a granularity at random, as `granularity.random_choice` draws them."""

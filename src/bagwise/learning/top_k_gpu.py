@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bagwise.kernels import Array
+from bagwise.kernels import Array, Instances
 from bagwise.kernels.cpu.logit_cache import radii
 from bagwise.kernels.gpu import (
     Resident,
@@ -42,6 +42,8 @@ from bagwise.learning import criteria, granularity, top_k
 from bagwise.learning.criteria import Criterion
 from bagwise.learning.questions import Question
 from bagwise.learning.top_k import MOST_OFF, TopK, placed
+from bagwise.model.objective import Objective
+from bagwise.model.objective_gpu import GpuObjective
 from bagwise.model.scored_pool import ScoredPart, ScoredPool, Scorer
 from bagwise.model.weight_change import fresh_slack, longest, unit_of
 
@@ -55,15 +57,13 @@ class DeviceState:
     ----------
     pool
         The pool for which it is made.
-    device
-        Name of the device.
+    resident
+        Its instances on the device.
     """
 
-    def __init__(self, pool: ScoredPool, device: str) -> None:
+    def __init__(self, pool: ScoredPool, resident: Resident) -> None:
         instances = pool.scorer.instances
-        self.of = instances.x
-        self.resident = Resident.of(instances, device)
-        self.device = self.resident.device
+        self.resident, self.device = resident, resident.device
         self.radius = torch.as_tensor(radii(instances), device=self.device)
         self.sizes = torch.diff(self.resident.offsets).double()
         self.keys = as_signed(pool.keys, self.device)
@@ -146,14 +146,28 @@ class GpuTopK(TopK):
 
     def _forget(self) -> None:
         super()._forget()
+        self._of: Array | None = None
+        self._resident: Resident | None = None
         self._state: DeviceState | None = None
+
+    def resident(self, instances: Instances) -> Resident:
+        """Return the instances on the device; they are copied once."""
+        if self._resident is None or self._of is not instances.x:
+            self._of, self._state = instances.x, None
+            self._resident = Resident.of(instances.with_evidence(None), self._device)
+        return self._resident
 
     def on_device(self, pool: ScoredPool) -> DeviceState:
         """Return what the device has of a pool, up to date."""
-        if self._state is None or self._state.of is not pool.scorer.instances.x:
-            self._state = DeviceState(pool, self._device)
+        resident = self.resident(pool.scorer.instances)
+        if self._state is None:
+            self._state = DeviceState(pool, resident)
         self._state.follow(pool)
         return self._state
+
+    def objective(self, objective: Objective) -> Objective:
+        """Return the same objective, computed on the device where it is large."""
+        return GpuObjective.of_objective(objective, self.resident(objective.instances))
 
     def best(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question]:
         """Return the `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
