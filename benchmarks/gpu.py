@@ -13,7 +13,7 @@ import os
 import time
 import traceback
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
 
@@ -28,11 +28,13 @@ import torch
 
 from bagwise import ActiveLearner, Bags, MIMLClassifier
 from bagwise.data.label_store import LabelStore
+from bagwise.kernels import gpu
 from bagwise.kernels.gpu import fused
 from bagwise.learning import criteria, top_k_gpu
 from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.pool import LocalPool
 from bagwise.learning.top_k_gpu import GpuTopK
+from bagwise.model.objective import Objective
 from bagwise.model.solvers import Settings, lbfgs
 from bagwise.research.bench.pools import AskTellLoop, PoolSize, RandomPool
 
@@ -61,7 +63,9 @@ def seconds(job, rounds):
 
 def say(name, **values):
     FOUND.setdefault(name.split(":")[0], {})[name] = values
-    shown = ", ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in values.items())
+    shown = ", ".join(
+        f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in values.items()
+    )
     print(f"[{time.perf_counter() - STARTED:5.0f} s] {name}: {shown}", flush=True)
 
 
@@ -81,13 +85,15 @@ def a_small_pool(seed=0, bags=400, features=16, classes=6):
 def same_questions(quick):
     """Ask both after every answer, until one thousand answers or the time is up."""
     bags, truth, classes = a_small_pool(bags=60 if quick else 400)
-    limit, answers = (20, 4) if quick else (22, 1000)
+    limit, answers = (20, 4) if quick else (16, 1000)
     runs = [(name, "replay", "pair") for name in criteria.available()]
     runs += [("widening_uncertainty", "lbfgs", "pair"), ("uncertainty", "bag_sgd", "pair")]
     for criterion, update, granularity in runs:
         options = {"criterion": criterion, "update": update, "granularity": granularity, "random_state": 1}
         here = ActiveLearner(bags, classes, cold_start=ColdStart(4, 8), **options)
-        there = ActiveLearner(classes=classes, pool=LocalPool(bags, GpuTopK(DEVICE)), cold_start=ColdStart(4, 8), **options)
+        there = ActiveLearner(
+            classes=classes, pool=LocalPool(bags, GpuTopK(DEVICE)), cold_start=ColdStart(4, 8), **options
+        )
         asked = equal = rankings = 0
         began = time.perf_counter()
         while asked < answers and time.perf_counter() - began < limit:
@@ -217,13 +223,19 @@ def learning(pool, learner, quick):
         on = seconds(lambda: on_card.log_likelihood_and_gradient(weights), rounds)
         off = seconds(lambda: on_cpu.log_likelihood_and_gradient(weights), 1 if quick else 2)
         used = on_card._likelihood is not None
-        say(f"learning: F and its gradient, {bags} labelled bags", card_ms=1000 * on, cpu_ms=1000 * off, equal=equal, on_card=used)
+        say(
+            f"learning: F and its gradient, {bags} labelled bags",
+            card_ms=1000 * on,
+            cpu_ms=1000 * off,
+            equal=equal,
+            on_card=used,
+        )
         settings = Settings(max_iter=3 if quick else 30)
         start = time.perf_counter()
         found = lbfgs.minimise(on_card, weights, settings)
         on, start = time.perf_counter() - start, time.perf_counter()
         if bags <= 10_000:
-            plain = replace_objective(on_card)
+            plain = on_the_cpu(on_card)
             other = lbfgs.minimise(plain, weights, settings)
             off = time.perf_counter() - start
             say(
@@ -234,11 +246,7 @@ def learning(pool, learner, quick):
             say(f"learning: 30 iterations of L-BFGS (a refit of replay), {bags} labelled bags", card_s=on)
 
 
-def replace_objective(objective):
-    from dataclasses import fields
-
-    from bagwise.model.objective import Objective
-
+def on_the_cpu(objective):
     return Objective(**{one.name: getattr(objective, one.name) for one in fields(Objective)})
 
 
@@ -250,7 +258,11 @@ def small_default(quick):
     for criterion in ("widening_uncertainty", "uncertainty", "expected_gradient_length"):
         found = {}
         for device in ("cpu", DEVICE):
-            loop = AskTellLoop(pool, criterion, "replay") if device == "cpu" else AskTellLoop(pool, criterion, "replay", device)
+            loop = (
+                AskTellLoop(pool, criterion, "replay")
+                if device == "cpu"
+                else AskTellLoop(pool, criterion, "replay", device)
+            )
             found[device] = 1000 * seconds(loop, 3 if quick else 48)
         say(f"10,000 bags: tell + ask, replay, {criterion}", **{f"{name}_ms": value for name, value in found.items()})
 
@@ -286,28 +298,40 @@ def sweep(resident, weights, factors):
     """Other tiles for the kernels: the fastest few of each."""
     tiles = [
         fused.Tile(numbers, warps, features, stages)
-        for numbers, warps, features, stages in product((1024, 2048, 4096, 8192), (1, 2, 4, 8), (32, 64, 128), (1, 2, 3))
+        for numbers, warps, features, stages in product(
+            (1024, 2048, 4096, 8192), (1, 2, 4, 8), (32, 64, 128), (1, 2, 3)
+        )
     ]
     for name, job, table, choice in (
-        ("uncertainty", gpu.label_variances, fused.PRESENCE_TILES, [one for one in tiles if one.numbers >= 2048 and one.warps >= 4]),
-        ("EGL", gpu.expected_lengths, fused.LENGTH_TILES, [one for one in tiles if one.numbers <= 2048 and one.warps <= 4]),
+        (
+            "uncertainty",
+            gpu.label_variances,
+            fused.PRESENCE_TILES,
+            [one for one in tiles if one.numbers >= 2048 and one.warps >= 4],
+        ),
+        (
+            "EGL",
+            gpu.expected_lengths,
+            fused.LENGTH_TILES,
+            [one for one in tiles if one.numbers <= 2048 and one.warps <= 4],
+        ),
     ):
         for tf32 in (True, False):
             kept, found, began = table[tf32], [], time.perf_counter()
             for tile in sorted(choice, key=lambda one: (one.stages, one.features != 64, one.numbers)):
-                if time.perf_counter() - began > 25:
+                if time.perf_counter() - began > 12 or time.perf_counter() - STARTED > 340:
                     break
                 table[tf32] = tile
                 try:
                     spent = seconds(lambda job=job, tf32=tf32: job(resident, weights, factors, tf32=tf32), 3)
                     found.append((1000 * spent, tile))
-                except Exception as error:  # a tile that does not fit the card
-                    found.append((float("inf"), replace(tile, stages=tile.stages)))
-                    torch.cuda.synchronize()
-                    del error
+                except Exception:  # a tile that does not fit the card
+                    found.append((float("inf"), tile))
             table[tf32] = kept
             found.sort(key=lambda one: one[0])
-            best = "; ".join(f"{ms:.2f} ms {tile.numbers}/{tile.warps}w/{tile.features}f/{tile.stages}s" for ms, tile in found[:4])
+            best = "; ".join(
+                f"{ms:.2f} ms {tile.numbers}/{tile.warps}w/{tile.features}f/{tile.stages}s" for ms, tile in found[:4]
+            )
             say(f"sweep: {name}, {'TF32' if tf32 else 'float32'}", tried=len(found), best=best)
 
 
@@ -334,10 +358,10 @@ def main():
 
     parts = {
         "small": lambda: small_default(given.quick),
+        "questions": lambda: same_questions(given.quick),
         "large": large,
         "learning": lambda: learning(held["pool"], held["learner"], given.quick),
         "bounds": bounds_of_large,
-        "questions": lambda: same_questions(given.quick),
     }
     for part, run in parts.items():
         if given.only and part not in given.only:

@@ -192,9 +192,7 @@ class GpuTopK(TopK):
         bags = (best >= lowest).nonzero().flatten().cpu().numpy()
         return placed(granularity.random_choice(name, pool.select(bags), count), bags)
 
-    def _contest(
-        self, pool: ScoredPool, state: DeviceState, criterion: str | Criterion, count: int
-    ) -> list[Question]:
+    def _contest(self, pool: ScoredPool, state: DeviceState, criterion: str | Criterion, count: int) -> list[Question]:
         """Return the best pairs: all bags that could hold one are scored exactly, on the device."""
         upper_bounds = self._upper_bounds(pool, criterion)
         evidence = pool.scorer.instances.evidence
@@ -210,9 +208,7 @@ class GpuTopK(TopK):
         self.statistics.add(len(first) / len(upper_bounds))
         return best_pairs(pool, state, self._exact_scores(pool, state, criterion, first), first, count)
 
-    def _exact_scores(
-        self, pool: ScoredPool, state: DeviceState, criterion: str | Criterion, bags: Tensor
-    ) -> Tensor:
+    def _exact_scores(self, pool: ScoredPool, state: DeviceState, criterion: str | Criterion, bags: Tensor) -> Tensor:
         """Return the scores of some bags with the bits of the CPU; -inf where a pair may not be asked."""
         scorer, exact = pool.scorer, exact_kernels(state.resident, len(pool.scorer.weights))
         assert exact is not None
@@ -244,9 +240,7 @@ class GpuTopK(TopK):
         upper_bounds[torch.as_tensor(bags, device=upper_bounds.device)] = -torch.inf
         return upper_bounds
 
-    def _at_best(
-        self, scorer: Scorer, state: DeviceState, rises_with: str | None, share: Tensor
-    ) -> dict[str, Tensor]:
+    def _at_best(self, scorer: Scorer, state: DeviceState, rises_with: str | None, share: Tensor) -> dict[str, Tensor]:
         resident, weights, classes = state.resident, scorer.weights, scorer.n_classes
         share = share.to(resident.x.dtype)
         if rises_with != "gradient_length":

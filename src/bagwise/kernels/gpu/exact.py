@@ -32,20 +32,20 @@ MOST_COLUMNS = 1024
 
 
 @triton.jit
-def _exponential(x, SHAPE: tl.constexpr):
+def _exponential(x):
     """exp(x) for x <= 0, as `arithmetic.exponential` has it in float32."""
     y = tl.maximum(x, -87.0)
     k = (y * 1.44269504 - 0.5).to(tl.int32)
     n = -k.to(tl.float32)
-    r = tl.fma(n, tl.full(SHAPE, 0.693359375, tl.float32), y)
-    r = tl.fma(n, tl.full(SHAPE, -2.12194440e-4, tl.float32), r)
-    series = tl.fma(r, tl.full(SHAPE, 1 / 5040, tl.float32), tl.full(SHAPE, 1 / 720, tl.float32))
-    series = tl.fma(r, series, tl.full(SHAPE, 1 / 120, tl.float32))
-    series = tl.fma(r, series, tl.full(SHAPE, 1 / 24, tl.float32))
-    series = tl.fma(r, series, tl.full(SHAPE, 1 / 6, tl.float32))
-    series = tl.fma(r, series, tl.full(SHAPE, 0.5, tl.float32))
-    series = tl.fma(r, series, tl.full(SHAPE, 1.0, tl.float32))
-    series = tl.fma(r, series, tl.full(SHAPE, 1.0, tl.float32))
+    r = tl.fma(n, tl.full(x.shape, 0.693359375, tl.float32), y)
+    r = tl.fma(n, tl.full(x.shape, -2.12194440e-4, tl.float32), r)
+    series = tl.fma(r, tl.full(x.shape, 1 / 5040, tl.float32), tl.full(x.shape, 1 / 720, tl.float32))
+    series = tl.fma(r, series, tl.full(x.shape, 1 / 120, tl.float32))
+    series = tl.fma(r, series, tl.full(x.shape, 1 / 24, tl.float32))
+    series = tl.fma(r, series, tl.full(x.shape, 1 / 6, tl.float32))
+    series = tl.fma(r, series, tl.full(x.shape, 0.5, tl.float32))
+    series = tl.fma(r, series, tl.full(x.shape, 1.0, tl.float32))
+    series = tl.fma(r, series, tl.full(x.shape, 1.0, tl.float32))
     power = ((k + 127) << 23).to(tl.float32, bitcast=True)
     return tl.where(x >= -87.0, series * power, 0.0)
 
@@ -70,7 +70,7 @@ def _exponentials(
         about = tl.load(said + r, mask=inside, other=-1)
         logits += tl.load(evidence + about[:, None] * K + c[None, :], mask=(about >= 0)[:, None], other=0.0)
     z = logits + tl.load(bias + c)[None, :]
-    found = _exponential(z - tl.max(z, 1)[:, None], (ROWS, K))
+    found = _exponential(z - tl.max(z, 1)[:, None])
     place = r.to(tl.int64)[:, None] * width + c[None, :]
     tl.store(e + place, found, mask=inside[:, None] & (c < width)[None, :])
 

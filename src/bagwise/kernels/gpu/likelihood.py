@@ -25,18 +25,18 @@ TINY = tl.constexpr(1e-30)
 
 
 @triton.jit
-def _logarithm_of_one_plus(f, SHAPE: tl.constexpr):
+def _logarithm_of_one_plus(f):
     """log(1 + f) for f near 0, as `arithmetic.elementary` has it."""
     s = f / (2.0 + f)
     square = s * s
-    series = tl.zeros(SHAPE, tl.float64)
+    series = tl.zeros(f.shape, tl.float64)
     for j in tl.static_range(0, 11):
-        series = tl.fma(series, square, tl.full(SHAPE, 2 / (2 * (11 - j) + 1), tl.float64))
+        series = tl.fma(series, square, tl.full(f.shape, 2 / (2 * (11 - j) + 1), tl.float64))
     return f - s * tl.fma(-series, square, f)
 
 
 @triton.jit
-def _logarithm(x, SHAPE: tl.constexpr):
+def _logarithm(x):
     """log(x) for normal x > 0, as `log_of` has it."""
     bits = x.to(tl.int64, bitcast=True)
     power = ((bits >> 52) & 0x7FF).to(tl.int32) - 1022
@@ -44,9 +44,9 @@ def _logarithm(x, SHAPE: tl.constexpr):
     is_low = fraction < 0.7071067811865476
     fraction = tl.where(is_low, 2.0 * fraction, fraction)
     k = tl.where(is_low, power - 1, power).to(tl.float64)
-    rest = _logarithm_of_one_plus(fraction - 1.0, SHAPE)
-    rest = tl.fma(k, tl.full(SHAPE, 1.90821492927058770002e-10, tl.float64), rest)
-    return tl.fma(k, tl.full(SHAPE, 6.93147180369123816490e-01, tl.float64), rest)
+    rest = _logarithm_of_one_plus(fraction - 1.0)
+    rest = tl.fma(k, tl.full(x.shape, 1.90821492927058770002e-10, tl.float64), rest)
+    return tl.fma(k, tl.full(x.shape, 6.93147180369123816490e-01, tl.float64), rest)
 
 
 @triton.jit
@@ -73,9 +73,9 @@ def _labels(
     near = rest > -0.25
     total = 1.0 + rest
     positive = tl.where(total > 0.0, total, 1.0)
-    far = _logarithm(positive, (BAGS, K)) + (rest - (total - 1.0)) / positive
-    log1p = tl.where(near, _logarithm_of_one_plus(tl.where(near, rest, 0.0), (BAGS, K)), far)
-    found = tl.where(likely < 0.5, _logarithm(likely, (BAGS, K)), log1p)
+    far = _logarithm(positive) + (rest - (total - 1.0)) / positive
+    log1p = tl.where(near, _logarithm_of_one_plus(tl.where(near, rest, 0.0)), far)
+    found = tl.where(likely < 0.5, _logarithm(likely), log1p)
     tl.store(logs + place, tl.where(is_known, found, 0.0), mask=inside)
 
 
@@ -134,9 +134,7 @@ def _derivatives(e, rest, bag_of, factors, count, rare, width, ROWS: tl.constexp
 
 
 @triton.jit
-def _products(
-    derivative, x, rows, first_of, last_of, parts, columns, D, width, C: tl.constexpr, F: tl.constexpr
-):
+def _products(derivative, x, rows, first_of, last_of, parts, columns, D, width, C: tl.constexpr, F: tl.constexpr):
     """sum_i derivative_ic x_id over a group of rows, row by row, as `transposed_product` has it."""
     group = tl.program_id(0)
     c, d = tl.program_id(1) * C + tl.arange(0, C), tl.program_id(2) * F + tl.arange(0, F)
@@ -201,7 +199,9 @@ class Likelihood:
         )  # fmt: skip
         launch(_totals, count, 128, logs, count, totals, classes, BAGS=128)
         bag_of, rows_between, groups, of_block = self._order(columns)
-        launch(_derivatives, len(soft.rest), 32, soft.e, soft.rest, bag_of, factors, len(soft.rest), rare, width, ROWS=32)
+        launch(
+            _derivatives, len(soft.rest), 32, soft.e, soft.rest, bag_of, factors, len(soft.rest), rare, width, ROWS=32
+        )
         by_weight, by_bias = self._gradient(soft, columns, rows_between, groups, of_block)
         if int(rare):
             return None
@@ -257,7 +257,9 @@ class Likelihood:
         """The blocks of bags in which the CPU sums."""
         return split(self._offsets, columns)
 
-    def _order(self, columns: int) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    def _order(
+        self, columns: int
+    ) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """The bag of every row; first and last row of blocks, of groups of rows, and first and last group of blocks."""
         offsets, device = self._offsets, self.resident.device
         blocks = [(int(offsets[first]), int(offsets[last])) for first, last in self._ranges(columns)]
