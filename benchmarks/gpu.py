@@ -1,10 +1,11 @@
-"""A graphics card end to end: the same questions and weights as the CPU, `tell` + `ask` part by part, and what bounds it.
+"""A graphics card end to end: the same questions and weights as the CPU, `tell` + `ask` by parts, and what bounds it.
 
     PYTHONPATH=src python benchmarks/gpu.py --out FOLDER             # under 6 minutes on an H200 with 16 cores
     PYTHONPATH=src python benchmarks/gpu.py --quick --out FOLDER     # the same parts, small; runs on torch's CPU too
 
-It needs numpy, scipy, scikit-learn, numba, threadpoolctl, filelock, torch and triton, and nothing of `bagwise[app]`. Each
-part is measured by itself and written to `gpu.json` when it is done; a part that fails is reported and the others go on.
+It needs numpy, scipy, scikit-learn, numba, threadpoolctl, filelock, torch and triton, and nothing of `bagwise[app]`.
+Each part is measured by itself and written to `gpu.json` when it is done; one that fails is reported, and the others go
+on. Without a card and without `--quick` nothing is worth measuring.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import time
 import traceback
 from contextlib import contextmanager
 from dataclasses import fields
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 if "--quick" in __import__("sys").argv and "TRITON_INTERPRET" not in os.environ:
@@ -78,7 +79,7 @@ def a_small_pool(seed=0, bags=400, features=16, classes=6):
     x = rng.normal(size=(sizes.sum(), features)).astype(np.float32)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     weights = rng.normal(size=(classes, features))
-    truth = np.array([(x[a:b] @ weights.T).max(axis=0) > 5 for a, b in zip(offsets, offsets[1:], strict=False)])
+    truth = np.array([(x[a:b] @ weights.T).max(axis=0) > 5 for a, b in pairwise(offsets)])
     return Bags(x, offsets), truth, [str(c) for c in range(classes)]
 
 
@@ -151,10 +152,9 @@ def ask_and_tell(learner, truth):
 
 def tell_and_ask(pool, quick):
     began = time.perf_counter()
-    labels = pool.labels()
     learner = ActiveLearner(
-        classes=pool.classes, pool=LocalPool(pool.bags, GpuTopK(DEVICE)), labels=labels, model=MIMLClassifier(max_iter=3),
-        audit=0.0,
+        classes=pool.classes, pool=LocalPool(pool.bags, GpuTopK(DEVICE)), labels=pool.labels(),
+        model=MIMLClassifier(max_iter=3), audit=0.0,
     )  # fmt: skip
     learner.ask()
     wait()
@@ -207,47 +207,32 @@ def tell_and_ask(pool, quick):
 
 def learning(pool, learner, quick):
     """F over many labelled bags, and L-BFGS on it, on the card and on the CPU: the same bits."""
-    rng = np.random.default_rng(1)
     for bags in (200,) if quick else (10_000, 100_000):
-        store = LabelStore(pool.labels())
-        known = rng.random((bags, len(pool.classes))) < 0.1
-        store.labels.known[:bags] |= known
-        store.labels.value[:bags] = pool.truth[:bags] & store.labels.known[:bags]
-        store._set(store.labels, store.withdrawn)
-        on_card, _ = learner._pool.objective(learner.model, store, np.empty(0, int))
-        on_cpu = super(type(on_card), on_card)
-        weights = learner.model.weights_.copy()
-        card, cpu = on_card.log_likelihood_and_gradient(weights), on_cpu.log_likelihood_and_gradient(weights)
-        equal = card[0] == cpu[0] and bool(np.array_equal(card[1], cpu[1]))
-        rounds = 1 if quick else 5
-        on = seconds(lambda: on_card.log_likelihood_and_gradient(weights), rounds)
-        off = seconds(lambda: on_cpu.log_likelihood_and_gradient(weights), 1 if quick else 2)
-        used = on_card._likelihood is not None
-        say(
-            f"learning: F and its gradient, {bags} labelled bags",
-            card_ms=1000 * on,
-            cpu_ms=1000 * off,
-            equal=equal,
-            on_card=used,
-        )
-        settings = Settings(max_iter=3 if quick else 30)
+        learned_alike(pool, learner, bags, quick)
+
+
+def learned_alike(pool, learner, bags, quick):
+    labels = pool.labels()
+    labels.known[:bags] |= np.random.default_rng(1).random((bags, len(pool.classes))) < 0.1
+    labels.value[:bags] = pool.truth[:bags] & labels.known[:bags]
+    on_card, _ = learner._pool.objective(learner.model, LabelStore(labels), np.empty(0, int))
+    on_cpu = Objective(**{one.name: getattr(on_card, one.name) for one in fields(Objective)})
+    weights, settings = learner.model.weights_.copy(), Settings(max_iter=3 if quick else 30)
+    (value, slope), (other, other_slope) = on_card(weights), on_cpu(weights)
+    say(
+        f"learning: F and its gradient, {bags} labelled bags",
+        card_ms=1000 * seconds(lambda: on_card(weights), 1 if quick else 5),
+        cpu_ms=1000 * seconds(lambda: on_cpu(weights), 1 if quick else 2),
+        equal=value == other and bool(np.array_equal(slope, other_slope)),
+        on_card=on_card._likelihood is not None,
+    )
+    found, spent = [], []
+    for objective in (on_card, on_cpu) if bags <= 10_000 else (on_card,):
         start = time.perf_counter()
-        found = lbfgs.minimise(on_card, weights, settings)
-        on, start = time.perf_counter() - start, time.perf_counter()
-        if bags <= 10_000:
-            plain = on_the_cpu(on_card)
-            other = lbfgs.minimise(plain, weights, settings)
-            off = time.perf_counter() - start
-            say(
-                f"learning: 30 iterations of L-BFGS (a refit of replay), {bags} labelled bags", card_s=on, cpu_s=off,
-                equal=bool(np.array_equal(found, other)),
-            )  # fmt: skip
-        else:
-            say(f"learning: 30 iterations of L-BFGS (a refit of replay), {bags} labelled bags", card_s=on)
-
-
-def on_the_cpu(objective):
-    return Objective(**{one.name: getattr(objective, one.name) for one in fields(Objective)})
+        found.append(lbfgs.minimise(objective, weights, settings))
+        spent.append(time.perf_counter() - start)
+    compared = {"cpu_s": spent[1], "equal": bool(np.array_equal(*found))} if len(found) > 1 else {}
+    say(f"learning: 30 iterations of L-BFGS, {bags} labelled bags", card_s=spent[0], **compared)
 
 
 # (d) 10,000 bags
@@ -258,24 +243,24 @@ def small_default(quick):
     for criterion in ("widening_uncertainty", "uncertainty", "expected_gradient_length"):
         found = {}
         for device in ("cpu", DEVICE):
-            loop = (
-                AskTellLoop(pool, criterion, "replay")
-                if device == "cpu"
-                else AskTellLoop(pool, criterion, "replay", device)
-            )
-            found[device] = 1000 * seconds(loop, 3 if quick else 48)
+            found[device] = 1000 * seconds(AskTellLoop(pool, criterion, "replay", device), 3 if quick else 48)
         say(f"10,000 bags: tell + ask, replay, {criterion}", **{f"{name}_ms": value for name, value in found.items()})
 
 
 # (e) Bounds and tiles
 
 
+def copied(x, rounds):
+    target = torch.empty_like(x)
+    return seconds(lambda: target.copy_(x), rounds)
+
+
 def bounds(pool, quick):
     instances = MIMLClassifier.from_weights(pool.weights).instances(pool.bags)
     resident = gpu.Resident.of(instances, DEVICE, stream=False)
     x, w, weights = resident.x, torch.as_tensor(pool.weights, device=DEVICE), pool.weights.astype(float)
-    target, rounds = torch.empty_like(x), 1 if quick else 9
-    copy = seconds(lambda: target.copy_(x), rounds)
+    rounds = 1 if quick else 9
+    copy = copied(x, rounds)
     say("bounds: reading the features once", ms=1000 * copy / 2, tb_per_second=2 * x.nbytes / copy / 1e12)
     flops = 2 * len(x) * x.shape[1] * len(w)
     for tf32 in (False, True):
@@ -283,7 +268,6 @@ def bounds(pool, quick):
         spent = seconds(lambda: x @ w.T, rounds)
         say(f"bounds: product X @ W.T, {'TF32' if tf32 else 'float32'}", ms=1000 * spent, tflops=flops / spent / 1e12)
     torch.backends.cuda.matmul.allow_tf32 = False
-    del target
     factors = torch.full((len(w),), 2.0, device=DEVICE)
     jobs = {"uncertainty": gpu.label_variances, "EGL": gpu.expected_lengths}
     for (name, job), tf32 in product(jobs.items(), (False, True)):

@@ -5,9 +5,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from bagwise.kernels import Instances, bag_probabilities  # noqa: E402
+from bagwise.kernels import Instances, bag_probabilities, log_likelihood_and_gradient  # noqa: E402
+from bagwise.kernels.arithmetic import blocks  # noqa: E402
 from bagwise.kernels.cpu.evidence import BARRED, Evidence  # noqa: E402
-from bagwise.kernels.gpu import Resident, exact  # noqa: E402
+from bagwise.kernels.gpu import Resident, exact, likelihood  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -36,3 +37,24 @@ def test_presence_has_the_bits_of_the_cpu(rng, features, outputs, classes, scale
         got = exact.bag_probabilities(resident, weights, torch.as_tensor(bags, device=DEVICE), classes, known)
         for one, other in zip(got, want, strict=True):
             np.testing.assert_array_equal(one.cpu().numpy(), other[bags])
+
+
+def test_the_likelihood_and_its_gradient_have_the_bits_of_the_cpu(rng, monkeypatch):
+    """Several blocks, of several groups of rows each, as in large pools."""
+    monkeypatch.setattr(blocks, "FEWEST_LOGITS", 1400)
+    instances, weights = make(rng, 5, 10, 2.0, bags=60)
+    bags = np.sort(rng.permutation(60)[:55])
+    known = rng.random((55, 9)) < 0.6
+    value = known & (rng.random((55, 9)) < 0.4)
+    some, folded = instances.select(bags), instances.fold(weights)
+    want = log_likelihood_and_gradient(some.x, some.offsets, *folded, value, known)
+    got = likelihood.Likelihood(Resident.of(instances, DEVICE), bags, value, known)(*folded)
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_likelihood_that_underflows_is_left_to_the_cpu(rng):
+    instances, weights = make(rng, 3, 4, 1000.0, bags=4)
+    value = np.ones((4, 3), bool)
+    on_device = likelihood.Likelihood(Resident.of(instances, DEVICE), np.arange(4), value, value)
+    assert on_device(*instances.fold(weights)) is None

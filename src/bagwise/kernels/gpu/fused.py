@@ -117,7 +117,7 @@ def _places(bags, count, classes, BAGS: tl.constexpr, K: tl.constexpr):
 
 @triton.jit
 def _presence(
-    x, base, offsets, bags, count, weights, bias, factors, share, of_length, first_out, second_out, classes,
+    x, base, offsets, bags, count, weights, bias, factors, share, _of_length, first_out, second_out, classes,
     D: tl.constexpr, K: tl.constexpr, MORE: tl.constexpr, PART: tl.constexpr, N: tl.constexpr, BAGS: tl.constexpr,
     WANTED: tl.constexpr, CHUNKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip

@@ -36,8 +36,8 @@ class Kind(IntEnum):
 class Spread:
     """How far numbers of this device may be from the exact ones.
 
-    P(present) of a bag is off by at most a `share` of it, (bags,), and a gradient length by at most `of_length`, (bags,),
-    times -log P(absent).
+    P(present) of a bag is off by at most a `share` of it, (bags,), and a gradient length by at most `of_length`,
+    (bags,), times -log P(absent).
     """
 
     share: Tensor
@@ -46,7 +46,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Where results go: two arrays, their product with a factor for each class, or upper bounds of the exact numbers."""
+    """Where results go: two arrays, their product with a factor for each class, or bounds of the exact numbers."""
 
     kind: Kind
     out: tuple[Tensor, ...]
@@ -74,6 +74,7 @@ class Wanted:
         if self.kind == Kind.BOTH:
             self.out[0][bags], self.out[1][bags] = first, absent
         elif self.kind == Kind.PRODUCT:
+            assert self.factors is not None
             self.out[0][bags] = first * absent * self.factors
         else:
             assert self.spread is not None
