@@ -20,6 +20,7 @@ The model learns more from a few completely labelled bags than from as many answ
 without a class are known to be background, and all are explained. After that the criterion decides.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,12 +83,12 @@ class ColdStart:
         few = label_counts.n_known < self.completed * classes and has_many_bags(label_counts)
         return few and int(label_counts.present.sum()) < PRESENT * classes
 
-    def criterion(self, pool: ScoredPool, discover: Criterion) -> Criterion | None:
+    def criterion(self, pool: ScoredPool, discover: Callable[[ScoredPool], Criterion]) -> Criterion | None:
         """Return the criterion of the next question; None where the learner's own decides."""
         counts = pool.label_counts
         scores_help = pool.uses_scores and counts.n_known >= FEWEST
         if self.is_discovering(counts):
-            return likeliest if scores_help else discover
+            return likeliest if scores_help else discover(pool)
         if self.searches and active_search.searched(counts, has_many_bags(counts)).any():
             return search
         return bag_completion if not scores_help and self.is_completing(counts) else None

@@ -7,8 +7,9 @@ from, and the transformer fitted to all bags. `LocalPool` has the bags in this p
 holds each to it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from bagwise.data.bags import Bags
 from bagwise.data.label_store import LabelCounts, LabelStore
 from bagwise.kernels import Array, Instances
 from bagwise.learning import class_discovery, criteria, granularity
-from bagwise.learning.class_discovery import InstanceClusters
+from bagwise.learning.class_discovery import Discovery, InstanceClusters
 from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.granularity import Seconds
 from bagwise.learning.questions import Question
@@ -216,9 +217,9 @@ class QuestionChooser:
         return model.scorer(instances.with_evidence(evidence)).probabilities()[0]
 
     def choose(
-        self, pool: ScoredPool, request: Request, options: QueryOptions, discover: criteria.Criterion
+        self, pool: ScoredPool, request: Request, options: QueryOptions, discover: Callable[[ScoredPool], Discovery]
     ) -> list[Question]:
-        """Return the best questions for one request; `discover` scores pairs for class discovery."""
+        """Return the best questions for one request; `discover` returns the criterion of class discovery."""
         criterion, count = request.criterion, request.count
         if count == 0:
             return []
@@ -299,7 +300,8 @@ class LocalPool:
     ) -> Choices:
         """Return the best questions under the model for every request."""
         pool = self.pool(model, label_store, options.seed, options.candidates)
-        return Choices([self.chooser.choose(pool, request, options, self._discover) for request in requests])
+        discover = partial(self._discover, label_store.labelled)
+        return Choices([self.chooser.choose(pool, request, options, discover) for request in requests])
 
     def prefetch(self, bags: Sequence[int]) -> None:
         """Do nothing: all instances are in this process."""
@@ -339,11 +341,11 @@ class LocalPool:
             self._instance_clusters = InstanceClusters.of(sampled, self._classes, self._seed)
         return self._instance_clusters
 
-    def _discover(self, pool: ScoredPool) -> Array:
-        clusters, labelled = self.chooser.clusters(self.instance_clusters), np.flatnonzero(pool.known.any(axis=1))
+    def _discover(self, labelled: Array, pool: ScoredPool) -> Discovery:
+        clusters = self.chooser.clusters(self.instance_clusters)
         pointed = self.instance_clusters.known_instances(self.chooser.instances, pool.labels)
         is_class = class_discovery.suspicion(clusters[labelled], pool.labels.select(labelled), pointed)
-        return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.label_counts))
+        return Discovery(clusters, is_class, class_discovery.unfound(pool.label_counts))
 
 
 def top_k_on(device: str) -> TopK:

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from bagwise.kernels import Array, Instances
+from bagwise.kernels.arithmetic.elementary import log1p
 from bagwise.kernels.cpu.logit_cache import radii
 from bagwise.kernels.gpu import (
     Resident,
@@ -39,15 +40,18 @@ from bagwise.kernels.gpu import (
     uniform,
 )
 from bagwise.learning import criteria, granularity, top_k
+from bagwise.learning.class_discovery import Discovery
 from bagwise.learning.criteria import Criterion
 from bagwise.learning.questions import Question
-from bagwise.learning.top_k import MOST_OFF, TopK, placed
+from bagwise.learning.top_k import MOST_OFF, TopK, placed, scan
 from bagwise.model.objective import Objective
 from bagwise.model.objective_gpu import GpuObjective
 from bagwise.model.scored_pool import ScoredPart, ScoredPool, Scorer
 from bagwise.model.weight_change import fresh_slack, longest, unit_of
 
 OF_PRODUCTS = 64
+OF_DISCOVERY = 1e-4
+"""Share by which a score of class discovery may be off: a sum of up to 150 logarithms of one sign, its exponential."""
 
 
 class DeviceState:
@@ -69,6 +73,7 @@ class DeviceState:
         self.keys = as_signed(pool.keys, self.device)
         self._followed: Sequence[int] | None = None
         self._seen = 0
+        self._clusters_of: Array | None = None
 
     def follow(self, pool: ScoredPool) -> None:
         """Bring the labels up to date: only rows that changed since the last time are copied."""
@@ -83,6 +88,19 @@ class DeviceState:
             self.known_in_bag[rows] = torch.as_tensor(pool.known[changed].sum(axis=1), device=self.device)
         self._followed, self._seen = touched, 0 if touched is None else len(touched)
         self._candidates = None if pool.candidates is None else torch.as_tensor(pool.candidates, device=self.device)
+
+    def discovered(self, discovery: Discovery) -> Tensor:
+        """Return an upper bound of the scores of class discovery for every bag, (bags,)."""
+        if self._clusters_of is not discovery.clusters:
+            self._clusters_of = discovery.clusters
+            self._clusters = torch.as_tensor(discovery.clusters, device=self.device)
+            self._root = self._clusters.sum(1, keepdim=True).sqrt()
+        columns = np.flatnonzero(discovery.looked_for)
+        is_absent = torch.as_tensor(log1p(-discovery.is_class[:, columns]), dtype=torch.float32, device=self.device)
+        yes = -torch.expm1(self._clusters @ is_absent) / self._root * (1 + OF_DISCOVERY)
+        scores = torch.zeros((len(yes), len(discovery.looked_for)), device=self.device)
+        scores[:, torch.as_tensor(columns, device=self.device)] = yes
+        return scores.masked_fill_(~self.askable(slice(None)), -torch.inf).amax(1).double()
 
     def askable(self, bags: Tensor | slice) -> Tensor:
         """Return which pairs of some bags may be asked."""
@@ -171,6 +189,10 @@ class GpuTopK(TopK):
 
     def best(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question]:
         """Return the `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
+        if isinstance(criterion, Discovery):
+            with self._one_at_a_time:
+                chosen = self._among_candidates(pool, criterion, count)
+            return scan(pool, criterion, count) if chosen is None else chosen
         if criteria.rises_with(criterion) in (None, "gradient_length") or not criteria.same_on_devices(criterion):
             return super().best(pool, criterion, count)
         with self._one_at_a_time:
@@ -222,6 +244,8 @@ class GpuTopK(TopK):
 
     def _upper_bounds(self, pool: ScoredPool, criterion: str | Criterion) -> Tensor:
         scorer, state = pool.scorer, self.on_device(pool)
+        if isinstance(criterion, Discovery):
+            return state.discovered(criterion)
         off = self._off_on_device(scorer, state)
         values = self._at_best(scorer, state, criteria.rises_with(criterion), self._share(scorer, state, off))
         highest = GpuScoredPool(pool, state, slice(None), values)

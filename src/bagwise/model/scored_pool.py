@@ -266,6 +266,11 @@ class ScoredPool:
         return self.open_pairs if self.candidates is None else self.open_pairs & self.candidates[:, None]
 
     @property
+    def positions(self) -> Array | slice:
+        """Where the bags are in the whole pool."""
+        return slice(None)
+
+    @property
     def known_in_bag(self) -> Array:
         """Number of known labels of every bag, (bags,)."""
         return np.asarray(self.known.sum(axis=1))
@@ -381,6 +386,11 @@ class ScoredPart(ScoredPool):
     def label_counts(self) -> LabelCounts:
         """Counts of known labels over the whole pool."""
         return self._whole.label_counts
+
+    @property
+    def positions(self) -> Array | slice:
+        """Where the bags are in the whole pool, which is not itself a part."""
+        return self._bags
 
     @cached_property
     def scorer(self) -> Scorer:
