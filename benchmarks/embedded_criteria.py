@@ -73,7 +73,7 @@ ARMS = {
     "EPIG after the cold start": ("predictive_information_gain", ColdStart(3, 6)),
     "A-optimal": ("a_optimal", None),
     "A-optimal after the cold start": ("a_optimal", ColdStart(3, 6)),
-    "farthest mismatch for the first 6C": (USUAL, FirstBy(criterion="farthest_mismatch")),
+    "farthest mismatch for the first 6C": (USUAL, FirstBy(first="farthest_mismatch")),
     "most likely first around a positive": (USUAL, MoreLikeFound(3, 6)),
     "the same to 5": (USUAL, MoreLikeFound(3, 6, wanted=5)),
     "the same to 5, every question": (USUAL, MoreLikeFound(3, 6, wanted=5, every=1)),

@@ -6,7 +6,7 @@ IEEE 754 says, and a GPU does: fused products are written as such and no other p
 rounded ones, sums over classes are taken in the lanes of `kernels.arithmetic.vectors`, sums over rows row by row. It
 costs more than the fast kernels of `fused` do, and is for the bags that matter.
 
-Float32 only, as features on a GPU are.
+Float32 only, as features on a GPU are. Numbers of rows change with every question, so nothing is compiled for them.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def _exponential(x):
     return tl.where(x >= -87.0, series * power, 0.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _exponentials(
     x, rows, count, weights, bias, said, evidence, e, width,
     D, K: tl.constexpr, ROWS: tl.constexpr, EVIDENCE: tl.constexpr,
@@ -75,7 +75,7 @@ def _exponentials(
     tl.store(e + place, found, mask=inside[:, None] & (c < width)[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _rests(e, count, rest, width, ROWS: tl.constexpr):
     """The sum of e but for one of those that are 1, as `rest_of` has it."""
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -96,7 +96,7 @@ def _rests(e, count, rest, width, ROWS: tl.constexpr):
     tl.store(rest + r, tl.sum(two, 1) + others.to(tl.float32), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["bags"])
 def _presence(e, rest, starts, bags, present_out, absent_out, classes, width, K: tl.constexpr, BAGS: tl.constexpr):
     """P(present) and P(absent) of bags whose rows of `e` follow each other, as `bag_presence` has them."""
     b = tl.program_id(0) * BAGS + tl.arange(0, BAGS)

@@ -49,7 +49,7 @@ def _logarithm(x):
     return tl.fma(k, tl.full(x.shape, 6.93147180369123816490e-01, tl.float64), rest)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["bags"])
 def _labels(
     present_in, absent_in, value, known, bags, factors, logs, rare, classes, width, K: tl.constexpr, BAGS: tl.constexpr
 ):
@@ -79,7 +79,7 @@ def _labels(
     tl.store(logs + place, tl.where(is_known, found, 0.0), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["bags"])
 def _totals(logs, bags, totals, classes, BAGS: tl.constexpr):
     """The sum over the classes of every bag, class by class."""
     b = tl.program_id(0) * BAGS + tl.arange(0, BAGS)
@@ -89,7 +89,7 @@ def _totals(logs, bags, totals, classes, BAGS: tl.constexpr):
     tl.store(totals + b, total, mask=b < bags)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["count"])
 def _derivatives(e, rest, bag_of, factors, count, rare, width, ROWS: tl.constexpr):
     """Overwrite e by the derivative by the logits, as `bag_likelihood` does."""
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
