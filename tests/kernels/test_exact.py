@@ -5,10 +5,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from bagwise.kernels import Instances, bag_probabilities, log_likelihood_and_gradient  # noqa: E402
+from bagwise.kernels import (  # noqa: E402
+    Instances,
+    bag_probabilities,
+    gpu,
+    gradient_lengths,
+    log_likelihood_and_gradient,
+)
 from bagwise.kernels.arithmetic import blocks  # noqa: E402
 from bagwise.kernels.cpu.evidence import BARRED, Evidence  # noqa: E402
-from bagwise.kernels.gpu import Resident, exact, likelihood  # noqa: E402
+from bagwise.kernels.gpu import Resident, exact, fused, likelihood  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -58,3 +64,26 @@ def test_a_likelihood_that_underflows_is_left_to_the_cpu(rng):
     value = np.ones((4, 3), bool)
     on_device = likelihood.Likelihood(Resident.of(instances, DEVICE), np.arange(4), value, value)
     assert on_device(*instances.fold(weights)) is None
+
+
+def test_bounds_are_above_the_numbers_of_the_cpu_and_the_same_by_both_kernels(rng, monkeypatch):
+    """Of a model of 16 classes and a background, whose column is beyond a power of two."""
+    instances, weights = make(rng, 6, 17, 3.0, bags=7)
+    resident = Resident.of(instances, DEVICE)
+    share = torch.full((7,), 1e-3, device=DEVICE)
+    spread = gpu.Spread(share, 5 * share)
+
+    def found():
+        lengths = gpu.highest_lengths(resident, weights, 16, spread)
+        presence = gpu.highest_presence(resident, weights, 16, spread), gpu.highest_sides(resident, weights, 16, spread)
+        return [one.cpu().numpy() for one in (*lengths, *presence)]
+
+    by_fused = found()
+    monkeypatch.setattr(fused, "serves", lambda *_: False)
+    present, absent = bag_probabilities(instances.x, instances.offsets, *instances.fold(weights), 16)
+    lengths, _ = gradient_lengths(instances, *instances.fold(weights), 16)
+    exact_ones = lengths, absent, present, np.minimum(present, absent)
+    for one, other, least in zip(by_fused, found(), exact_ones, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4)
+        assert (one >= least).all()
+        np.testing.assert_allclose(one, least, rtol=0.1, atol=0.02)

@@ -251,7 +251,8 @@ def _launch(
         wanted.out[0], wanted.out[-1], wanted.classes,
         D=x.shape[1], K=columns, MORE=more, PART=min(tile.features, max(16, triton.next_power_of_2(x.shape[1]))),
         N=bags.padded, BAGS=at_once, WANTED=int(wanted.kind),
-        PRECISION="tf32" if tf32 else "tf32x3", num_warps=tile.warps, num_stages=tile.stages, enable_fp_fusion=True, **options,
+        PRECISION="tf32" if tf32 else "tf32x3", num_warps=tile.warps, num_stages=tile.stages, enable_fp_fusion=True,
+        **options,
     )  # fmt: skip
 
 
