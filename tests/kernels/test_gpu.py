@@ -46,7 +46,7 @@ def asked_alike(here, there, truth, answers, pointing=False):
 def test_the_same_questions_as_on_the_cpu(rng, dtype, update, criterion):
     bags, truth = make(rng, dtype)
     here, there = both(bags, criterion=criterion, update=update, random_state=3, cold_start=False)
-    asked_alike(here, there, truth, 40)
+    asked_alike(here, there, truth, 25)
     if criterion != "random":
         assert there.statistics.scans < there.statistics.questions / 2
 
@@ -55,8 +55,8 @@ def test_the_same_questions_as_on_the_cpu(rng, dtype, update, criterion):
 def test_the_same_cold_start_as_on_the_cpu(rng, above):
     """Class discovery, bag completion and active search, then the criterion."""
     bags, truth = make(rng, above=above)
-    here, there = both(bags, cold_start=ColdStart(4, 8), audit=0.2)
-    asked_alike(here, there, truth, 60)
+    here, there = both(bags, cold_start=ColdStart(3, 6), audit=0.2)
+    asked_alike(here, there, truth, 45)
 
 
 def test_the_same_rankings_as_on_the_cpu(rng):
@@ -112,3 +112,11 @@ def test_a_device_that_does_not_exist_is_an_error(small):
         ActiveLearner(bags, list("abcd"), labels, device="auto").ask()
         == ActiveLearner(bags, list("abcd"), labels).ask()
     )
+
+
+def test_simulations_on_a_device_are_those_of_the_learner_alone():
+    from bagwise.research.experiments.simulation import Simulation
+
+    assert Simulation("digits", device="auto").described == Simulation("digits").described
+    with pytest.raises(BagwiseError, match="`device` works only"):
+        Simulation("digits", device="cuda", noise=0.1)
