@@ -11,6 +11,7 @@ Without --arms, all of `TRIED` are run on their sets, and the figures written to
 import argparse
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -40,13 +41,13 @@ METRIC = "bag_accuracy"
 class FirstBy(ColdStart):
     """A cold start whose first questions, so many for each class, are chosen by a criterion."""
 
-    criterion: str = USUAL
+    first: str = USUAL
     until: int = 6
 
-    def scores(self, pool, _discover):
-        """Score every pair by the criterion while few labels are known."""
+    def criterion(self, pool, _discover):
+        """Return the criterion while few labels are known."""
         few = pool.label_counts.n_known < self.until * pool.shape[1]
-        return criteria.get(self.criterion)(pool) if few else None
+        return criteria.get(self.first) if few else None
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,13 @@ class MoreLikeFound(ColdStart):
     wanted: int = 3
     every: int = 2
 
-    def scores(self, pool, discover):
-        """Score pairs of classes with a yes, else as usual."""
+    def criterion(self, pool, discover):
+        """Return what scores pairs of classes with a yes, else the usual criterion."""
         counts = pool.label_counts
         found = (counts.present > 0) & (counts.present < self.wanted)
         if counts.n_known % self.every == self.every - 1 and found.any():
-            return active_search.scores(pool, found)
-        return super().scores(pool, discover)
+            return partial(active_search.scores, classes=found)
+        return super().criterion(pool, discover)
 
 
 ARMS = {
@@ -72,7 +73,7 @@ ARMS = {
     "EPIG after the cold start": ("predictive_information_gain", ColdStart(3, 6)),
     "A-optimal": ("a_optimal", None),
     "A-optimal after the cold start": ("a_optimal", ColdStart(3, 6)),
-    "farthest mismatch for the first 6C": (USUAL, FirstBy(criterion="farthest_mismatch")),
+    "farthest mismatch for the first 6C": (USUAL, FirstBy(first="farthest_mismatch")),
     "most likely first around a positive": (USUAL, MoreLikeFound(3, 6)),
     "the same to 5": (USUAL, MoreLikeFound(3, 6, wanted=5)),
     "the same to 5, every question": (USUAL, MoreLikeFound(3, 6, wanted=5, every=1)),

@@ -57,15 +57,11 @@ def partitioned(bags, folder, stack):
 
 def on_a_gpu(bags, folder, stack):
     """Torch on the CPU where there is no GPU."""
-    torch = pytest.importorskip("torch")
-    from bagwise.kernels.gpu import fused
-    from bagwise.learning.top_k_gpu import GpuTopK
+    pytest.importorskip("torch")
+    from tests.support.on_device import pool_on_device, without_interpreter
 
-    if not torch.cuda.is_available():
-        # The interpreter of the fused kernels is slow, and they are tested in `test_scoring`.
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(fused, "serves", lambda *_: False)
-    return LocalPool(bags, GpuTopK("cuda" if torch.cuda.is_available() else "cpu"))
+    without_interpreter(stack.enter_context(pytest.MonkeyPatch.context()))
+    return pool_on_device(bags)
 
 
 def on_ray(bags, folder, stack):

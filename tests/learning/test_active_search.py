@@ -49,9 +49,9 @@ def test_the_likeliest_open_bag_of_a_searched_class_is_asked(rng):
     value = np.zeros_like(known)
     value[0] = True
     pool = ScoredPool(rng.random((400, 2)), labels=Labels(value, known))
-    best = np.where(pool.askable, ColdStart(discovered=0).scores(pool, lambda _: None), -1)
+    best = np.where(pool.askable, ColdStart(discovered=0).criterion(pool, lambda _: None)(pool), -1)
     assert best.argmax() == np.where(pool.askable, pool.present, -1).argmax()
-    without = ColdStart(discovered=0, searches=False).scores(pool, lambda _: None)
+    without = ColdStart(discovered=0, searches=False).criterion(pool, lambda _: None)(pool)
     assert not np.array_equal(without, best)
 
 

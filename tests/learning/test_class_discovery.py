@@ -153,7 +153,7 @@ def test_the_cold_start_ends_when_enough_is_known(rng, cold_start):
 
 
 def goes_on(cold_start, pool):
-    return cold_start.scores(pool, lambda _: np.zeros(1)) is not None
+    return cold_start.criterion(pool, lambda _: np.zeros_like) is not None
 
 
 def test_few_bags_are_not_completed(rng):

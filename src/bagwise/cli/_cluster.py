@@ -1,4 +1,4 @@
-"""The option of the commands that can run on a cluster."""
+"""The options of the commands that can run on a cluster or on a graphics card."""
 
 from typing import Annotated
 
@@ -11,6 +11,13 @@ Cluster = Annotated[
     typer.Option(
         metavar="ADDRESS",
         help="Run on a Ray cluster: auto (the one of this machine), HOST:PORT, ray://HOST:10001; local starts one.",
+    ),
+]
+
+Device = Annotated[
+    str,
+    typer.Option(
+        metavar="cpu|cuda|auto", help="Search questions and learn on an NVIDIA card: cuda; auto: if there is one."
     ),
 ]
 

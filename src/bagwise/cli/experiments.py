@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bagwise import datasets
 from bagwise.cli._app import app, console
-from bagwise.cli._cluster import Cluster, join
+from bagwise.cli._cluster import Cluster, Device, join
 from bagwise.cli._runs import run
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose
@@ -60,6 +60,7 @@ def simulate(
     runs: Annotated[int | None, typer.Option(min=1, help="How many of the folds to run (default: all).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of folds, first labels, ties and drawn data.")] = 0,
     cluster: Cluster = "",
+    device: Device = "cpu",
     out: Annotated[Path | None, typer.Option(help="Folder for rows and figures (default: results/DATASET).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the final figures as JSON.")] = False,
 ) -> None:
@@ -70,7 +71,7 @@ def simulate(
             dataset, one, unit, update, background, prior, penalty, step_size, audit, queries, initial, every,
             classes_per_query=classes_per_query, folds=folds, fold=fold, seed=seed, cluster=cluster,
             pointing="" if pointed == "none" else pointed, pointing_wrong=pointing_wrong,
-            pointing_missing=pointing_missing,
+            pointing_missing=pointing_missing, device=device,
         )
         for one in criterion or ("widening_uncertainty", "random")
         for unit in granularity or ("pair",)
@@ -80,7 +81,7 @@ def simulate(
     folder = out or Path("results") / dataset
     if cluster:
         join(cluster)
-    rows = run(simulations, folder, quiet=as_json, one_by_one=bool(cluster))
+    rows = run(simulations, folder, quiet=as_json, one_by_one=bool(cluster) or device != "cpu")
     figures = [curves.save_figure(curves.figure(rows, name, dataset), folder / name) for name in measured(rows.columns)]
     if as_json:
         print(json.dumps(tables.final_values(rows).to_dicts(), indent=2))

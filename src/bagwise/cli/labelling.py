@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bagwise import server
 from bagwise.cli._app import app, console, say, show_table
-from bagwise.cli._cluster import Cluster
+from bagwise.cli._cluster import Cluster, Device
 from bagwise.cli._demo import make_demo
 from bagwise.cli._folders import with_weights
 from bagwise.cli._keyed_answer import QUIT
@@ -149,6 +149,7 @@ def serve(
         ),
     ] = None,
     cluster: Cluster = "",
+    device: Device = "",
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
     log_level: Annotated[LogLevel, typer.Option(help="The least severe messages shown on stderr.")] = LogLevel.WARNING,
     embed: Embed = "",
@@ -157,7 +158,7 @@ def serve(
     """Answer questions on a page in the browser."""
     configure_logging(log_level)
     site = server.Site(host, at, tuple(trust_proxy or ()))
-    with Project.open(folder, apart=True, cluster=cluster) as project:
+    with Project.open(folder, apart=True, cluster=cluster, device=device) as project:
         server.validate_port(host, port)
         _serve(project, me_or(name), site, port, browser, with_weights(embed, weights))
 

@@ -20,7 +20,7 @@ from bagwise.data.labels import Labels
 from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import use_threads
 from bagwise.learning import class_discovery
-from bagwise.learning.class_discovery import InstanceClusters
+from bagwise.learning.class_discovery import Discovery, InstanceClusters
 from bagwise.learning.pool import QueryOptions, QuestionChooser, Request, top_k_on
 from bagwise.learning.questions import Question
 from bagwise.model import MIMLClassifier, ScoredPool
@@ -277,12 +277,12 @@ class Shard:
         """The position of a bag in this shard, if it is in it."""
         return bag - self._first if bag is not None and 0 <= bag - self._first < len(self.bags) else None
 
-    def _discover(self, is_class: Array | None, pool: ScoredPool) -> Array:
+    def _discover(self, is_class: Array | None, pool: ScoredPool) -> Discovery:
         assert self._setup is not None
         assert self._setup.instance_clusters is not None
         assert is_class is not None
         clusters = self._chooser.clusters(self._setup.instance_clusters)
-        return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.label_counts))
+        return Discovery(clusters, is_class, class_discovery.unfound(pool.label_counts))
 
     def _first_rows(self, choices: list[list[Question]]) -> dict[int, Array]:
         rows: dict[int, Array] = {}
@@ -306,7 +306,7 @@ class Shard:
         if not len(labelled):
             return 0.0, np.zeros_like(weights)
         objective = model.objective_of(self._chooser.instances, self._label_store.labels, counted)
-        return objective.log_likelihood_and_gradient(weights)
+        return self._chooser.top_k.objective(objective).log_likelihood_and_gradient(weights)
 
     def statistics(self) -> Any:
         """Return the cost of finding the questions in this shard."""

@@ -62,4 +62,4 @@ def scores(pool: ScoredPool, classes: Array) -> Array:
     array([[0. , 0.2],
            [0. , 0.4]])
     """
-    return np.asarray(pool.present * classes)
+    return pool.present * pool.like(classes)

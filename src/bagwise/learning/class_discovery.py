@@ -25,6 +25,7 @@ from bagwise.kernels import Array, Instances
 from bagwise.kernels.arithmetic.clustering import ROWS_AT_A_TIME, k_means, nearness_to
 from bagwise.kernels.arithmetic.elementary import expm1_nonpositive, log1p
 from bagwise.kernels.arithmetic.product import Linear
+from bagwise.model.scored_pool import ScoredPool
 
 CLUSTERS_PER_CLASS = 6
 MOST_CLUSTERS = 150
@@ -81,6 +82,29 @@ class InstanceClusters:
     def _nearest(self, rows: Array, precision: np.dtype[Any]) -> Array:
         products, bias, _ = nearness_to(np.ascontiguousarray(self.centres, precision)).logits(rows)
         return np.asarray((products + bias).argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """Class discovery as a criterion.
+
+    Parameters
+    ----------
+    clusters
+        Which clusters every bag of the pool has, (B, clusters) of 0 and 1.
+    is_class
+        P(cluster is of class), (clusters, C).
+    looked_for
+        Which classes are looked for, (C,) of bool.
+    """
+
+    clusters: Array
+    is_class: Array
+    looked_for: Array
+
+    def __call__(self, pool: ScoredPool) -> Array:
+        """Score every pair of a pool, or of a part of it, larger = ask sooner."""
+        return scores(self.clusters[pool.positions], self.is_class, self.looked_for)
 
 
 def unfound(label_counts: LabelCounts) -> Array:

@@ -26,9 +26,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bagwise.data.label_store import LabelCounts
-from bagwise.kernels import Array, hashed_uniform
+from bagwise.kernels import Array
 from bagwise.learning import active_search
 from bagwise.learning.class_discovery import unfound
+from bagwise.learning.criteria import Criterion
 from bagwise.model import ScoredPool
 from bagwise.model.features import MANY_FEATURES
 from bagwise.model.usefulness import FEWEST
@@ -82,15 +83,15 @@ class ColdStart:
         few = label_counts.n_known < self.completed * classes and has_many_bags(label_counts)
         return few and int(label_counts.present.sum()) < PRESENT * classes
 
-    def scores(self, pool: ScoredPool, discover: Callable[[ScoredPool], Array]) -> Array | None:
-        """Score every pair, (bags, classes), larger = ask sooner; None where the criterion decides."""
+    def criterion(self, pool: ScoredPool, discover: Callable[[ScoredPool], Criterion]) -> Criterion | None:
+        """Return the criterion of the next question; None where the learner's own decides."""
         counts = pool.label_counts
         scores_help = pool.uses_scores and counts.n_known >= FEWEST
         if self.is_discovering(counts):
-            return likeliest(pool) if scores_help else discover(pool)
-        if self.searches and (classes := active_search.searched(counts, has_many_bags(counts))).any():
-            return active_search.scores(pool, classes)
-        return bag_completion(pool) if not scores_help and self.is_completing(counts) else None
+            return likeliest if scores_help else discover(pool)
+        if self.searches and active_search.searched(counts, has_many_bags(counts)).any():
+            return search
+        return bag_completion if not scores_help and self.is_completing(counts) else None
 
 
 def has_many_bags(label_counts: LabelCounts) -> bool:
@@ -108,7 +109,20 @@ def likeliest(pool: ScoredPool) -> Array:
            [0.5, 0.4]])
     """
     counts = pool.label_counts
-    return np.asarray(pool.present * (unfound(counts) / (1.0 + counts.asked)))
+    return pool.present * pool.like(unfound(counts) / (1.0 + counts.asked))
+
+
+def search(pool: ScoredPool) -> Array:
+    """Score pairs of the classes that active search is looking for by their probability.
+
+    Examples
+    --------
+    >>> search(ScoredPool([[0.9, 0.2], [0.5, 0.4]]))  # nothing is known: no class was found
+    array([[0., 0.],
+           [0., 0.]])
+    """
+    counts = pool.label_counts
+    return active_search.scores(pool, active_search.searched(counts, has_many_bags(counts)))
 
 
 def bag_completion(pool: ScoredPool) -> Array:
@@ -122,7 +136,10 @@ def bag_completion(pool: ScoredPool) -> Array:
     >>> bag_completion(pool).argsort(axis=None)[-3:]  # of all unknown pairs (1, 2) is asked first, then (0, 0)
     array([1, 0, 5])
     """
-    order = hashed_uniform(pool.seed, pool.keys, np.array(RANDOM_ORDER))
-    priority = (pool.known.sum(axis=1) + order) / (1 + pool.shape[1])
-    scores = priority[:, None] + 1e-9 * pool.present
-    return np.asarray(np.where(pool.askable & (pool.present >= LIKELY), 1 + scores, scores))
+    priority = (pool.known_in_bag + pool.uniform(RANDOM_ORDER)) / pool.like(np.array(1.0 + pool.shape[1]))
+    likely = pool.askable & (pool.present >= LIKELY)
+    return (priority[:, None] + 1e-9 * pool.present) + likely
+
+
+for _one in (likeliest, search, bag_completion):
+    _one.rises_with, _one.same_on_devices = "present", True  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ holds each to it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from bagwise.data.bags import Bags
 from bagwise.data.label_store import LabelCounts, LabelStore
 from bagwise.kernels import Array, Instances
 from bagwise.learning import class_discovery, criteria, granularity
-from bagwise.learning.class_discovery import InstanceClusters
+from bagwise.learning.class_discovery import Discovery, InstanceClusters
 from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.granularity import Seconds
 from bagwise.learning.questions import Question
@@ -205,9 +206,9 @@ class QuestionChooser:
             self._scorer_of(model, label_store),
             label_store.labels,
             withdrawn=label_store.withdrawn,
-            askable=label_store.askable if candidates is None else label_store.askable & candidates[:, None],
-            # What is askable changes with the candidates too, which the label store does not count.
-            touched=label_store.touched if candidates is None else None,
+            askable=label_store.askable,
+            candidates=candidates,
+            touched=label_store.touched,
             label_counts=label_counts,
             keys=self.keys,
             seed=seed,
@@ -230,21 +231,22 @@ class QuestionChooser:
         return model.scorer(instances.with_evidence(evidence)).probabilities()[0]
 
     def choose(
-        self, pool: ScoredPool, request: Request, options: QueryOptions, discover: Callable[[ScoredPool], Array]
+        self, pool: ScoredPool, request: Request, options: QueryOptions, discover: Callable[[ScoredPool], Discovery]
     ) -> list[Question]:
-        """Return the best questions for one request; `discover` scores pairs for class discovery."""
+        """Return the best questions for one request; `discover` returns the criterion of class discovery."""
         criterion, count = request.criterion, request.count
         if count == 0:
             return []
         if criterion == "random":
-            return granularity.random_choice(options.granularity, pool, count)
-        first = options.cold_start.scores(pool, discover) if options.cold_start else None
+            return self.top_k.draw(options.granularity, pool, count)
+        first = options.cold_start.criterion(pool, discover) if options.cold_start else None
         if first is None and options.granularity == "instance" and (found := self._of_instances(pool, request)):
             return found
         options = replace(options, granularity="pair") if options.granularity == "instance" else options
-        if first is None and options.granularity == "pair":
+        criterion = criterion if first is None else first
+        if options.granularity == "pair":
             return self.top_k.best(pool, criterion, count)
-        scores = criteria.get(criterion)(pool) if first is None else first
+        scores = criteria.get(criterion)(pool)
         if options.granularity == "best_value":
             return granularity.best_value(pool, scores, count, options.seconds, options.last)
         return granularity.get(options.granularity)(pool, scores, count)
@@ -312,7 +314,8 @@ class LocalPool:
     ) -> Choices:
         """Return the best questions under the model for every request."""
         pool = self.pool(model, label_store, options.seed, options.candidates)
-        return Choices([self.chooser.choose(pool, request, options, self._discover) for request in requests])
+        discover = partial(self._discover, label_store.labelled)
+        return Choices([self.chooser.choose(pool, request, options, discover) for request in requests])
 
     def prefetch(self, bags: Sequence[int]) -> None:
         """Do nothing: all instances are in this process."""
@@ -334,7 +337,7 @@ class LocalPool:
     ) -> tuple[Objective, Array]:
         """Return the objective over all bags, in which they keep their positions."""
         counted = Counts(label_store.label_counts.n_known, label_store.labelled, self.chooser.largest_bag)
-        return model.objective_of(self.chooser.instances, label_store.labels, counted), bags
+        return self._top_k.objective(model.objective_of(self.chooser.instances, label_store.labels, counted)), bags
 
     @property
     def statistics(self) -> Statistics:
@@ -352,11 +355,11 @@ class LocalPool:
             self._instance_clusters = InstanceClusters.of(sampled, self._classes, self._seed)
         return self._instance_clusters
 
-    def _discover(self, pool: ScoredPool) -> Array:
-        clusters, labelled = self.chooser.clusters(self.instance_clusters), np.flatnonzero(pool.known.any(axis=1))
+    def _discover(self, labelled: Array, pool: ScoredPool) -> Discovery:
+        clusters = self.chooser.clusters(self.instance_clusters)
         pointed = self.instance_clusters.known_instances(self.chooser.instances, pool.labels)
         is_class = class_discovery.suspicion(clusters[labelled], pool.labels.select(labelled), pointed)
-        return class_discovery.scores(clusters, is_class, class_discovery.unfound(pool.label_counts))
+        return Discovery(clusters, is_class, class_discovery.unfound(pool.label_counts))
 
 
 def top_k_on(device: str) -> TopK:

@@ -36,6 +36,7 @@ from bagwise.kernels.cpu.logit_update import exponential_off
 from bagwise.learning import criteria, granularity
 from bagwise.learning.criteria import Criterion
 from bagwise.learning.questions import Question
+from bagwise.model.objective import Objective
 from bagwise.model.scored_pool import ScoredPool, Scorer
 from bagwise.model.weight_change import WeightChange, fresh_slack, longest, unit_of
 
@@ -118,11 +119,20 @@ class TopK:
     def best(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question]:
         """Return the `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
         with self._one_at_a_time:
-            chosen = self._among_candidates(pool, criterion, count) if criteria.rises_with(criterion) else None
+            bounded = criteria.rises_with(criterion) in ("nearest_side", "gradient_length")
+            chosen = self._among_candidates(pool, criterion, count) if bounded else None
         if chosen is None:
             self.statistics.add(1.0)
             chosen = scan(pool, criterion, count)
         return chosen
+
+    def objective(self, objective: Objective) -> Objective:
+        """Return the same objective, computed where the instances are: here."""
+        return objective
+
+    def draw(self, name: str, pool: ScoredPool, count: int) -> list[Question]:
+        """Return `count` questions of a granularity at random, as `granularity.random_choice` draws them."""
+        return granularity.random_choice(name, pool, count)
 
     def _among_candidates(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question] | None:
         """The best pairs, or None where everything has to be scored."""
@@ -293,8 +303,12 @@ class Finalists:
 
 def final(pool: ScoredPool, bags: Array, scores: Array, count: int) -> list[Question]:
     """Return the best pairs of these bags, given their scores; a cluster merges the best of its shards by it."""
-    chosen = granularity.pair(pool.select(bags), scores, count)
-    return [replace(choice, bag=int(bags[choice.bag])) for choice in chosen]
+    return placed(granularity.pair(pool.select(bags), scores, count), bags)
+
+
+def placed(questions: list[Question], bags: Array) -> list[Question]:
+    """Return questions about some bags of a pool, at these positions, as questions about the pool."""
+    return [replace(question, bag=int(bags[question.bag])) for question in questions]
 
 
 def scan(pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question]:

@@ -1,4 +1,4 @@
-"""Top-k selection with a GPU: it scores every pair in float32, and the CPU scores exactly what is near the best.
+"""Top-k selection with a GPU: it scores every pair in float32, then those near the best as the CPU would, bit for bit.
 
 The GPU multiplies in another order than the CPU. Its logits are off by up to (d + `OF_PRODUCTS`) u ||w|| ||x|| (d
 features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order, and those of the CPU
@@ -9,7 +9,13 @@ within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum ov
 
     4 spread sqrt(2) max_i ||x_i|| (-log P0)
 
-The bags that could hold the best pair are then few, and the questions are those of the CPU, bit for bit.
+The bags that could hold one of the best pairs are then few, but not very few: uncertainty is flat at its top, where
+thousands of pairs of a large pool have the very same score. They are scored on the GPU by kernels that have the bits of
+the CPU (`kernels.gpu.exact`), ties are broken there by the same random numbers, and only the questions come back.
+Gradient lengths, features in double precision and criteria that do not promise the same bits (`SAME_ON_DEVICES`) are
+scored exactly on the CPU instead.
+
+Labels stay on the device: an answer changes one row of them.
 """
 
 from collections.abc import Sequence
@@ -17,34 +23,133 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from bagwise.kernels import Array
+from bagwise.kernels import Array, Instances
+from bagwise.kernels.arithmetic.elementary import log1p
 from bagwise.kernels.cpu.logit_cache import radii
-from bagwise.kernels.gpu import Resident, bag_probabilities, gradient_lengths
-from bagwise.learning import criteria
-from bagwise.learning.top_k import MOST_OFF, TopK
+from bagwise.kernels.gpu import (
+    Resident,
+    Spread,
+    as_signed,
+    exact_kernels,
+    hashed_bits,
+    highest_lengths,
+    highest_presence,
+    highest_sides,
+    uniform,
+)
+from bagwise.learning import criteria, granularity, top_k
+from bagwise.learning.class_discovery import Discovery
+from bagwise.learning.criteria import Criterion
+from bagwise.learning.questions import Question
+from bagwise.learning.top_k import MOST_OFF, TopK, placed, scan
+from bagwise.model.objective import Objective
+from bagwise.model.objective_gpu import GpuObjective
 from bagwise.model.scored_pool import ScoredPart, ScoredPool, Scorer
 from bagwise.model.weight_change import fresh_slack, longest, unit_of
 
 OF_PRODUCTS = 64
-LEAST = 1e-30
+OF_DISCOVERY = 1e-4
+"""Share by which a score of class discovery may be off: a sum of up to 150 logarithms of one sign, its exponential."""
+
+
+class DeviceState:
+    """What stays on the device from question to question: features, keys, which pairs are open, and label counts.
+
+    Parameters
+    ----------
+    pool
+        The pool for which it is made.
+    resident
+        Its instances on the device.
+    """
+
+    def __init__(self, pool: ScoredPool, resident: Resident) -> None:
+        instances = pool.scorer.instances
+        self.resident, self.device = resident, resident.device
+        self.radius = torch.as_tensor(radii(instances), device=self.device)
+        self.sizes = torch.diff(self.resident.offsets).double()
+        self.keys = as_signed(pool.keys, self.device)
+        self._followed: Sequence[int] | None = None
+        self._seen = 0
+        self._clusters_of: Array | None = None
+
+    def follow(self, pool: ScoredPool) -> None:
+        """Bring the labels up to date: only rows that changed since the last time are copied."""
+        touched = pool.touched
+        if touched is None or touched is not self._followed:
+            self._open = torch.as_tensor(pool.open_pairs, device=self.device)
+            self.known_in_bag = torch.as_tensor(pool.known_in_bag, device=self.device)
+        elif self._seen < len(touched):
+            changed = np.array(list(dict.fromkeys(touched[self._seen :])))
+            rows = torch.as_tensor(changed, device=self.device)
+            self._open[rows] = torch.as_tensor(pool.open_pairs[changed], device=self.device)
+            self.known_in_bag[rows] = torch.as_tensor(pool.known[changed].sum(axis=1), device=self.device)
+        self._followed, self._seen = touched, 0 if touched is None else len(touched)
+        self._candidates = None if pool.candidates is None else torch.as_tensor(pool.candidates, device=self.device)
+
+    def discovered(self, discovery: Discovery) -> Tensor:
+        """Return an upper bound of the scores of class discovery for every bag, (bags,)."""
+        if self._clusters_of is not discovery.clusters:
+            self._clusters_of = discovery.clusters
+            self._clusters = torch.as_tensor(discovery.clusters, device=self.device)
+            self._root = self._clusters.sum(1, keepdim=True).sqrt()
+        columns = np.flatnonzero(discovery.looked_for)
+        is_absent = torch.as_tensor(log1p(-discovery.is_class[:, columns]), dtype=torch.float32, device=self.device)
+        yes = -torch.expm1(self._clusters @ is_absent) / self._root * (1 + OF_DISCOVERY)
+        scores = torch.zeros((len(yes), len(discovery.looked_for)), device=self.device)
+        scores[:, torch.as_tensor(columns, device=self.device)] = yes
+        return scores.masked_fill_(~self.askable(slice(None)), -torch.inf).amax(1).double()
+
+    def askable(self, bags: Tensor | slice) -> Tensor:
+        """Return which pairs of some bags may be asked."""
+        is_open = self._open[bags]
+        return is_open if self._candidates is None else is_open & self._candidates[bags, None]
 
 
 class GpuScoredPool(ScoredPart):
-    """A pool whose numbers are tensors on a device, and at least as high as the exact ones."""
+    """Some bags of a pool whose numbers are tensors on a device: exact ones, or at least as high as these.
 
-    def __init__(self, whole: ScoredPool, resident: Resident, values: dict[str, torch.Tensor]) -> None:
-        super().__init__(whole, slice(0, whole.shape[0]))
-        self._device, self._dtype = resident.device, resident.x.dtype
+    Parameters
+    ----------
+    whole
+        The pool.
+    state
+        What the device has of it.
+    bags
+        Positions of the bags.
+    values
+        Properties of a scored pool, as `present`.
+    """
+
+    def __init__(self, whole: ScoredPool, state: DeviceState, bags: Tensor | slice, values: dict[str, Tensor]) -> None:
+        self._whole, self._state, self._bags = whole, state, bags  # type: ignore[assignment]
+        self.keys: Any = state.keys[bags]
+        self.seed, self.prior, self.shape = whole.seed, whole.prior, (len(self.keys), whole.shape[1])
         self.__dict__.update(values)
 
-    def like(self, values: Any, dtype: Any = None) -> Any:  # noqa: ARG002
+    def like(self, values: Any, dtype: Any = None) -> Any:
         """Numbers of bags or classes, on the device."""
-        return torch.as_tensor(values, dtype=None if values.dtype == bool else self._dtype, device=self._device)
+        return torch.as_tensor(values, dtype=dtype, device=self._state.device)
+
+    @property
+    def askable(self) -> Any:
+        """Which pairs may be asked."""
+        return self._state.askable(self._bags)  # type: ignore[arg-type]
+
+    @property
+    def known_in_bag(self) -> Any:
+        """Number of known labels of every bag."""
+        return self._state.known_in_bag[self._bags]
+
+    def uniform(self, number: int) -> Any:
+        """Return a random number in [0, 1) for every bag."""
+        return uniform(hashed_bits(self.seed, self.keys, self.like(np.array([number]))))
 
 
 class GpuTopK(TopK):
-    """Selects as `TopK` does, with upper bounds from a GPU."""
+    """Selects as `TopK` does, on a GPU."""
 
     def __init__(self, device: str) -> None:
         super().__init__()
@@ -60,72 +165,130 @@ class GpuTopK(TopK):
     def _forget(self) -> None:
         super()._forget()
         self._of: Array | None = None
-        self._followed_touches: Sequence[int] | None = None
+        self._resident: Resident | None = None
+        self._state: DeviceState | None = None
 
-    def _upper_bounds(self, pool: ScoredPool, criterion: str | criteria.Criterion) -> torch.Tensor:
-        scorer = pool.scorer
-        if self._of is not scorer.instances.x:
-            self._of, self._resident = scorer.instances.x, Resident.of(scorer.instances, self._device)
-            self._radius = torch.as_tensor(radii(scorer.instances), device=self._resident.device)
-            self._sizes = torch.diff(self._resident.offsets).double()
-        off = self._off_on_device(scorer)
-        at_best = self._at_best(scorer, criteria.rises_with(criterion), self._share(scorer, off))
-        scores: Any = criteria.get(criterion)(GpuScoredPool(pool, self._resident, at_best))
-        best: torch.Tensor = scores.masked_fill_(self._taken(pool), -torch.inf).amax(1).double()
+    def resident(self, instances: Instances) -> Resident:
+        """Return the instances on the device; they are copied once."""
+        if self._resident is None or self._of is not instances.x:
+            self._of, self._state = instances.x, None
+            self._resident = Resident.of(instances.with_evidence(None), self._device)
+        return self._resident
+
+    def on_device(self, pool: ScoredPool) -> DeviceState:
+        """Return what the device has of a pool, up to date."""
+        resident = self.resident(pool.scorer.instances)
+        if self._state is None:
+            self._state = DeviceState(pool, resident)
+        self._state.follow(pool)
+        return self._state
+
+    def objective(self, objective: Objective) -> Objective:
+        """Return the same objective, computed on the device where it is large."""
+        return GpuObjective.of_objective(objective, self.resident(objective.instances))
+
+    def best(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question]:
+        """Return the `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
+        if isinstance(criterion, Discovery):
+            with self._one_at_a_time:
+                chosen = self._among_candidates(pool, criterion, count)
+            return scan(pool, criterion, count) if chosen is None else chosen
+        if criteria.rises_with(criterion) in (None, "gradient_length") or not criteria.same_on_devices(criterion):
+            return super().best(pool, criterion, count)
+        with self._one_at_a_time:
+            state = self.on_device(pool)
+            if exact_kernels(state.resident, len(pool.scorer.weights)):
+                return self._contest(pool, state, criterion, count)
+        return super().best(pool, criterion, count)
+
+    def draw(self, name: str, pool: ScoredPool, count: int) -> list[Question]:
+        """Return `count` questions of a granularity at random: the bags that have them are found on the device."""
+        with self._one_at_a_time:
+            state = self.on_device(pool)
+        whole, classes = name == "bag", torch.arange(pool.shape[1], device=state.device)
+        columns = torch.full_like(classes[:1], pool.shape[1]) if whole else classes
+        bits = hashed_bits(pool.seed, state.keys[:, None], columns)
+        askable = state.askable(slice(None))
+        best = bits.masked_fill_(~(askable.any(1, keepdim=True) if whole else askable), -1).amax(1)
+        lowest = best.topk(min(count, len(best))).values[-1].clamp(min=0)
+        bags = (best >= lowest).nonzero().flatten().cpu().numpy()
+        return placed(granularity.random_choice(name, pool.select(bags), count), bags)
+
+    def _contest(self, pool: ScoredPool, state: DeviceState, criterion: str | Criterion, count: int) -> list[Question]:
+        """Return the best pairs: all bags that could hold one are scored exactly, on the device."""
+        upper_bounds = self._upper_bounds(pool, criterion)
+        evidence = pool.scorer.instances.evidence
+        if evidence is not None:
+            # The bounds do not count what is known of single instances: such bags are always scored.
+            pointed_at = torch.as_tensor(evidence.bags(pool.scorer.instances.offsets), device=state.device)
+            upper_bounds[pointed_at] = torch.inf
+        first = upper_bounds.topk(min(len(upper_bounds), max(top_k.FIRST_LOOK, count))).indices
+        if len(first) < len(upper_bounds):
+            of_first = self._exact_scores(pool, state, criterion, first).flatten()
+            worst = of_first.topk(min(count, len(of_first))).values[-1]
+            first = (upper_bounds >= worst).nonzero().flatten()
+        self.statistics.add(len(first) / len(upper_bounds))
+        return best_pairs(pool, state, self._exact_scores(pool, state, criterion, first), first, count)
+
+    def _exact_scores(self, pool: ScoredPool, state: DeviceState, criterion: str | Criterion, bags: Tensor) -> Tensor:
+        """Return the scores of some bags with the bits of the CPU; -inf where a pair may not be asked."""
+        scorer, exact = pool.scorer, exact_kernels(state.resident, len(pool.scorer.weights))
+        assert exact is not None
+        present, absent = exact.bag_probabilities(
+            state.resident, scorer.weights, bags, scorer.n_classes, scorer.instances.evidence
+        )
+        values = {"present": present, "absent": absent, "nearest_side": torch.minimum(present, absent)}
+        part = GpuScoredPool(pool, state, bags, values)
+        scores: Any = criteria.get(criterion)(part)
+        return torch.as_tensor(scores).masked_fill(~part.askable, -torch.inf)
+
+    def _upper_bounds(self, pool: ScoredPool, criterion: str | Criterion) -> Tensor:
+        scorer, state = pool.scorer, self.on_device(pool)
+        if isinstance(criterion, Discovery):
+            return state.discovered(criterion)
+        off = self._off_on_device(scorer, state)
+        values = self._at_best(scorer, state, criteria.rises_with(criterion), self._share(scorer, state, off))
+        highest = GpuScoredPool(pool, state, slice(None), values)
+        scores: Any = criteria.get(criterion)(highest)
+        best: Tensor = scores.masked_fill_(~highest.askable, -torch.inf).amax(1).double()
         best *= 1 + 64 * unit_of(scorer.instances.x.dtype)
         return best.masked_fill_(off > MOST_OFF, torch.inf)
 
-    def _highest(self, upper_bounds: torch.Tensor, count: int) -> Array:
+    def _highest(self, upper_bounds: Tensor, count: int) -> Array:
         return np.asarray(upper_bounds.topk(min(count, len(upper_bounds))).indices.cpu().numpy())
 
-    def _reaching(self, upper_bounds: torch.Tensor, score: float) -> Array:
+    def _reaching(self, upper_bounds: Tensor, score: float) -> Array:
         return np.asarray((upper_bounds >= score).nonzero().flatten().cpu().numpy())
 
-    def _without(self, upper_bounds: torch.Tensor, bags: Array) -> torch.Tensor:
+    def _without(self, upper_bounds: Tensor, bags: Array) -> Tensor:
         upper_bounds[torch.as_tensor(bags, device=upper_bounds.device)] = -torch.inf
         return upper_bounds
 
-    def _taken(self, pool: ScoredPool) -> torch.Tensor:
-        """Return which pairs may not be asked, on the device: copied once, and then only the rows that changed."""
-        touched = pool.touched
-        if touched is None:
-            return torch.as_tensor(~pool.askable, device=self._resident.device)
-        if touched is not self._followed_touches:
-            self._followed_touches, self._seen = touched, len(touched)
-            self._not_askable = torch.as_tensor(~pool.askable, device=self._resident.device)
-        changed = list(dict.fromkeys(touched[self._seen :]))
-        if changed:
-            rows = torch.as_tensor(~pool.askable[changed], device=self._resident.device)
-            self._not_askable[torch.as_tensor(changed, device=self._resident.device)] = rows
-        self._seen = len(touched)
-        return self._not_askable
+    def _at_best(self, scorer: Scorer, state: DeviceState, rises_with: str | None, share: Tensor) -> dict[str, Tensor]:
+        resident, weights, classes = state.resident, scorer.weights, scorer.n_classes
+        share = share.to(resident.x.dtype)
+        if rises_with != "gradient_length":
+            found = highest_sides if rises_with == "nearest_side" else highest_presence
+            name = "nearest_side" if rises_with == "nearest_side" else "present"
+            return {name: found(resident, weights, classes, Spread(share, share))}
+        of_length = 4 * 2**0.5 * share * resident.longest_seen
+        length, absent = highest_lengths(resident, weights, classes, Spread(share, of_length))
+        return {"gradient_norm": length, "absent": absent}
 
-    def _at_best(self, scorer: Scorer, rises_with: str | None, spread: torch.Tensor) -> dict[str, torch.Tensor]:
-        share = spread.to(self._resident.x.dtype)[:, None]
-        if rises_with == "nearest_side":
-            present, absent = bag_probabilities(self._resident, scorer.weights, scorer.n_classes)
-            more = present * share + LEAST
-            side = torch.minimum(present, absent).add_(more).clamp_(max=0.5)
-            return {"nearest_side": side}
-        length, absent = gradient_lengths(self._resident, scorer.weights, scorer.n_classes)
-        surprise = absent.clamp(min=LEAST).log_().neg_()
-        length += 4 * 2**0.5 * share * self._resident.longest_seen[:, None] * surprise
-        return {"gradient_norm": length, "absent": absent + (1 - absent) * share + LEAST}
-
-    def _off_on_device(self, scorer: Scorer) -> torch.Tensor:
+    def _off_on_device(self, scorer: Scorer, state: DeviceState) -> Tensor:
         """Return by how much a logit of every bag may be off on the device."""
         weights, bias = scorer.folded
         unit = unit_of(weights.dtype)
         in_any_order = (weights.shape[1] + OF_PRODUCTS) * unit * longest(weights.astype(float))
         slack = fresh_slack(weights) + in_any_order
-        off: torch.Tensor = slack * self._radius + 4 * unit * float(np.abs(bias).max(initial=0))
+        off: Tensor = slack * state.radius + 4 * unit * float(np.abs(bias).max(initial=0))
         return off
 
-    def _share(self, scorer: Scorer, off: torch.Tensor) -> torch.Tensor:
+    def _share(self, scorer: Scorer, state: DeviceState, off: Tensor) -> Tensor:
         """Return by which share P(present) of a bag may differ from that of the device."""
         weights = scorer.folded[0]
-        rounding = (self._sizes + 2) * ((2 * len(weights) + 100) * unit_of(weights.dtype))
-        share: torch.Tensor = 1.001 * (torch.expm1(2 * off.clamp(max=MOST_OFF)) + 2 * rounding)
+        rounding = (state.sizes + 2) * ((2 * len(weights) + 100) * unit_of(weights.dtype))
+        share: Tensor = 1.001 * (torch.expm1(2 * off.clamp(max=MOST_OFF)) + 2 * rounding)
         return share
 
     def _count_in(self, share: float) -> None:
@@ -133,3 +296,24 @@ class GpuTopK(TopK):
 
     def _give_up_for_a_while(self) -> None:
         """Do nothing: bounds on the device cost the same for every question."""
+
+
+def best_pairs(pool: ScoredPool, state: DeviceState, scores: Tensor, bags: Tensor, count: int) -> list[Question]:
+    """Return the best pairs of some bags by exact scores, (bags, classes), on the device; -inf is never chosen.
+
+    The same as `granularity.pair` chooses, ties included.
+    """
+    classes, flat = pool.shape[1], scores.flatten()
+    worst = flat.topk(min(count, len(flat))).values[-1]
+    above, tied = (flat > worst).nonzero().flatten(), ((flat == worst) & (flat > -torch.inf)).nonzero().flatten()
+
+    def tie_breakers(places: Tensor) -> Tensor:
+        return hashed_bits(pool.seed ^ granularity.TIES, state.keys[bags[places // classes]], places % classes)
+
+    tied = tied[tie_breakers(tied).topk(min(count, len(tied))).indices]
+    places = torch.cat([above, tied])
+    columns = bags[places // classes], places % classes, flat[places].double(), uniform(tie_breakers(places))
+    of_bag, of_class, score, tie = (column.cpu().numpy() for column in columns)
+    order = np.lexsort((-tie, -score))[:count]
+    rows = zip(*(column[order].tolist() for column in (of_bag, of_class, score, tie)), strict=True)
+    return [Question(bag, (c,), score=value, rank=(value, random)) for bag, c, value, random in rows]

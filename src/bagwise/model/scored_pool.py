@@ -20,6 +20,7 @@ from bagwise.kernels import (
     absent_gradients,
     bag_probabilities,
     gradient_lengths,
+    hashed_uniform,
     instance_probabilities,
     mix,
     slopes,
@@ -140,8 +141,10 @@ class ScoredPool:
         Pairs answered *unsure*.
     askable : ndarray of bool, shape (B, C), optional
         Pairs that are neither known nor withdrawn.
+    candidates : ndarray of bool, shape (B,), optional
+        Bags of which pairs may be asked; by default all.
     touched : sequence of int, optional
-        Bags whose `askable` changed since it was made, in order, where a label store counts them.
+        Bags whose labels changed since they were loaded, in order, where a label store counts them.
     label_counts : LabelCounts, optional
         Counts over the whole pool, of which these bags may be a shard.
     keys : ndarray of uint64, shape (B,), optional
@@ -166,6 +169,7 @@ class ScoredPool:
         labels: Labels | None = None,
         withdrawn: Array | None = None,
         askable: Array | None = None,
+        candidates: Array | None = None,
         touched: Sequence[int] | None = None,
         label_counts: LabelCounts | None = None,
         keys: Array | None = None,
@@ -184,9 +188,9 @@ class ScoredPool:
         self.shape: tuple[int, int] = (shape[0], shape[1])
         self.labels = Labels.unknown(*self.shape) if labels is None else labels
         self.withdrawn = np.zeros(self.shape, bool) if withdrawn is None else withdrawn
-        self.touched = touched
+        self.candidates, self.touched = candidates, touched
         if askable is not None:
-            self.askable = askable
+            self.open_pairs = askable
         if label_counts is not None:
             self.label_counts = label_counts
         self.keys = np.arange(self.shape[0], dtype=np.uint64) if keys is None else keys
@@ -271,9 +275,38 @@ class ScoredPool:
         return LabelCounts.of(self.labels, self.withdrawn)
 
     @cached_property
-    def askable(self) -> Array:
-        """Which pairs may be asked."""
+    def open_pairs(self) -> Array:
+        """Which pairs are neither known nor withdrawn."""
         return np.asarray(~(self.labels.known | self.withdrawn))
+
+    @cached_property
+    def askable(self) -> Array:
+        """Which pairs may be asked: open ones of the candidates."""
+        return self.open_pairs if self.candidates is None else self.open_pairs & self.candidates[:, None]
+
+    @property
+    def positions(self) -> Array | slice:
+        """Where the bags are in the whole pool."""
+        return slice(None)
+
+    @property
+    def known_in_bag(self) -> Array:
+        """Number of known labels of every bag, (bags,)."""
+        return np.asarray(self.known.sum(axis=1))
+
+    def uniform(self, number: int) -> Array:
+        """Return a random number in [0, 1) for every bag.
+
+        Parameters
+        ----------
+        number : int
+            Which of the random numbers of a bag: the same one is the same again.
+
+        Returns
+        -------
+        ndarray, shape (B,)
+        """
+        return hashed_uniform(self.seed, self.keys, np.array(number))
 
     def imagined(self, **values: Array) -> "ScoredPool":
         """Return the same pool with other values of some of its properties.
@@ -366,11 +399,17 @@ class ScoredPart(ScoredPool):
         self._whole, self._bags = whole, bags
         self.keys, self.seed, self.prior = whole.keys[bags], whole.seed, whole.prior
         self.shape = (len(self.keys), whole.shape[1])
+        self.candidates = None if whole.candidates is None else whole.candidates[bags]
 
     @property
     def label_counts(self) -> LabelCounts:
         """Counts of known labels over the whole pool."""
         return self._whole.label_counts
+
+    @property
+    def positions(self) -> Array | slice:
+        """Where the bags are in the whole pool, which is not itself a part."""
+        return self._bags
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -386,6 +425,6 @@ class ScoredPart(ScoredPool):
         return self._whole.labels.select(np.arange(self._whole.shape[0])[self._bags])
 
     @cached_property
-    def askable(self) -> Array:
-        """Which pairs may be asked."""
-        return np.asarray(self._whole.askable[self._bags])
+    def open_pairs(self) -> Array:
+        """Which pairs are neither known nor withdrawn."""
+        return np.asarray(self._whole.open_pairs[self._bags])

@@ -7,7 +7,7 @@ same events in the same order.
 import shutil
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from bagwise.formats import LabelTable, Matching, PlacedLabel, PredictionTable, 
 from bagwise.kernels import Array
 from bagwise.learning.evidence import strongest_instances
 from bagwise.learning.learner import ActiveLearner, Snapshot
+from bagwise.learning.pool import top_k_on
 from bagwise.learning.questions import Instances, Pair
 from bagwise.model import MIMLClassifier, Trial, solvers
 from bagwise.model.features import fit_transformer
@@ -227,7 +228,7 @@ class Project:
         return project
 
     @classmethod
-    def open(cls, folder: str | Path, apart: bool = False, cluster: str = "") -> "Project":
+    def open(cls, folder: str | Path, apart: bool = False, cluster: str = "", device: str = "") -> "Project":
         """Open an existing project; one of an older Bagwise is upgraded after a backup of its database.
 
         Parameters
@@ -238,6 +239,8 @@ class Project:
             Whether a process of its own trains the model, so that asking and answering do not wait for it.
         cluster : str
             Address of a Ray cluster that searches questions in the partitions of the instances; empty: this process.
+        device : {"", "cpu", "cuda", "auto"}
+            Where questions are searched and the model learns, instead of where the settings say.
 
         Returns
         -------
@@ -247,10 +250,14 @@ class Project:
         Raises
         ------
         BagwiseError
-            If the folder is not a project, its database is missing, or `cluster` is given without partitions.
+            If the folder is not a project, its database is missing, `cluster` is given without partitions, or there is
+            no such device.
         """
         place = Path(folder)
         settings = Settings.read(place)
+        if device:
+            top_k_on(device)
+            settings = replace(settings, asking=replace(settings.asking, device=device))
         database = database_of(place, settings)
         if not settings.database and not (place / DATABASE).exists():
             raise BagwiseError(f"{place} has no {DATABASE}: the answers are missing. Restore it from a backup.")
@@ -260,7 +267,7 @@ class Project:
                 place,
                 settings,
                 database,
-                TrainerProcess.of(place, cluster) if apart else partial(Trainer, cluster=cluster),
+                TrainerProcess.of(place, cluster, device) if apart else partial(Trainer, cluster=cluster),
             )
             if cluster:
                 require_partitions(project.bags)

@@ -5,6 +5,7 @@ blocks are taken as one product of the whole tile, of which the blocks on the di
 faster than other units could do the blocks alone. The formulas are those of `plain`.
 """
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,8 +21,26 @@ if TYPE_CHECKING:
 
 LENGTH_ROWS = 64
 MOST_COLUMNS = 256
-PROBABILITIES, SCORES = tl.constexpr(0), tl.constexpr(1)
+BEYOND = 16
 NEVER = -1e30
+# The members of `scoring.Kind`, and its `LEAST`.
+BOTH, PRODUCT, HIGHEST = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+LEAST = tl.constexpr(1e-30)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a program takes at once: rows times columns, features; its warps, and how far it loads ahead."""
+
+    numbers: int
+    warps: int
+    features: int = 64
+    stages: int = 1
+
+
+# By measurement on an H200 (benchmarks/gpu.py), in float32 and in TF32.
+PRESENCE_TILES = {False: Tile(4096, 4), True: Tile(8192, 4)}
+LENGTH_TILES = {False: Tile(1024, 2), True: Tile(1024, 1)}
 
 
 @triton.jit
@@ -37,26 +56,43 @@ def _times(a, b):
 @triton.jit
 def _logits(
     x, row, there, weights, bias,
-    D: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
+    D: tl.constexpr, K: tl.constexpr, MORE: tl.constexpr, PART: tl.constexpr, ROWS: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    c = tl.arange(0, K)
+    """Logits of the first K columns and, where there are `MORE`, of so many beyond them."""
+    c, beyond = tl.arange(0, K), K + tl.arange(0, MORE if MORE else 16)
     logits = tl.zeros((ROWS, K), tl.float32)
+    more = tl.zeros((ROWS, MORE if MORE else 16), tl.float32)
     for start in tl.static_range(0, D, PART):
         d = start + tl.arange(0, PART)
         inside = d < D
         part = tl.load(x + row[:, None] * D + d[None, :], mask=there[:, None] & inside[None, :], other=0.0)
         w = tl.load(weights + c[:, None] * D + d[None, :], mask=inside[None, :], other=0.0)
         logits = tl.dot(part, tl.trans(w), logits, input_precision=PRECISION)
-    return logits + tl.load(bias + c)[None, :]
+        if MORE:
+            w = tl.load(weights + beyond[:, None] * D + d[None, :], mask=inside[None, :], other=0.0)
+            more = tl.dot(part, tl.trans(w), more, input_precision=PRECISION)
+    if MORE:
+        more += tl.load(bias + beyond)[None, :]
+    return logits + tl.load(bias + c)[None, :], more
 
 
 @triton.jit
-def _softmax(logits):
-    e = tl.exp(logits - tl.max(logits, 1)[:, None])
-    rest = tl.sum(tl.where(e < 1.0, e, 0.0), 1) + (tl.sum(tl.where(e < 1.0, 0.0, 1.0), 1) - 1.0)
+def _softmax(logits, more, MORE: tl.constexpr):
+    """e of both parts of the columns, its sum but for one of the largest, that sum and 1, and the sum of the others."""
+    largest = tl.max(logits, 1)
+    if MORE:
+        largest = tl.maximum(largest, tl.max(more, 1))
+    e = tl.exp(logits - largest[:, None])
+    below, tops = tl.sum(tl.where(e < 1.0, e, 0.0), 1), tl.sum(tl.where(e < 1.0, 0.0, 1.0), 1)
+    if MORE:
+        more = tl.exp(more - largest[:, None])
+        below += tl.sum(tl.where(more < 1.0, more, 0.0), 1)
+        tops += tl.sum(tl.where(more < 1.0, 0.0, 1.0), 1)
+    rest = below + (tops - 1.0)
     total = 1.0 + rest
     others = tl.where(e < 1.0, total[:, None] - e, rest[:, None])
-    return e, rest, total, others
+    return e, more, rest, total, others
 
 
 @triton.jit
@@ -72,17 +108,17 @@ def _bags(bags, offsets, count, BAGS: tl.constexpr, N: tl.constexpr):
 
 @triton.jit
 def _places(bags, count, classes, BAGS: tl.constexpr, K: tl.constexpr):
-    """Where the numbers of this program's bags go."""
+    """The bags of this program, and where their numbers go."""
     number = tl.program_id(0) * BAGS + tl.arange(0, BAGS)
     bag = tl.load(bags + number, mask=number < count, other=0)
     c = tl.arange(0, K)
-    return bag[:, None] * classes + c[None, :], (number < count)[:, None] & (c < classes)[None, :]
+    return bag, bag[:, None] * classes + c[None, :], (number < count)[:, None] & (c < classes)[None, :]
 
 
 @triton.jit
 def _presence(
-    x, base, offsets, bags, count, weights, bias, factors, first_out, second_out, classes,
-    D: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, N: tl.constexpr, BAGS: tl.constexpr,
+    x, base, offsets, bags, count, weights, bias, factors, share, _of_length, first_out, second_out, classes,
+    D: tl.constexpr, K: tl.constexpr, MORE: tl.constexpr, PART: tl.constexpr, N: tl.constexpr, BAGS: tl.constexpr,
     WANTED: tl.constexpr, CHUNKED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     slot, first, last = _bags(bags, offsets, count, BAGS, N)
@@ -92,52 +128,68 @@ def _presence(
     for chunk in range(chunks):
         row = first + chunk * N + slot
         there = row < last
-        logits = _logits(x, row - base, there, weights, bias, D, K, PART, BAGS * N, PRECISION)
-        e, _, total, others = _softmax(logits)
+        logits, more = _logits(x, row - base, there, weights, bias, D, K, MORE, PART, BAGS * N, PRECISION)
+        e, _, _, total, others = _softmax(logits, more, MORE)
         inverse = (1.0 / total)[:, None]
         p = tl.where(there[:, None], e * inverse, 0.0)
         passed = tl.where(there[:, None], others * inverse, 1.0)
         absent_here, present_here = tl.reduce((tl.reshape(passed, (BAGS, N, K)), tl.reshape(p, (BAGS, N, K))), 1, _or)
         present += absent * present_here
         absent *= absent_here
-    place, inside = _places(bags, count, classes, BAGS, K)
-    if WANTED == PROBABILITIES:
+    bag, place, inside = _places(bags, count, classes, BAGS, K)
+    if WANTED == BOTH:
         tl.store(first_out + place, present, mask=inside)
         tl.store(second_out + place, absent, mask=inside)
-    else:
+    elif WANTED == PRODUCT:
         factor = tl.load(factors + tl.arange(0, K))
         tl.store(first_out + place, present * absent * factor[None, :], mask=inside)
+    else:
+        off = present * tl.load(share + bag)[:, None] + LEAST
+        if WANTED == HIGHEST:
+            tl.store(first_out + place, present + off, mask=inside)
+        else:
+            tl.store(first_out + place, tl.minimum(tl.minimum(present, absent) + off, 0.5), mask=inside)
 
 
 @triton.jit
 def _lengths(
-    x, base, offsets, bags, count, grams, weights, bias, factors, first_out, second_out, classes,
-    D: tl.constexpr, K: tl.constexpr, PART: tl.constexpr, N: tl.constexpr, BAGS: tl.constexpr,
+    x, base, offsets, bags, count, grams, weights, bias, factors, share, of_length, first_out, second_out, classes,
+    D: tl.constexpr, K: tl.constexpr, MORE: tl.constexpr, PART: tl.constexpr, N: tl.constexpr, BAGS: tl.constexpr,
     WANTED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     ROWS: tl.constexpr = BAGS * N
     slot, first, last = _bags(bags, offsets, count, BAGS, N)
     row = first + slot
     there = row < last
-    logits = _logits(x, row - base, there, weights, bias, D, K, PART, ROWS, PRECISION)
+    logits, more = _logits(x, row - base, there, weights, bias, D, K, MORE, PART, ROWS, PRECISION)
     r = tl.arange(0, ROWS)
     together = (r[:, None] // N == r[None, :] // N) & there[:, None] & there[None, :]
     start = (tl.program_id(0) * ROWS + r).to(tl.int64)[:, None] * N + (r % N)[None, :]
     gram = tl.load(grams + start, mask=together, other=0.0)
-    e, rest, total, others = _softmax(logits)
+    e, more, rest, total, others = _softmax(logits, more, MORE)
     inverse = 1.0 / total
     p = tl.where(there[:, None], e * inverse[:, None], 0.0)
     passed = tl.where(there[:, None], others * inverse[:, None], 1.0)
     absent = tl.reduce(tl.reshape(passed, (BAGS, N, K)), 1, _times)
     top = tl.argmax(e, 1)
+    if MORE:
+        # A row without a 1 among the first columns has it beyond them.
+        top = tl.where(tl.max(e, 1) < 1.0, K + tl.argmax(more, 1), top)
     is_top = tl.arange(0, K)[None, :] == top[:, None]
     q = tl.where(is_top | ~there[:, None], 0.0, e / tl.where(is_top, 1.0, others))
-    u = tl.where(is_top, 0.0, e / tl.where(rest > 0.0, rest, 1.0)[:, None])
+    not_top = tl.where(rest > 0.0, rest, 1.0)[:, None]
+    u = tl.where(is_top, 0.0, e / not_top)
     below = rest * inverse
     same = top[:, None] == top[None, :]
     chosen = tl.where(is_top, 1.0, 0.0)
     n = tl.dot(u, tl.trans(u), input_precision=PRECISION)
     u_there = tl.dot(u, tl.trans(chosen), input_precision=PRECISION)
+    if MORE:
+        is_top_beyond = K + tl.arange(0, MORE)[None, :] == top[:, None]
+        u_beyond = tl.where(is_top_beyond, 0.0, more / not_top)
+        n = tl.dot(u_beyond, tl.trans(u_beyond), n, input_precision=PRECISION)
+        chosen_beyond = tl.where(is_top_beyond, 1.0, 0.0)
+        u_there = tl.dot(u_beyond, tl.trans(chosen_beyond), u_there, input_precision=PRECISION)
     u_here = tl.trans(u_there)
     p_there = below[:, None] * u_there
     p_here = below[None, :] * u_here
@@ -153,13 +205,17 @@ def _lengths(
     squared += tl.where(is_top, of_top[:, None], 0.0)
     squared = tl.where(there[:, None], squared, 0.0)
     length = tl.sqrt(tl.maximum(tl.sum(tl.reshape(squared, (BAGS, N, K)), 1), 0.0))
-    place, inside = _places(bags, count, classes, BAGS, K)
-    if WANTED == PROBABILITIES:
+    bag, place, inside = _places(bags, count, classes, BAGS, K)
+    if WANTED == BOTH:
         tl.store(first_out + place, length, mask=inside)
         tl.store(second_out + place, absent, mask=inside)
-    else:
+    elif WANTED == PRODUCT:
         factor = tl.load(factors + tl.arange(0, K))
         tl.store(first_out + place, length * absent * factor[None, :], mask=inside)
+    else:
+        surprise = -tl.log(tl.maximum(absent, LEAST))
+        tl.store(first_out + place, length + tl.load(of_length + bag)[:, None] * surprise, mask=inside)
+        tl.store(second_out + place, absent + (1.0 - absent) * tl.load(share + bag)[:, None] + LEAST, mask=inside)
 
 
 def serves(resident: "Resident", linear: "Linear") -> bool:
@@ -169,41 +225,50 @@ def serves(resident: "Resident", linear: "Linear") -> bool:
 
 
 def presence(x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", tf32: bool) -> None:
-    """P(present) and P(absent) of bags, or their product with the factors."""
-    columns = _columns(linear)
-    rows = max(bags.padded, (8192 if tf32 else 4096) // max(64, columns), 16)
-    _launch(_presence, x, bags, linear, wanted, rows // bags.padded, tf32, 4, CHUNKED=bags.longest > bags.padded)
+    """P(present) and P(absent) of bags, their product with the factors, or upper bounds."""
+    tile = PRESENCE_TILES[tf32]
+    rows = max(bags.padded, tile.numbers // max(64, _columns(linear, wanted)[0]), 16)
+    _launch(_presence, x, bags, linear, wanted, rows, tf32, tile, CHUNKED=bags.longest > bags.padded)
 
 
 def lengths(x: Tensor, bags: "Bags", grams: Tensor, linear: "Linear", wanted: "Wanted", tf32: bool) -> None:
-    """Gradient lengths and P(absent) of bags of at most `LENGTH_ROWS` rows, or their product with the factors."""
-    rows = max(16, bags.padded)
-    few = rows * _columns(linear) <= 1024
-    warps = (1 if tf32 else 2) if few else 4
-    _launch(_lengths, x, bags, linear, wanted, rows // bags.padded, tf32, warps, grams)
+    """Gradient lengths and P(absent) of bags of at most `LENGTH_ROWS` rows, their product, or upper bounds."""
+    tile = LENGTH_TILES[tf32]
+    rows = max(16, bags.padded, tile.numbers // 64)
+    tile = tile if rows * _columns(linear, wanted)[0] <= tile.numbers else replace(tile, warps=4)
+    _launch(_lengths, x, bags, linear, wanted, rows, tf32, tile, grams)
 
 
 def _launch(
-    kernel: Any, x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", at_once: int, tf32: bool, warps: int,
+    kernel: Any, x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", rows: int, tf32: bool, tile: Tile,
     *given: Tensor, **options: Any,
 ) -> None:  # fmt: skip
-    weights, bias, factors = _padded(linear, wanted)
+    at_once, (columns, more) = rows // bags.padded, _columns(linear, wanted)
+    weights, bias, factors = _padded(linear, wanted, columns + more)
+    spread = (bias, bias) if wanted.spread is None else (wanted.spread.share, wanted.spread.of_length)
     kernel[(triton.cdiv(len(bags.numbers), at_once),)](
-        x, bags.first_row, bags.offsets, bags.numbers, len(bags.numbers), *given, weights, bias, factors,
+        x, bags.first_row, bags.offsets, bags.numbers, len(bags.numbers), *given, weights, bias, factors, *spread,
         wanted.out[0], wanted.out[-1], wanted.classes,
-        D=x.shape[1], K=len(weights), PART=min(64, max(16, triton.next_power_of_2(x.shape[1]))),
-        N=bags.padded, BAGS=at_once, WANTED=PROBABILITIES if wanted.factors is None else SCORES,
-        PRECISION="tf32" if tf32 else "tf32x3", num_warps=warps, num_stages=1, **options,
+        D=x.shape[1], K=columns, MORE=more, PART=min(tile.features, max(16, triton.next_power_of_2(x.shape[1]))),
+        N=bags.padded, BAGS=at_once, WANTED=int(wanted.kind),
+        PRECISION="tf32" if tf32 else "tf32x3", num_warps=tile.warps, num_stages=tile.stages, enable_fp_fusion=True,
+        **options,
     )  # fmt: skip
 
 
-def _columns(linear: "Linear") -> int:
-    return max(16, int(triton.next_power_of_2(len(linear.weights))))
+def _columns(linear: "Linear", wanted: "Wanted") -> tuple[int, int]:
+    """Return how many columns there are results of, a power of two, and how many beyond these only count in sums.
+
+    A model of 64 classes has a background: rather 64 + 16 columns than 128.
+    """
+    outputs, columns = len(linear.weights), max(16, int(triton.next_power_of_2(wanted.classes)))
+    if outputs <= columns:
+        return columns, 0
+    return (columns, BEYOND) if outputs <= columns + BEYOND else (int(triton.next_power_of_2(outputs)), 0)
 
 
-def _padded(linear: "Linear", wanted: "Wanted") -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, bias and factors with columns up to a power of two that are never likely."""
-    columns = _columns(linear)
+def _padded(linear: "Linear", wanted: "Wanted", columns: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights, bias and factors with further columns that are never likely."""
     more = columns - len(linear.weights)
     factors = linear.bias if wanted.factors is None else wanted.factors
     return (

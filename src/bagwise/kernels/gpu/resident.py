@@ -80,9 +80,8 @@ class Resident:
     def of(cls, instances: Instances, device: str = "cuda", stream: bool | None = None) -> "Resident":
         """`stream`: leave the features where they are; by default when they do not fit into the free memory."""
         place = _numbered(torch.device(device))
-        x = torch.from_numpy(np.ascontiguousarray(instances.x))
-        streamed = _too_large(x, place) if stream is None else stream
-        x = _pinned(x, place) if streamed else x.to(place)
+        streamed = _too_large(instances, place) if stream is None else stream
+        x = _copied(instances, torch.device("cpu") if streamed else place, streamed and place.type == "cuda")
         offsets = torch.as_tensor(instances.offsets, device=place)
         blocks = _blocks(instances.offsets, offsets, BLOCK_BYTES // x[0].nbytes if streamed else len(x))
         shift, inverse = (_like(x, values, place) for values in (instances.shift, 1 / instances.scale))
@@ -96,6 +95,26 @@ class Resident:
     def linear(self, seen_weights: Array) -> Linear:
         """Weights on what is seen, as weights on the rows themselves."""
         return Linear(*(_like(self.x, part, self.device) for part in self.source.fold(seen_weights)))
+
+    @cached_property
+    def largest_bag(self) -> int:
+        """Rows of the largest bag."""
+        return int(np.diff(self.source.offsets).max())
+
+    def rows_of(self, bags: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the rows of the bags at these positions, one bag after the other, and where each begins and ends."""
+        first = self.offsets[bags]
+        sizes = self.offsets[bags + 1] - first
+        starts = pad(sizes.cumsum(0), (1, 0))
+        total = int(starts[-1])
+        moved = torch.repeat_interleave(first - starts[:-1], sizes, output_size=total)
+        return torch.arange(total, device=self.device) + moved, starts
+
+    def loaded(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features on the device that have these rows, and where in them: only the rows where it streams."""
+        if self.x.device == self.device:
+            return self.x, rows
+        return self.x[rows.cpu()].to(self.device), torch.arange(len(rows), device=self.device)
 
     def seen(self, rows: Tensor) -> Tensor:
         """Return the transformed rows."""
@@ -170,12 +189,19 @@ def _like(x: Tensor, values: Array, device: torch.device) -> Tensor:
     return torch.as_tensor(np.ascontiguousarray(values), dtype=x.dtype, device=device)
 
 
-def _too_large(x: Tensor, device: torch.device) -> bool:
-    return device.type == "cuda" and x.nbytes > ROOM_SHARE * torch.cuda.mem_get_info(device)[0]
+def _too_large(instances: Instances, device: torch.device) -> bool:
+    size = instances.x.size * instances.precision.itemsize
+    return device.type == "cuda" and size > ROOM_SHARE * torch.cuda.mem_get_info(device)[0]
 
 
-def _pinned(x: Tensor, device: torch.device) -> Tensor:
-    return x.pin_memory() if device.type == "cuda" else x
+def _copied(instances: Instances, device: torch.device, pinned: bool) -> Tensor:
+    """The features in the precision of the arithmetic, copied a block at a time: they may be in a read-only file."""
+    kind = torch.float32 if instances.precision == np.float32 else torch.float64
+    x = torch.empty(instances.x.shape, dtype=kind, device=device, pin_memory=pinned)
+    step = max(1, BLOCK_BYTES // max(1, x[:1].nbytes))
+    for start in range(0, len(x), step):
+        x[start : start + step] = torch.from_numpy(np.array(instances.x[start : start + step], instances.precision))
+    return x
 
 
 def _blocks(offsets: Array, on_device: Tensor, rows: int) -> tuple[Block, ...]:

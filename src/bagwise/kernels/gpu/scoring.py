@@ -7,6 +7,7 @@ tensor cores' shorter numbers with 10 bits of mantissa, which are faster.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import IntEnum
 from types import ModuleType
 
 import torch
@@ -19,69 +20,122 @@ from bagwise.kernels.gpu.resident import Bags, Linear, Resident
 
 ROOM = 1 << 26
 LARGEST_GRAM = 2048
+LEAST = 1e-30
+
+
+class Kind(IntEnum):
+    """What is wanted of P(present), or of the gradient lengths, and of P(absent)."""
+
+    BOTH = 0
+    PRODUCT = 1
+    HIGHEST = 2
+    HIGHEST_SIDE = 3
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far numbers of this device may be from the exact ones.
+
+    P(present) of a bag is off by at most a `share` of it, (bags,), and a gradient length by at most `of_length`,
+    (bags,), times -log P(absent).
+    """
+
+    share: Tensor
+    of_length: Tensor
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Where results go: two arrays or, with a factor for each class, their product with it in one."""
+    """Where results go: two arrays, their product with a factor for each class, or bounds of the exact numbers."""
 
+    kind: Kind
     out: tuple[Tensor, ...]
     factors: Tensor | None = None
+    spread: Spread | None = None
 
     @classmethod
-    def both(cls, resident: Resident, classes: int) -> "Wanted":
-        """Both results as they are."""
-        return cls((_empty(resident, classes), _empty(resident, classes)))
-
-    @classmethod
-    def product(cls, resident: Resident, factors: Tensor) -> "Wanted":
-        """Their product with a factor for each class."""
-        return cls((_empty(resident, len(factors)),), factors)
+    def of(
+        cls, kind: Kind, resident: Resident, classes: int, arrays: int = 1, factors: Tensor | None = None,
+        spread: Spread | None = None,
+    ) -> "Wanted":  # fmt: skip
+        """Room for so many arrays."""
+        shape = resident.n_bags, classes
+        out = tuple(torch.empty(shape, dtype=resident.x.dtype, device=resident.device) for _ in range(arrays))
+        return cls(kind, out, factors, spread)
 
     @property
     def classes(self) -> int:
         """How many columns are wanted."""
         return self.out[0].shape[1]
 
-    def put(self, bags: Tensor, first: Tensor, second: Tensor) -> None:
-        """Take in the results of some bags."""
-        first, second = first[:, : self.classes], second[:, : self.classes]
-        if self.factors is None:
-            self.out[0][bags], self.out[1][bags] = first, second
+    def put(self, bags: Tensor, first: Tensor, absent: Tensor) -> None:
+        """Take in P(present), or the lengths, and P(absent) of some bags."""
+        first, absent = first[:, : self.classes], absent[:, : self.classes]
+        if self.kind == Kind.BOTH:
+            self.out[0][bags], self.out[1][bags] = first, absent
+        elif self.kind == Kind.PRODUCT:
+            assert self.factors is not None
+            self.out[0][bags] = first * absent * self.factors
         else:
-            self.out[0][bags] = first * second * self.factors
-
-
-def _empty(resident: Resident, classes: int) -> Tensor:
-    return torch.empty((resident.n_bags, classes), dtype=resident.x.dtype, device=resident.device)
+            assert self.spread is not None
+            share = self.spread.share[bags, None]
+            if len(self.out) == 1:
+                more = first * share + LEAST
+                highest = self.kind == Kind.HIGHEST
+                self.out[0][bags] = first + more if highest else (torch.minimum(first, absent) + more).clamp(max=0.5)
+            else:
+                surprise = -absent.clamp(min=LEAST).log()
+                self.out[0][bags] = first + self.spread.of_length[bags, None] * surprise
+                self.out[1][bags] = absent + (1 - absent) * share + LEAST
 
 
 def bag_probabilities(resident: Resident, weights: Array, classes: int, tf32: bool = False) -> tuple[Tensor, Tensor]:
     """P(present) and P(absent), each (bags, classes), of the first `classes` columns."""
-    wanted = Wanted.both(resident, classes)
+    wanted = Wanted.of(Kind.BOTH, resident, classes, 2)
     _presence(resident, weights, wanted, tf32)
     return wanted.out[0], wanted.out[1]
 
 
 def label_variances(resident: Resident, weights: Array, factors: Tensor, tf32: bool = False) -> Tensor:
     """P(present) P(absent) times the factor of the class, (bags, classes)."""
-    wanted = Wanted.product(resident, factors)
+    wanted = Wanted.of(Kind.PRODUCT, resident, len(factors), factors=factors)
     _presence(resident, weights, wanted, tf32)
+    return wanted.out[0]
+
+
+def highest_presence(resident: Resident, weights: Array, classes: int, spread: Spread) -> Tensor:
+    """Upper bounds of P(present), (bags, classes)."""
+    wanted = Wanted.of(Kind.HIGHEST, resident, classes, spread=spread)
+    _presence(resident, weights, wanted, tf32=False)
+    return wanted.out[0]
+
+
+def highest_sides(resident: Resident, weights: Array, classes: int, spread: Spread) -> Tensor:
+    """Upper bounds of min(P(present), P(absent)), (bags, classes)."""
+    wanted = Wanted.of(Kind.HIGHEST_SIDE, resident, classes, spread=spread)
+    _presence(resident, weights, wanted, tf32=False)
     return wanted.out[0]
 
 
 def gradient_lengths(resident: Resident, weights: Array, classes: int, tf32: bool = False) -> tuple[Tensor, Tensor]:
     """||d log P(absent) / d weights|| and P(absent), each (bags, classes)."""
-    wanted = Wanted.both(resident, classes)
+    wanted = Wanted.of(Kind.BOTH, resident, classes, 2)
     _lengths(resident, weights, wanted, tf32)
     return wanted.out[0], wanted.out[1]
 
 
 def expected_lengths(resident: Resident, weights: Array, factors: Tensor, tf32: bool = False) -> Tensor:
     """P(absent) ||d log P(absent) / d weights|| times the factor of the class, (bags, classes)."""
-    wanted = Wanted.product(resident, factors)
+    wanted = Wanted.of(Kind.PRODUCT, resident, len(factors), factors=factors)
     _lengths(resident, weights, wanted, tf32)
     return wanted.out[0]
+
+
+def highest_lengths(resident: Resident, weights: Array, classes: int, spread: Spread) -> tuple[Tensor, Tensor]:
+    """Upper bounds of the gradient lengths and of P(absent), each (bags, classes)."""
+    wanted = Wanted.of(Kind.HIGHEST, resident, classes, 2, spread=spread)
+    _lengths(resident, weights, wanted, tf32=False)
+    return wanted.out[0], wanted.out[1]
 
 
 def _presence(resident: Resident, weights: Array, wanted: Wanted, tf32: bool) -> None:
@@ -153,3 +207,12 @@ def _fused(resident: Resident, linear: Linear) -> ModuleType | None:
     except ImportError:
         return None
     return fused if fused.serves(resident, linear) else None
+
+
+def exact_kernels(resident: Resident, columns: int) -> ModuleType | None:
+    """The kernels with the bits of the CPU, where they serve these instances and a model of so many outputs."""
+    try:
+        from bagwise.kernels.gpu import exact
+    except ImportError:
+        return None
+    return exact if exact.serves(resident, columns) else None

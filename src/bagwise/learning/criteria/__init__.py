@@ -8,8 +8,12 @@ only on the pair's own bag and on totals of the pool, and never falls when
 
     "nearest_side"      min(P1, P0) rises
     "gradient_length"   P0 and ||grad log P0|| both rise
+    "present"           P1 rises
 
-Then the best pairs are found without scoring all of them (`top_k`), and the criterion works on a cluster.
+Then the best pairs are found without scoring all of them (`top_k`), and the criterion works on a cluster. On a GPU the
+arrays of the pool are torch's. A criterion that declares `SAME_ON_DEVICES = True` as well promises that its scores have
+the same bits there, given the same probabilities: that it only adds, subtracts, multiplies, compares, and divides by
+arrays, and takes all other numbers from `pool.like` and `pool.uniform`. Then the CPU need not score anything again.
 """
 
 from collections.abc import Callable
@@ -22,7 +26,7 @@ from bagwise.kernels import Array
 from bagwise.model.scored_pool import ScoredPool
 
 GROUP = "bagwise.criteria"
-BOUNDS = ("nearest_side", "gradient_length")
+BOUNDS = ("nearest_side", "gradient_length", "present")
 Criterion = Callable[[ScoredPool], Array]
 
 
@@ -73,7 +77,6 @@ def get(criterion: str | Criterion) -> Criterion:
     return criterion if callable(criterion) else choose("criterion", criterion, available())
 
 
-@cache
 def rises_with(criterion: str | Criterion) -> str | None:
     """Return what a criterion declares to rise with, None where it declares nothing.
 
@@ -84,7 +87,7 @@ def rises_with(criterion: str | Criterion) -> str | None:
 
     Returns
     -------
-    {"nearest_side", "gradient_length"} or None
+    {"nearest_side", "gradient_length", "present"} or None
 
     Raises
     ------
@@ -96,14 +99,42 @@ def rises_with(criterion: str | Criterion) -> str | None:
     >>> rises_with("uncertainty"), rises_with("information_gain")
     ('nearest_side', None)
     """
-    # A criterion that a program added to `available` has no file of its own.
-    member: Any = criterion if callable(criterion) else discover(__name__, GROUP).get(criterion, get(criterion))
-    found: str | None = declared(member, "RISES_WITH")
+    found: str | None = declared(_member(criterion), "RISES_WITH")
     if found is not None and found not in BOUNDS:
         raise BagwiseError(
             f"The criterion {criterion!r} declares RISES_WITH = {found!r}: choose one of {', '.join(BOUNDS)}."
         )
     return found
+
+
+def same_on_devices(criterion: str | Criterion) -> bool:
+    """Return whether a criterion declares that its scores have the same bits on every device.
+
+    Parameters
+    ----------
+    criterion : str or callable
+        The name of a criterion, or the criterion itself.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> same_on_devices("uncertainty"), same_on_devices("information_gain")
+    (True, False)
+    """
+    return bool(declared(_member(criterion), "SAME_ON_DEVICES"))
+
+
+def _member(criterion: str | Criterion) -> Any:
+    # A criterion that a program added to `available` has no file of its own.
+    return criterion if callable(criterion) else _files().get(criterion, get(criterion))
+
+
+@cache
+def _files() -> dict[str, Any]:
+    return discover(__name__, GROUP)
 
 
 globals().update(available())

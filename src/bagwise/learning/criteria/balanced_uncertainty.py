@@ -13,6 +13,7 @@ from bagwise.learning.criteria.uncertainty import uncertainty
 from bagwise.model.scored_pool import ScoredPool
 
 RISES_WITH = "nearest_side"
+SAME_ON_DEVICES = True
 
 
 def balanced_uncertainty(pool: ScoredPool) -> Array:

@@ -11,6 +11,7 @@ from bagwise.kernels import Array
 from bagwise.model.scored_pool import ScoredPool
 
 RISES_WITH = "nearest_side"
+SAME_ON_DEVICES = True
 
 
 def uncertainty(pool: ScoredPool) -> Array:

@@ -12,7 +12,7 @@ or 5 sqrt(bags) labels per class are known, every bag counts as drawn: from then
 
 import numpy as np
 
-from bagwise.kernels import Array, hashed_uniform
+from bagwise.kernels import Array
 from bagwise.learning.criteria.balanced_uncertainty import balanced_uncertainty
 from bagwise.model.scored_pool import ScoredPool
 
@@ -20,6 +20,7 @@ LABELS_PER_CLASS = 5
 DRAWS = 1 << 42
 
 RISES_WITH = "nearest_side"
+SAME_ON_DEVICES = True
 
 
 def widening_uncertainty(pool: ScoredPool) -> Array:
@@ -45,7 +46,9 @@ def widening_uncertainty(pool: ScoredPool) -> Array:
         return scores
     bags, classes = pool.label_counts.bags, pool.shape[1]
     drawn = (pool.label_counts.n_known / (LABELS_PER_CLASS * classes)) ** 2 / bags
-    draws = hashed_uniform(pool.seed, pool.keys, np.array(DRAWS + pool.label_counts.n_known))
-    rest, draws = pool.like(draws >= drawn), pool.like(draws)
-    scores[rest] = (1 - draws[rest, None] + scores[rest] / 1000) / 1e6
+    draws = pool.uniform(DRAWS + pool.label_counts.n_known)
+    rest = draws >= drawn
+    # Divided by arrays: a device multiplies by the inverse of a number, which rounds otherwise.
+    thousand, million = pool.like(np.array(1e3), scores.dtype), pool.like(np.array(1e6))
+    scores[rest] = pool.like((1 - draws[rest, None] + scores[rest] / thousand) / million, scores.dtype)
     return scores

@@ -36,11 +36,11 @@ def rank(project: Project, parent: ParentConnection[Message, int]) -> None:
                 break
 
 
-def main(folder: str, cluster: str = "", log_level: str = LogLevel.WARNING) -> None:
-    """Open the project in a folder, perhaps with a pool on a cluster, and send rankings to the parent process."""
+def main(folder: str, cluster: str = "", log_level: str = LogLevel.WARNING, device: str = "") -> None:
+    """Open the project in a folder, perhaps with a pool on a cluster or a card, and send rankings to the parent."""
     configure_logging(LogLevel(log_level))
     parent = connect_to_parent(NICE)
-    with Project.open(Path(folder), cluster=cluster) as project:
+    with Project.open(Path(folder), cluster=cluster, device=device) as project:
         warm(project)
         rank(project, parent)
 

@@ -39,21 +39,22 @@ class TrainerProcess(Trainer):
         self,
         folder: Path,
         cluster: str,
+        device: str,
         counted: replay.Replay,
         bags: Bags,
         events: list[Event],
         snapshots: Snapshots,
     ) -> None:
         super().__init__(counted, bags, events, snapshots, cluster)
-        self._folder = folder
+        self._folder, self._device = folder, device
         self._process: Process | None = None
 
     @classmethod
     def of(
-        cls, folder: Path, cluster: str = ""
+        cls, folder: Path, cluster: str = "", device: str = ""
     ) -> Callable[[replay.Replay, Bags, list[Event], Snapshots], "TrainerProcess"]:
         """Return what makes a trainer for the project in this folder."""
-        return partial(cls, folder, cluster)
+        return partial(cls, folder, cluster, device)
 
     def model(self) -> MIMLClassifier:
         """Wait for a model that was trained on all events, and return it."""
@@ -82,7 +83,7 @@ class TrainerProcess(Trainer):
     def _begin(self) -> None:
         process = self._process
         if process is None:
-            process = self._process = Process(MODULE, str(self._folder), self._cluster, current_level())
+            process = self._process = Process(MODULE, str(self._folder), self._cluster, current_level(), self._device)
             logger.info("training process started")
             threading.Thread(target=self._listen, args=(process,), daemon=True).start()
         process.send(self.rankings.wanted)

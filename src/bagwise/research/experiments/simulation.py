@@ -150,6 +150,8 @@ class Simulation:
     checkpoints: int = 0
     cluster: str = ""
     """Address of the Ray cluster that holds the bags; the rows do not depend on it."""
+    device: str = "cpu"
+    """Where the learner searches and learns; the rows do not depend on it."""
 
     def __post_init__(self) -> None:
         criteria.get(self.criterion)
@@ -162,6 +164,8 @@ class Simulation:
             raise BagwiseError(f"`noise` is {self.noise!r}, but must be a rate or {ESTIMATE!r}.")
         if self.cluster and (self.noise or self.system != "bagwise"):
             raise BagwiseError("`cluster` works only with the system `bagwise` and without `noise`.")
+        if self.device != "cpu" and (self.noise or self.cluster or self.system != "bagwise"):
+            raise BagwiseError("`device` works only with the system `bagwise`, without `noise` and without `cluster`.")
         if self.pointing not in POINTING:
             raise BagwiseError(f"`pointing` is {self.pointing!r}, but must be one of {', '.join(map(repr, POINTING))}.")
         if not all(0 <= rate < 1 for rate in (self.pointing_wrong, self.pointing_missing, 2 * self.pointing_noise)):
@@ -194,7 +198,7 @@ class Simulation:
         return {
             STORED_NAMES.get(name, name): str(value) if name == "noise" else value
             for name, value in asdict(self).items()
-            if name != "cluster" and (name not in ADDED_LATER or value != ADDED_LATER[name])
+            if name not in ("cluster", "device") and (name not in ADDED_LATER or value != ADDED_LATER[name])
         }
 
     @property
@@ -328,6 +332,7 @@ def _run(simulation: Simulation, progress: Callable[[int], None]) -> list[Row]:
         simulation.cold_start,
         simulation.search,
         simulation.cluster,
+        simulation.device,
     )
     learner = system.learner(training, known, system.model(parameters, training.transformer), how, seed)
     chosen = parameters | ({"offset": update.offset} if isinstance(update, updates.Steps) else {})

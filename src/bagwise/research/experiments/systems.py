@@ -57,6 +57,7 @@ class Strategy:
     cold_start: bool = False
     search: bool = True
     cluster: str = ""
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def _active_learner(data: Dataset, labels: Labels, model: Any, how: Strategy, se
         from bagwise.cluster import RayPool
 
         return ActiveLearner(None, *given[1:], pool=RayPool.of(data.bags, address=how.cluster), **options)
-    return ActiveLearner(*given, **options)
+    return ActiveLearner(*given, **options, device=how.device)
 
 
 SYSTEMS = {
