@@ -304,14 +304,15 @@ def best_pairs(pool: ScoredPool, state: DeviceState, scores: Tensor, bags: Tenso
     The same as `granularity.pair` chooses, ties included.
     """
     classes, flat = pool.shape[1], scores.flatten()
-    worst = flat.topk(min(count, len(flat))).values[-1]
-    above, tied = (flat > worst).nonzero().flatten(), ((flat == worst) & (flat > -torch.inf)).nonzero().flatten()
+    # To sort millions of numbers takes milliseconds, to find the largest none.
+    worst = flat.amax() if count == 1 else flat.topk(min(count, len(flat))).values[-1]
+    tied = ((flat == worst) & (flat > -torch.inf)).nonzero().flatten()
 
     def tie_breakers(places: Tensor) -> Tensor:
         return hashed_bits(pool.seed ^ granularity.TIES, state.keys[bags[places // classes]], places % classes)
 
     tied = tied[tie_breakers(tied).topk(min(count, len(tied))).indices]
-    places = torch.cat([above, tied])
+    places = tied if count == 1 else torch.cat([(flat > worst).nonzero().flatten(), tied])
     columns = bags[places // classes], places % classes, flat[places].double(), uniform(tie_breakers(places))
     of_bag, of_class, score, tie = (column.cpu().numpy() for column in columns)
     order = np.lexsort((-tie, -score))[:count]
