@@ -3,22 +3,28 @@
     PYTHONPATH=src python benchmarks/gpu.py --out FOLDER             # under 6 minutes on an H200 with 16 cores
     PYTHONPATH=src python benchmarks/gpu.py --quick --out FOLDER     # the same parts, small; runs on torch's CPU too
 
-It needs numpy, scipy, scikit-learn, numba, threadpoolctl, filelock, torch and triton, and nothing of `bagwise[app]`.
-Each part is measured by itself and written to `gpu.json` when it is done; one that fails is reported, and the others go
-on. Without a card and without `--quick` nothing is worth measuring.
+It needs numpy, scipy, scikit-learn, numba, threadpoolctl, filelock, torch and triton; only the part `project` needs
+`bagwise[app]`. Each part is measured by itself and written to `gpu.json` when it is done; one that fails is reported,
+and the others go on. Without a card and without `--quick` nothing is worth measuring.
 """
 
 import argparse
 import json
 import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
 import time
 import traceback
+import urllib.request
 from contextlib import contextmanager
 from dataclasses import fields
 from itertools import pairwise, product
 from pathlib import Path
 
-if "--quick" in __import__("sys").argv and "TRITON_INTERPRET" not in os.environ:
+if "--quick" in sys.argv and "TRITON_INTERPRET" not in os.environ:
     import torch
 
     if not torch.cuda.is_available():
@@ -111,6 +117,89 @@ def same_questions(quick):
             f"questions: {criterion}, {update}", answers=asked, equal=equal, rankings_of_500=rankings,
             of=-(-asked // 50), same_weights=same, ms_both=1000 * (time.perf_counter() - began) / max(asked, 1),
         )  # fmt: skip
+
+
+# A project, in this process and served
+
+
+def projects(quick):
+    """A project answered on the CPU and one on the card, which the CPU replays to the same model; and a real server."""
+    from bagwise.formats import Source
+    from bagwise.project import Project, check
+
+    bags, truth, classes = a_small_pool(bags=200 if quick else 100_000, features=64, classes=16)
+    with tempfile.TemporaryDirectory() as temporary:
+        made = Path(temporary) / "made"
+        source = Source.of_bags(Path("random.npz"), list(bags), [f"bag {number}" for number in range(len(bags))])
+        Project.create(made, source, classes=classes).close()
+        for device in ("cpu", "cuda" if DEVICE == "cuda" else "auto"):
+            place = Path(temporary) / device
+            shutil.copytree(made, place)
+            with Project.open(place, device=device) as project:
+                times = answered(project, truth, 10 if quick else 150)
+                weights = project.online_model().weights_
+            with Project.open(place, device="cpu") as project:
+                same, found = bool(np.array_equal(project.online_model().weights_, weights)), check(project)
+            say(
+                f"project: {len(bags):,} bags, in process, {device}",
+                answer_to_next_ms=1000 * float(np.median(times)), slowest_ms=1000 * max(times),
+                same_weights_on_cpu=same, checked=str([one.wrong for one in found if one.wrong] or "all is well"),
+            )  # fmt: skip
+        if DEVICE == "cuda":
+            serve(Path(temporary) / "cuda", truth)
+
+
+def answered(project, truth, count):
+    times = []
+    (question,) = project.ask("ann")
+    for _ in range(count):
+        start = time.perf_counter()
+        project.answer(question.key, "ann", "present" if truth[question.bag, question.label_class] else "absent")
+        (question,) = project.ask("ann")
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def serve(folder, truth):
+    """`bagwise serve --device cuda`: the first question, answers over HTTP, and memory of the card in its processes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started, at = time.perf_counter(), f"http://127.0.0.1:{port}/api"
+    command = [sys.executable, "-m", "bagwise", "serve", folder, "--device", "cuda", "--no-browser", "--port", port]
+    process = subprocess.Popen(list(map(str, command)))
+    try:
+        while True:
+            try:
+                question = sent(f"{at}/questions/next")[0]
+                break
+            except OSError:
+                if process.poll() is not None or time.perf_counter() - started > 120:
+                    raise
+                time.sleep(0.1)
+        say("project: served, first question", seconds=time.perf_counter() - started)
+        times = []
+        for _ in range(100):
+            start = time.perf_counter()
+            pair = int(question["bag"]["id"].split()[1]), int(question["class_name"])
+            answer = "present" if truth[pair] else "absent"
+            sent(f"{at}/answers", {"key": question["key"], "answer": answer})
+            question = sent(f"{at}/questions/next")[0]
+            times.append(time.perf_counter() - start)
+        used = subprocess.run(
+            ["nvidia-smi", "--query-compute-apps=used_memory", "--format=csv,noheader"], capture_output=True, text=True
+        ).stdout.split("\n")
+        say("project: served, answers", answer_to_next_ms=1000 * float(np.median(times)), on_card=str(used[:-1]))
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def sent(address, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return json.load(reply)
 
 
 # (b) 64 million pairs
@@ -323,7 +412,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", nargs="*", help="of: questions large learning small bounds")
+    parser.add_argument("--only", nargs="*", help="of: small questions large learning bounds project")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     name = torch.cuda.get_device_name() if DEVICE == "cuda" else "torch on the CPU"
@@ -346,6 +435,7 @@ def main():
         "large": large,
         "learning": lambda: learning(held["pool"], held["learner"], given.quick),
         "bounds": bounds_of_large,
+        "project": lambda: projects(given.quick),
     }
     for part, run in parts.items():
         if given.only and part not in given.only:
