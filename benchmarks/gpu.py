@@ -249,6 +249,9 @@ def tell_and_ask(pool, quick):
     learner.ask()
     wait()
     say("tell + ask: preparing", seconds=time.perf_counter() - began)
+    # A card that was idle takes a while to reach its clock.
+    for _ in range(2 if quick else 50):
+        ask_and_tell(learner, pool.truth)
     names = ("widening_uncertainty", "uncertainty", "expected_gradient_length")
     for criterion in names:
         learner.criterion = criterion
