@@ -5,9 +5,9 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from bagwise.kernels.arithmetic.blocks import _workers, single_threaded_blas
+from bagwise.kernels.arithmetic.blocks import _workers, single_threaded_blas, use_threads
 from bagwise.kernels.cpu.gradient import log_likelihood_and_gradient
 
 
@@ -37,6 +37,16 @@ def test_blas_is_held_to_one_thread_whoever_asks_for_it():
     with single_threaded_blas():
         assert in_a_thread(held) == {1}
         assert held() == {1}
+
+
+def test_it_is_held_after_this_process_was_limited_and_somebody_raised_it_again(monkeypatch):
+    monkeypatch.setenv("BAGWISE_THREADS", os.environ.get("BAGWISE_THREADS", ""))
+    with threadpool_limits(2, "blas"):
+        use_threads(1)
+        with threadpool_limits(2, "blas"):
+            assert held() == {1}
+            assert in_a_thread(held) == {1}
+            assert blas_threads() == {2}
 
 
 def test_a_gradient_does_not_depend_on_the_thread(rng):

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle, islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,6 @@ def use_threads(count: int) -> None:
     """Limit this process, BLAS included, to a number of threads."""
     os.environ["BAGWISE_THREADS"] = str(count)
     _blas().limit(limits=count)
-    single_threaded_blas.always = count == 1
 
 
 @cache
@@ -94,25 +93,24 @@ class _SingleThreadedBlas:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self.always = False
-        """Whether this process is limited to one thread anyway: then there is nothing to limit, nor to restore."""
+        self._limit: Any = None
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        if self.always:
-            yield
-            return
         with self._lock:
             self._inside += 1
-            if self._inside == 1:
+            # Where BLAS has one thread anyway, as in the workers of experiments, there is nothing to limit: to go
+            # through the limiter's thread several times for every question took as long as a small pool's arithmetic.
+            if self._inside == 1 and any(library.num_threads != 1 for library in _blas().lib_controllers):
                 self._limit = _limiter().submit(_blas().limit, limits=1).result()
         try:
             yield
         finally:
             with self._lock:
                 self._inside -= 1
-                if self._inside == 0:
+                if self._inside == 0 and self._limit is not None:
                     _limiter().submit(self._limit.restore_original_limits).result()
+                    self._limit = None
 
 
 single_threaded_blas = _SingleThreadedBlas()
