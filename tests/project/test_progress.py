@@ -18,6 +18,7 @@ from bagwise.project.answers import replay
 from bagwise.project.reports.exports import EXPORTS, exporter, forms_of
 from bagwise.project.reports.progress import CLOSEST, MOST_POINTS, ProgressOf, curve_points, estimated, rare_of
 from bagwise.project.reports.quality import stored_quality
+from bagwise.project.reports.quality_process import QualityProcess
 from bagwise.project.reports.review import AnswerFilter, beliefs, history
 from bagwise.project.reports.truth import write_truth
 
@@ -109,6 +110,13 @@ def test_the_curve_has_few_points_and_ends_now(events):
     assert sorted(set(points)) == (points if events else [0])
 
 
+@pytest.fixture
+def no_estimates(monkeypatch):
+    """An estimate is a point of the curve as well, as soon as its process has it: here it never has."""
+    monkeypatch.setattr(QualityProcess, "newest", lambda _: (None, False))
+
+
+@pytest.mark.usefixtures("no_estimates")
 def test_the_truth_is_that_of_a_replay_and_the_same_after_a_restart(with_truth, say, synthetic):
     answer_some(with_truth, say, 23)
     live = ProgressOf(with_truth).now(TARGET)
@@ -122,6 +130,7 @@ def test_the_truth_is_that_of_a_replay_and_the_same_after_a_restart(with_truth, 
         assert ProgressOf(again).now(TARGET).curve == live.curve
 
 
+@pytest.mark.usefixtures("no_estimates")
 def test_the_truth_catches_up_in_parts_and_misses_no_point(with_truth, say, monkeypatch):
     monkeypatch.setattr("bagwise.project.reports.truth.MOST_REPLAYED_AT_ONCE", 7)
     answer_some(with_truth, say, 15)
