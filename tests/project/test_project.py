@@ -463,3 +463,10 @@ def test_fetching_ahead_does_not_change_the_share_of_audits(tmp_path, synthetic,
             return sum(event.audit for event in project.events)
 
     assert abs(audits(ahead) - audits(1)) <= ahead, "only those fetched and not answered yet may differ"
+
+
+def test_a_device_that_there_is_not_is_refused_before_anything_is_read(project):
+    folder = project.folder
+    project.close()
+    with pytest.raises(BagwiseError, match="device='abacus' must be auto, cpu or cuda"):
+        Project.open(folder, device="abacus")
