@@ -134,10 +134,11 @@ def test_an_installation_that_takes_long_keeps_saying_what_it_does(monkeypatch, 
     assert said.rstrip().endswith("installed 2 packages")
 
 
-def test_all_settings_are_met_by_the_combined_runs(monkeypatch, capsys):
+def test_all_settings_are_met_by_the_combined_runs(monkeypatch, capsys, tmp_path):
     """Each is in force once, together with those that do not exclude it."""
     in_force = []
-    monkeypatch.setattr(nightly, "run", lambda settings, tests: in_force.append(settings) or ("0", "1 passed", True))
+    monkeypatch.setattr(nightly, "run", lambda settings, *_: in_force.append(settings) or ("0", "1 passed", True))
+    monkeypatch.setattr(nightly, "LOGS", tmp_path)
     monkeypatch.setattr(sys, "argv", ["nightly.py", "--combined", "--runs", "1"])
     assert nightly.main() == 0
     assert sorted(name for together in in_force for name in together) == sorted(nightly.SETTINGS)
@@ -148,16 +149,16 @@ def test_all_settings_are_met_by_the_combined_runs(monkeypatch, capsys):
     assert capsys.readouterr().out.count("1 passed") == 2 * len(nightly.COMBINED)
 
 
-def test_a_combined_run_has_the_environment_and_the_cores_of_all_its_settings(monkeypatch):
-    seen = []
+def test_a_combined_run_has_the_environment_and_the_cores_of_all_its_settings(monkeypatch, tmp_path):
+    seen, log = [], tmp_path / "run.log"
 
-    def output(environment, module, *arguments):
+    def output(environment, log, module, *arguments):
         seen.append((environment, len(os.sched_getaffinity(0)), module, arguments))
-        return subprocess.CompletedProcess([], 0, "weights by 0 at most\n3 passed\n", "")
+        return True, "weights by 0 at most\n3 passed\n"
 
     monkeypatch.setattr(nightly, "_output", output)
     cores = os.sched_getaffinity(0)
-    assert nightly.run(nightly.COMBINED["oldest processor"], ["tests/kernels"]) == ("0", "3 passed", True)
+    assert nightly.run(nightly.COMBINED["oldest processor"], ["tests/kernels"], log) == ("0", "3 passed", True)
     assert [module for _, _, module, _ in seen] == ["tests.recorded", "pytest"]
     for environment, available, _, _ in seen:
         assert environment["OPENBLAS_CORETYPE"] == "Prescott"
@@ -167,4 +168,13 @@ def test_a_combined_run_has_the_environment_and_the_cores_of_all_its_settings(mo
     assert seen[1][3][-1] == "tests/kernels"
     assert os.sched_getaffinity(0) == cores
     monkeypatch.setitem(nightly.CORES, "4 cores", len(cores) + 1)
-    assert nightly.run(["4 cores"], [])[1] == "not run"
+    assert nightly.run(["4 cores"], [], log)[1] == "not run"
+
+
+def test_the_output_of_a_nightly_run_is_in_its_log_and_tells_failure(monkeypatch, tmp_path):
+    log = tmp_path / "run.log"
+    (tmp_path / "said.py").write_text("import sys\nprint('weights by', sys.argv[1])\nsys.exit(int(sys.argv[2]))\n")
+    monkeypatch.setattr(nightly, "ROOT", tmp_path)
+    assert nightly._output(dict(os.environ), log, "said", "0", "0") == (True, "weights by 0\n")
+    assert nightly._output(dict(os.environ), log, "said", "2", "1") == (False, "weights by 2\n")
+    assert log.read_text() == "weights by 0\nweights by 2\n"

@@ -4,12 +4,12 @@
     python tools/nightly.py --runs 1 --only "older BLAS" -- tests/kernels tests/project
     python tools/nightly.py                                   # every setting by itself, three times each: hours
 
-Every setting first replays the recorded project (`tests/recorded`) and prints by how much its weights differ, then runs
-the tests named after `--`, or those of `make test`, or with `--full` all. Ends with status 1 if anything failed. A
-processor is imitated by limiting what BLAS, NumPy, the C library and the compiler of the kernels may use; cores are
-limited by affinity. Settings that do not exclude each other can be in force together: `COMBINED` has every one of them
-once. What fails there is run again with `--only` and one of its settings. Numba keeps the kernels of every processor
-apart.
+Every setting first replays the recorded project (`tests/recorded`) and prints by how much its weights differ, then
+runs the tests named after `--`, or those of `make test`, or with `--full` all; what they print is in `build/nightly`,
+a file for each run that can be followed. Ends with status 1 if anything failed. A processor is imitated by limiting
+what BLAS, NumPy, the C library and the compiler of the kernels may use; cores are limited by affinity. Settings that
+do not exclude each other can be in force together: `COMBINED` has every one of them once. What fails there is run
+again with `--only` and one of its settings. Numba keeps the kernels of every processor apart.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+LOGS = ROOT / "build" / "nightly"
 SPIN = "while True: pass"
 Environment = dict[str, str]
 
@@ -82,7 +83,7 @@ def busy_loops() -> Iterator[None]:
             loop.wait()
 
 
-def run(settings: Collection[str], arguments: list[str]) -> tuple[str, str, bool]:
+def run(settings: Collection[str], arguments: list[str], log: Path) -> tuple[str, str, bool]:
     """Run under settings; return the difference of weights, the summary of the tests, and whether both passed."""
     environment, workers = dict(os.environ), "auto"
     available = len(os.sched_getaffinity(0))
@@ -96,21 +97,24 @@ def run(settings: Collection[str], arguments: list[str]) -> tuple[str, str, bool
                 workers = str(CORES[name])
         if BUSY in settings:
             in_force.enter_context(busy_loops())
-        replayed = _output(environment, "tests.recorded", "--compare")
-        passed = _output(
-            environment, "pytest", "-p", "no:cacheprovider", "-n", workers, "--dist", "loadfile", *arguments
+        same, replayed = _output(environment, log, "tests.recorded", "--compare")
+        passed, tested = _output(
+            environment, log, "pytest", "-p", "no:cacheprovider", "-n", workers, "--dist", "loadfile", *arguments
         )
-    differences = [float(found) for found in re.findall(r"weights by (\S+) at most", replayed.stdout)]
-    last = passed.stdout.strip().splitlines()[-1:] or [passed.stderr.strip()[-200:]]
-    if passed.returncode:
-        print(passed.stdout[-20000:], passed.stderr[-2000:], sep="\n")
-    largest = f"{max(differences):.3g}" if differences else replayed.stderr.strip()[-200:]
-    return largest, last[0], replayed.returncode == 0 and passed.returncode == 0
+    differences = [float(found) for found in re.findall(r"weights by (\S+) at most", replayed)]
+    if not passed:
+        print(tested[-20000:])
+    largest = f"{max(differences):.3g}" if differences else replayed.strip()[-200:]
+    return largest, (tested.strip().splitlines() or ["no output"])[-1], same and passed
 
 
-def _output(environment: Environment, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _output(environment: Environment, log: Path, module: str, *arguments: str) -> tuple[bool, str]:
+    """Run a module; return whether it passed and what it printed, which is in the log while it runs."""
     command = [sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    with log.open("a") as file:
+        began = file.tell()
+        status = subprocess.run(command, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False).returncode
+    return status == 0, log.read_bytes()[began:].decode(errors="replace")
 
 
 def main() -> int:
@@ -124,6 +128,7 @@ def main() -> int:
     parser.add_argument("tests", nargs="*", help="files and folders of tests (default: all)")
     chosen = parser.parse_args()
     arguments = [*["--full"][: chosen.full], *chosen.tests]
+    LOGS.mkdir(parents=True, exist_ok=True)
     rows, all_passed = (
         ["| setting | run | largest difference of weights | tests | minutes |", "| --- | --- | --- | --- | --- |"],
         True,
@@ -131,7 +136,9 @@ def main() -> int:
     for name in chosen.only or (COMBINED if chosen.combined else SETTINGS):
         for number in range(1, chosen.runs + 1):
             began = time.monotonic()
-            largest, tests, passed = run(known[name], arguments)
+            log = LOGS / f"{name.replace(' ', '-').replace(',', '')}-{number}.log"
+            log.unlink(missing_ok=True)
+            largest, tests, passed = run(known[name], arguments, log)
             all_passed = all_passed and passed
             rows.append(f"| {name} | {number} | {largest} | {tests} | {(time.monotonic() - began) / 60:.1f} |")
             print(rows[-1], flush=True)

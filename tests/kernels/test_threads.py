@@ -49,6 +49,15 @@ def test_it_is_held_after_this_process_was_limited_and_somebody_raised_it_again(
             assert blas_threads() == {2}
 
 
+def test_it_is_held_and_given_back_where_another_thread_owns_the_limit():
+    """Of threadpoolctl's limits only those of the first thread count, until it lets go."""
+    before = blas_threads()
+    with threadpool_limits(2, "blas"):
+        assert in_a_thread(held) == held() == {1}
+        assert blas_threads() == {2}
+    assert blas_threads() == before
+
+
 def test_a_gradient_does_not_depend_on_the_thread(rng):
     x, weights, bias = rng.normal(size=(1000, 64)), rng.normal(size=(51, 64)) / 8, rng.normal(size=51)
     offsets, known = np.arange(0, 1001, 10), rng.random((100, 50)) < 0.1

@@ -149,7 +149,7 @@ def predict(
         return
     shown = Table("bag", "classes, likeliest first (instance that carries it)")
     for b, name in enumerate(table.ids):
-        order = [c for c in np.argsort(-table.probability[b]) if table.predicted[b, c]]
+        order = [c for c in np.argsort(-table.probability[b], kind="stable") if table.predicted[b, c]]
         words = ", ".join(f"{classes[c]} {table.probability[b, c]:.2f} ({table.evidence[b, c]})" for c in order)
         shown.add_row(escape(name), escape(words) or "none")
     show_table(shown, "bag")

@@ -23,6 +23,9 @@ class BagwiseError(ValueError):
 class FileError(BagwiseError):
     """A file that cannot be used; the message names the file and, where known, the line and the column.
 
+    What the file itself says, as the name of a column, may contain anything: a character that cannot be printed is a
+    question mark, so that the message stays one line.
+
     Parameters
     ----------
     path : Path
@@ -40,6 +43,8 @@ class FileError(BagwiseError):
     --------
     >>> print(FileError(Path("bags.csv"), "is not a number.", line=3, column="weight"))
     bags.csv, line 3, column weight: is not a number.
+    >>> print(FileError(Path("bags.csv"), "is not a number.", column="weight\\n"))
+    bags.csv, column weight?: is not a number.
     """
 
     exit_code = 2
@@ -52,7 +57,7 @@ class FileError(BagwiseError):
             place += f", {row} {line}"
         if column is not None:
             place += f", column {column}"
-        super().__init__(f"{place}: {what}")
+        super().__init__("".join(one if one.isprintable() else "?" for one in f"{place}: {what}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the message only: errors of worker processes are rebuilt from it."""

@@ -3,7 +3,7 @@
 The model is judged by predictions that it makes without the labels of the bag, as if nothing were known of it. Every
 draw is a set of labels of all bags that agrees with what is known (`open_pairs.py`). Of each follow
 
-    every metric   its value for the predicted sets              (`expected` in `data/metrics`, of certain labels)
+    every metric   its value for the predicted sets              (those of `data/metrics` with an expected value)
     precision_c    TP / (TP + FP)
     recall_c       TP / (TP + FN)
     prevalence_c   (TP + FN) / bags
@@ -171,10 +171,10 @@ def estimate(out_of_fold: Array, labels: Labels, audit: Array, seed: int = 0) ->
     errors = open_pairs.learn(probability, labels, audit, DRAWS, rng)
     some = _some(len(labels), rng)
     predicted, known = probability[some] > THRESHOLD, labels.select(some)
-    estimated = [(metric, metric.expected) for metric in metrics.estimable().values() if metric.expected is not None]
+    estimated = list(metrics.estimable().values())
     values, counts = [], []
     for drawn in errors.label_sets(probability[some], known, rng):
-        values.append([expected(drawn.astype(float), predicted) for _, expected in estimated])
+        values.append([metric(drawn, predicted) for metric in estimated])
         counts.append([(drawn & predicted).sum(axis=0), drawn.sum(axis=0)])
     cases = {"bags": len(predicted), "pairs": predicted.size}
     return Quality(
@@ -182,7 +182,7 @@ def estimate(out_of_fold: Array, labels: Labels, audit: Array, seed: int = 0) ->
         audits,
         {
             metric.name: Interval.of(of_metric, cases[metric.resolution])
-            for (metric, _), of_metric in zip(estimated, np.transpose(values), strict=True)
+            for metric, of_metric in zip(estimated, np.transpose(values), strict=True)
         },
         _of_classes(np.array(counts), predicted, labels.value.sum(axis=0) > 0),
     )

@@ -132,7 +132,7 @@ def bag_completion(pool: ScoredPool) -> Array:
     --------
     >>> from bagwise.data.labels import Labels
     >>> labels = Labels.from_array([[-1, -1, -1], [1, -1, -1]], missing=-1)
-    >>> pool = ScoredPool([[0.9, 0.5, 0.5], [0.9, 0.05, 0.3]], labels=labels)
+    >>> pool = ScoredPool([[0.9, 0.5, 0.4], [0.9, 0.05, 0.3]], labels=labels)
     >>> bag_completion(pool).argsort(axis=None)[-3:]  # of all unknown pairs (1, 2) is asked first, then (0, 0)
     array([1, 0, 5])
     """

@@ -49,7 +49,7 @@ def use_one_thread() -> None:
 def use_threads(count: int) -> None:
     """Limit this process, BLAS included, to a number of threads."""
     os.environ["BAGWISE_THREADS"] = str(count)
-    _blas().limit(limits=count)
+    _change_blas(lambda: _blas().limit(limits=count))
 
 
 @cache
@@ -77,14 +77,20 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-@cache
-def _limiter() -> ThreadPoolExecutor:
-    """Return the one thread that sets the number of BLAS threads.
+def _change_blas(change: Callable[[], Result]) -> Result:
+    """Change the number of BLAS threads, whichever thread did so before, and may again.
 
-    The first thread that limits OpenBLAS through threadpoolctl owns the limit; limits of other threads are silently
-    ignored.
+    threadpoolctl lets the first thread that limits OpenBLAS own the limit and silently ignores those of all others
+    until it lets go; before version 3.7 nobody owned it.
     """
-    return ThreadPoolExecutor(1, thread_name_prefix="bagwise-blas")
+    owned = [one for one in _blas().lib_controllers if hasattr(one, "clear_controlling_thread")]
+    for library in owned:
+        library.clear_controlling_thread(force=True)
+    try:
+        return change()
+    finally:
+        for library in owned:
+            library.clear_controlling_thread(force=True)
 
 
 class _SingleThreadedBlas:
@@ -99,17 +105,17 @@ class _SingleThreadedBlas:
     def __call__(self) -> Iterator[None]:
         with self._lock:
             self._inside += 1
-            # Where BLAS has one thread anyway, as in the workers of experiments, there is nothing to limit: to go
-            # through the limiter's thread several times for every question took as long as a small pool's arithmetic.
+            # Where BLAS has one thread anyway, as in the workers of experiments, there is nothing to limit: to do it
+            # several times for every question took as long as a small pool's arithmetic.
             if self._inside == 1 and any(library.num_threads != 1 for library in _blas().lib_controllers):
-                self._limit = _limiter().submit(_blas().limit, limits=1).result()
+                self._limit = _change_blas(lambda: _blas().limit(limits=1))
         try:
             yield
         finally:
             with self._lock:
                 self._inside -= 1
                 if self._inside == 0 and self._limit is not None:
-                    _limiter().submit(self._limit.restore_original_limits).result()
+                    _change_blas(self._limit.restore_original_limits)
                     self._limit = None
 
 
@@ -119,7 +125,6 @@ single_threaded_blas = _SingleThreadedBlas()
 def _reset_after_fork() -> None:
     """Reset after a fork: the threads of the parent, and the holder of the lock, do not exist in the child."""
     _workers.cache_clear()
-    _limiter.cache_clear()
     _reader.cache_clear()
     single_threaded_blas.__init__()  # type: ignore[misc]
 
