@@ -337,6 +337,20 @@ def test_a_matlab_file_that_would_kill_the_reader(tmp_path):
     refused(path, "damaged or not complete")
 
 
+def test_a_page_of_parquet_that_says_it_has_fewer_than_no_values(tmp_path):
+    """Polars asks for 2**61 bytes then and ends the process."""
+    write, file = WRITERS["parquet"]
+    path = tmp_path / file
+    write(path)
+    content = bytearray(path.read_bytes())
+    # DataPageHeader, a structure in PageHeader (0x2c), begins with an i32 (0x15): the number of values.
+    places = [at for at in range(len(content)) if content[at : at + 3] == b"\x2c\x15\x0c"]
+    assert places, "six values in every column"
+    for at in places:
+        path.write_bytes(content[: at + 2] + b"9" + content[at + 3 :])
+        refused(path, "damaged or not complete")
+
+
 def test_no_file_and_no_format(tmp_path):
     refused(tmp_path / "nowhere.csv", "no such file")
     refused(tmp_path, "is a folder")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import FileError
-from bagwise.formats import _parquet_footer as footer
+from bagwise.formats import _parquet_metadata as metadata
 from bagwise.formats._values import ALWAYS_ALLOWED_BYTES, MAX_BYTES_PER_BYTE
 from bagwise.kernels import Array
 
@@ -26,8 +26,9 @@ def is_parquet(path: Path) -> bool:
 
 
 def schema_of(path: Path) -> dict[str, Any]:
-    """Return the types of the columns."""
+    """Return the types of the columns of a file that is not damaged."""
     with damage_as_file_error(path):
+        metadata.validate_pages(path)
         return dict(pl.read_parquet_schema(path))
 
 
@@ -37,7 +38,7 @@ def damage_as_file_error(path: Path) -> Iterator[None]:
     # A damaged footer makes Polars panic, which is not a subclass of Exception.
     try:
         yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, metadata.Damaged) as error:
         raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from error
 
 
@@ -52,10 +53,8 @@ def validate_unpacked_size(path: Path, values: int) -> None:
 
 def values_of(path: Path, column: str) -> int:
     """Return the number of values in all lists of a column."""
-    try:
-        return footer.values_of_columns(path)[column]
-    except footer.Damaged as error:
-        raise FileError(path, "is damaged or not complete: it cannot be read as Parquet.") from error
+    with damage_as_file_error(path):
+        return metadata.values_of_columns(path)[column]
 
 
 def row_count(path: Path) -> int:
