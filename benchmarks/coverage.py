@@ -43,7 +43,14 @@ from bagwise.learning.audits import DESIGNS
 NEW_BAGS = 1500
 INITIAL = 0.05
 STOPS = (0.5, 1.0)
-FORMER = {"SHIFT_SPREAD": 0.5, "CLASS_SPREAD": 0.8, "FEW_PREDICTED": (0.2, 0.0), "FEWEST_AND_MOST": (0.0, 1.0)}
+FORMER = {
+    "SHIFT_OF_ABSENT": -0.15,
+    "SEARCHED": (-1.6, 0.0),
+    "SHIFT_SPREAD": 0.5,
+    "CLASS_SPREAD": 0.8,
+    "FEW_PREDICTED": (0.2, 0.0),
+    "FEWEST_AND_MOST": (0.0, 1.0),
+}
 ROUNDING = 1e-9
 
 

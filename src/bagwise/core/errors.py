@@ -21,7 +21,7 @@ class BagwiseError(ValueError):
 
 
 class FileError(BagwiseError):
-    """A file that cannot be used; the message names the file and, where known, the line and the column.
+    r"""A file that cannot be used; the message names the file and, where known, the line and the column.
 
     What the file itself says, as the name of a column, may contain anything: a character that cannot be printed is a
     question mark, so that the message stays one line.
@@ -43,7 +43,7 @@ class FileError(BagwiseError):
     --------
     >>> print(FileError(Path("bags.csv"), "is not a number.", line=3, column="weight"))
     bags.csv, line 3, column weight: is not a number.
-    >>> print(FileError(Path("bags.csv"), "is not a number.", column="weight\\n"))
+    >>> print(FileError(Path("bags.csv"), "is not a number.", column="weight\n"))
     bags.csv, column weight?: is not a number.
     """
 

@@ -10,7 +10,10 @@ Known labels stay as they are. An open pair is unlike its prediction, which was 
              the same prediction are wrong less or more often; audits, which are drawn at random, tell by how much.
              Where few of the open pairs are predicted, what is predicted of them is wrong more often than chosen
              pairs tell (by 1 in log-odds at a share of 8 %, by nothing from 25 % on, on eight sources): the median
-             before any audit is FEW_PREDICTED[0] - FEW_PREDICTED[1] logit(share), within FEWEST_AND_MOST
+             before any audit is FEW_PREDICTED[0] - FEW_PREDICTED[1] logit(share), within FEWEST_AND_MOST.
+             Where even of the chosen pairs fewer than one in six has the class, it was searched for, and the open pairs
+             that are not predicted have it less often than chosen ones tell: the median of their shift is
+             SHIFT_OF_ABSENT, lower by SEARCHED[1] for each unit that the log-odds of a yes are below SEARCHED[0]
     effect   of a class: N(-g^2/2, g^2), so that a typical class may differ and the mean of all does not; audits of the
              class alone tell it, since the errors of chosen pairs of a class do not predict those of its open ones
              (correlation of their effects -0.2 to 0.3 on six data sets)
@@ -31,8 +34,8 @@ from bagwise.kernels import Array
 
 CURVE = np.array([0.0, 0.7, 0.4])
 CURVE_SPREAD = np.array([1.5, 0.7, 0.7])
-SHIFT_OF_ABSENT = -0.15
-"""Median of the shift where the class is not predicted."""
+SHIFT_OF_ABSENT, SEARCHED, LOWEST_OF_ABSENT = -0.2, (-1.6, 1.5), -1.5
+"""Median of the shift where the class is not predicted, how it falls where classes were searched for, and its limit."""
 FEW_PREDICTED, FEWEST_AND_MOST = (-0.45, 0.5), (-0.1, 1.0)
 SHIFT_SPREAD, SHIFT_FREEDOM = 0.4, 4
 CLASS_SPREAD = 0.9
@@ -117,7 +120,8 @@ def learn(probability: Array, labels: Labels, audit: Array, draws: int, rng: np.
     curve = mode + np.linalg.solve(np.linalg.cholesky(curvature).T, rng.standard_normal((len(mode), draws))).T
     predicted, audited = probability > THRESHOLD, audit & labels.known
     effects = np.empty((draws, 2, labels.n_classes))
-    medians = SHIFT_OF_ABSENT, _shift_of_predicted(predicted[~labels.known])
+    chosen = labels.value[labels.known & ~audit]
+    medians = _shift_of_absent(chosen), _shift_of_predicted(predicted[~labels.known])
     for side, sign in enumerate((1.0, -1.0)):
         of_side = audited & (predicted == bool(side))
         bags, classes = np.nonzero(of_side)
@@ -128,10 +132,19 @@ def learn(probability: Array, labels: Labels, audit: Array, draws: int, rng: np.
     return ErrorModel(curve, effects)
 
 
+def _shift_of_absent(chosen: Array) -> float:
+    """Return the median of the shift where the class is not predicted, from which of the chosen labels are present."""
+    lacking = max(0.0, SEARCHED[0] - _log_odds(chosen))
+    return max(LOWEST_OF_ABSENT, SHIFT_OF_ABSENT - SEARCHED[1] * lacking)
+
+
 def _shift_of_predicted(predicted: Array) -> float:
     """Return the median of the shift where the class is predicted, from which open pairs are."""
-    odds = (np.count_nonzero(predicted) + 0.5) / (np.count_nonzero(~predicted) + 0.5)
-    return float(np.clip(FEW_PREDICTED[0] - FEW_PREDICTED[1] * np.log(odds), *FEWEST_AND_MOST))
+    return float(np.clip(FEW_PREDICTED[0] - FEW_PREDICTED[1] * _log_odds(predicted), *FEWEST_AND_MOST))
+
+
+def _log_odds(true: Array) -> float:
+    return float(np.log((np.count_nonzero(true) + 0.5) / (np.count_nonzero(~true) + 0.5)))
 
 
 def _features(logits: Array) -> Array:
