@@ -84,3 +84,26 @@ def test_thousands_of_audits_neither_overflow_nor_underflow():
     found = evaluation.estimate(probability, Labels(truth & known, known), known).metrics["hamming_loss"]
     assert 0.2 in found
     assert found.high - found.low < 0.03
+
+
+def test_where_hardly_any_chosen_pair_has_a_class_it_was_searched_for(monkeypatch):
+    """Open pairs that are not predicted then have it less often than chosen ones tell; audits may say otherwise."""
+    rng = np.random.default_rng(4)
+    probability = np.full((BAGS, CLASSES), 0.15)
+    known = rng.random(probability.shape) < 0.4
+    searched = Labels((rng.random(known.shape) < 0.08) & known, known)
+    found = Labels((rng.random(known.shape) < 0.3) & known, known)
+    none = np.zeros_like(known)
+    now = [mean_errors(probability, labels, none) for labels in (searched, found)]
+    monkeypatch.setattr(open_pairs, "SEARCHED", (open_pairs.SEARCHED[0], 0.0))
+    otherwise = [mean_errors(probability, labels, none) for labels in (searched, found)]
+    assert now[0] < 0.8 * otherwise[0]
+    assert now[1] == otherwise[1]
+    monkeypatch.undo()
+    audited = Labels(searched.value | (audit := known & (rng.random(known.shape) < 0.1)), known)
+    assert mean_errors(probability, audited, audit) > 2 * now[0]
+
+
+def test_the_shift_of_searched_classes_has_a_limit():
+    assert open_pairs._shift_of_absent(np.zeros(10_000, bool)) == open_pairs.LOWEST_OF_ABSENT
+    assert open_pairs._shift_of_absent(np.ones(10, bool)) == open_pairs.SHIFT_OF_ABSENT
