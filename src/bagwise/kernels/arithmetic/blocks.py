@@ -81,7 +81,7 @@ def _change_blas(change: Callable[[], Result]) -> Result:
     """Change the number of BLAS threads, whichever thread did so before, and may again.
 
     threadpoolctl lets the first thread that limits OpenBLAS own the limit and silently ignores those of all others
-    until it lets go; before version 3.7 nobody owned it.
+    until it lets go. Versions without that rule have nothing to clear.
     """
     owned = [one for one in _blas().lib_controllers if hasattr(one, "clear_controlling_thread")]
     for library in owned:
