@@ -279,13 +279,13 @@ def imported(tmp_path, digits):
 def test_an_imported_label_is_corrected_on_the_page(page, imported):
     page.goto(f"{imported.address}/#answers")
     page.get_by_label("imported labels instead").check()
-    page.get_by_text("of 30").wait_for()
+    page.locator("#history-pager", has_text="of 30").wait_for()
     row = page.locator("#history li").first
     name, bag = row.locator(".about b").inner_text(), imported.project.contents.ids[0]
     was = row.locator("button[aria-pressed=true]").inner_text()
     row.locator("button.unsure").click()
     page.get_by_text(f"Corrected: {name} in {bag}, unsure; before: {was} (imported).").wait_for()
-    page.get_by_text("of 29").wait_for()
+    page.locator("#history-pager", has_text="of 29").wait_for()
     assert label_of(imported, {"bag_id": bag, "class_name": name}) == "unsure"
     page.get_by_label("imported labels instead").uncheck()
     page.get_by_text(f"corrected, before: {was} (imported)").wait_for()

@@ -31,7 +31,7 @@ def test_everything_works_on_a_plain_http_host_name(page, elsewhere):
         wait_for_events(elsewhere, number)
         page.wait_for_function("before => ![before, ''].includes(document.body.dataset.shown)", arg=before)
     page.keyboard.press("z")
-    page.get_by_text("Taken back").wait_for()
+    page.locator("#message", has_text="Taken back: ").wait_for()
     wait_for_events(elsewhere, 4)
     page.get_by_role("link", name="Answers").click()
     page.locator("#history li button.unsure").first.click()

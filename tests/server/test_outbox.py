@@ -59,7 +59,7 @@ def test_what_is_unsent_waits_for_its_project(page, first, second, port, page_st
         page.wait_for_selector("#bag table")
         page.keyboard.press("y")
         wait_for_events(other, 3)
-        page.get_by_text("Saved").wait_for()
+        page.locator("#message", has_text="Saved: ").wait_for()
         assert [event.kind for event in other.project.events] == ["answer"] * 3, "nothing was taken back here"
         assert page.evaluate(UNSENT) == 2, "and nothing of the other project is lost"
         page.goto("about:blank")

@@ -75,7 +75,7 @@ def test_undo_brings_the_question_back(open_page, running, truth):
     asked = [answer_by_key(open_page, truth) for _ in range(3)]
     wait_for_events(running, 3)
     open_page.keyboard.press("z")
-    open_page.get_by_text("Taken back").wait_for()
+    open_page.locator("#message", has_text="Taken back: ").wait_for()
     open_page.wait_for_function("name => document.querySelector('#question b')?.textContent === name", arg=asked[-1][1])
     assert [event.kind for event in running.project.events] == ["answer"] * 3 + ["retraction"]
 

@@ -51,7 +51,7 @@ def test_answers_are_filtered(page, answered):
     page.wait_for_selector("#history li")
     page.select_option("#history-answer", "present")
     expected = sum(event.answer == "present" for event in answered.project.events)
-    page.get_by_text(f"of {expected}").wait_for()
+    page.locator("#history-pager", has_text=f"of {expected}").wait_for()
     page.select_option("#history-class", "3")
     expected = sum(event.answer == "present" and event.label_class == 3 for event in answered.project.events)
     page.wait_for_function("count => document.querySelectorAll('#history li').length === count", arg=expected)

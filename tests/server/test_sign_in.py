@@ -292,7 +292,7 @@ def test_a_link_signs_in_and_leaves_the_address(page, running):
     assert "token" not in page.url
     assert page.locator("#me-name").inner_text() == "bea"
     page.keyboard.press("n")
-    page.get_by_text("Saved").wait_for()
+    page.locator("#message", has_text="Saved: ").wait_for()
     assert running.project.events[0].annotator == "bea"
     assert page.evaluate("document.cookie") == "", "no script can read the session"
     assert page.faults == []
@@ -337,7 +337,7 @@ def test_what_one_person_said_is_never_sent_as_another(page, running):
     assert running.project.events == []
     page.goto("about:blank")
     page.goto(f"{running.address}/#token={people.invite('bea')}")
-    page.get_by_text("Saved").wait_for()
+    page.locator("#message", has_text="Saved: ").wait_for()
     assert [event.annotator for event in running.project.events] == ["bea"]
 
 

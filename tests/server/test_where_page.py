@@ -63,7 +63,7 @@ def test_answers_are_filtered_by_site_day_and_hour(page, server, width):
     page.locator("#history-site").select_option("north")
     at_north = [event.bag for event in project.events if site_of(project, event.bag) == "north"]
     assert at_north
-    page.get_by_text(f"of {len(at_north)}", exact=False).wait_for()
+    page.locator("#history-pager", has_text=f"of {len(at_north)}").wait_for()
     page.wait_for_function(
         "() => [...document.querySelectorAll('.whereabouts')].every((one) => one.textContent.startsWith('north'))"
     )
