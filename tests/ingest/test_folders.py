@@ -170,7 +170,8 @@ def test_paragraphs_from_the_folder_to_predictions_of_new_files(here):
 def test_a_kill_keeps_the_segmented_files(here, segmented_now):
     names = [f"{number:02}.txt" for number in range(24)]
     write(here / "texts", *names)
-    words = ["init", "p", "--from", "texts", "--classes", "classes.txt", "--embed", "tests.ingest.embeddings:slowly"]
+    words = ["init", "p", "--from", "texts", "--classes", "classes.txt", "--embed", "tests.ingest.embeddings:held"]
+    (here / "hold").touch()
     with_tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "bagwise", *words]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=with_tests)
@@ -180,12 +181,13 @@ def test_a_kill_keeps_the_segmented_files(here, segmented_now):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    (here / "hold").unlink()
     whole = index.read_bytes()
     with index.open("ab") as file:
         file.write(b'{"id": "half of a li')
     already = [json.loads(line)["id"] for line in whole.splitlines()]
     assert not (here / "p").exists()
-    bagwise(*words[:-1], "tests.ingest.embeddings:slowly")
+    bagwise(*words)
     assert segmented_now == names[len(already) :]
     assert len(already) >= 5
     with Project.open(here / "p") as project:
