@@ -15,9 +15,9 @@ from rich.table import Table
 
 from bagwise import server
 from bagwise.cli._app import app, console, say, show_table
-from bagwise.cli._cluster import Cluster, Device
 from bagwise.cli._demo import make_demo
 from bagwise.cli._folders import with_weights
+from bagwise.cli._hardware import Cluster, Device
 from bagwise.cli._keyed_answer import QUIT
 from bagwise.cli._keys import keys
 from bagwise.cli._one_class import INSTANCE_HELP, PLAIN_HELP, POINTING_HELP, answered_by_key, keys_of, show_one

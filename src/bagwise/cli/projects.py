@@ -13,7 +13,6 @@ from rich.table import Table
 from bagwise import project as projects
 from bagwise.cli import _partition as parts
 from bagwise.cli._app import app, console, errors, progress_bar, say, show_table
-from bagwise.cli._cluster import Cluster
 from bagwise.cli._folders import (
     RawFolder,
     add_from_folder,
@@ -23,6 +22,7 @@ from bagwise.cli._folders import (
     validate_no_table_options,
     with_weights,
 )
+from bagwise.cli._hardware import Cluster
 from bagwise.cli._projects import (
     AsJson,
     BagColumn,
