@@ -182,6 +182,24 @@ def test_keyed_numbers_belong_to_their_pair(seed, bag):
     assert ((together >= 0) & (together < 1)).all()
 
 
+def split_mix_64(key):
+    """As published, in whole numbers of any size."""
+    bits = 2**64 - 1
+    z = (key + 0x9E3779B97F4A7C15) & bits
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & bits
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & bits
+    return z ^ (z >> 31)
+
+
+@given(*[st.integers(0, 2**64 - 1)] * 2, st.integers(0, 2**43))
+@settings(max_examples=50)
+def test_keyed_numbers_are_hashes_of_seed_bag_and_class(seed, key, label_class):
+    assert mix(np.array([key], np.uint64)).tolist() == [split_mix_64(key)]
+    mixed = split_mix_64(split_mix_64(key ^ split_mix_64(seed)) ^ split_mix_64(label_class))
+    drawn = hashed_uniform(seed, np.array([key], np.uint64), np.array([label_class]))
+    assert drawn.tolist() == [(mixed >> 11) * 2.0**-53]
+
+
 def test_keyed_numbers_are_uniform_and_differ_between_seeds():
     keys = mix(np.arange(20_000, dtype=np.uint64))
     draws = hashed_uniform(1, keys[:, None], np.arange(3)[None, :])

@@ -69,9 +69,9 @@ class LabelCounts:
         """Return the counts after some of the bags changed from the counts `before` to the counts `after`."""
         return LabelCounts(
             self.bags,
-            self.asked + (after.asked - before.asked),
-            self.known + (after.known - before.known),
-            self.present + (after.present - before.present),
+            self.asked + after.asked - before.asked,
+            self.known + after.known - before.known,
+            self.present + after.present - before.present,
             self.complete + after.complete - before.complete,
             self.present_in_complete + after.present_in_complete - before.present_in_complete,
         )
@@ -458,6 +458,4 @@ class LabelStore:
         complete = bool(known.all())
         asked = known | self.withdrawn[row]
         present_in_complete = int(value.sum()) if complete else 0
-        return LabelCounts(
-            1, asked.astype(int), known.astype(int), value.astype(int), int(complete), present_in_complete
-        )
+        return LabelCounts(1, asked, known.copy(), value.copy(), int(complete), present_in_complete)

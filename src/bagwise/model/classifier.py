@@ -266,7 +266,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
 
     def settings(self) -> Settings:
         """Return the parameters of the solver."""
-        return Settings(self.max_iter, self.tol, self.step_size, np.random.default_rng(self.random_state or 0))
+        return Settings(self.max_iter, self.tol, self.step_size, self.random_state or 0)
 
     def objective_of(self, instances: Instances, labels: Labels, counted: Counts | None = None) -> Objective:
         """Return the objective that fitting these labels minimises.

@@ -9,10 +9,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from itertools import cycle, islice
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -101,22 +101,23 @@ class _SingleThreadedBlas:
         self._inside = 0
         self._limit: Any = None
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
+    def __call__(self) -> Self:
+        return self
+
+    def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
             # Where BLAS has one thread anyway, as in the workers of experiments, there is nothing to limit: to do it
             # several times for every question took as long as a small pool's arithmetic.
             if self._inside == 1 and any(library.num_threads != 1 for library in _blas().lib_controllers):
                 self._limit = _change_blas(lambda: _blas().limit(limits=1))
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._inside -= 1
-                if self._inside == 0 and self._limit is not None:
-                    _change_blas(self._limit.restore_original_limits)
-                    self._limit = None
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._limit is not None:
+                _change_blas(self._limit.restore_original_limits)
+                self._limit = None
 
 
 single_threaded_blas = _SingleThreadedBlas()
@@ -137,6 +138,8 @@ def split(offsets: Array, columns: int, logits: int = LOGITS_PER_BLOCK) -> list[
     """Consecutive ranges of bags, each about so many logits and at least one bag; a few for a few bags."""
     rows_per_block = max(1, min(logits, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
     bags, ranges, first = len(offsets) - 1, [], 0
+    if 0 < offsets[-1] <= rows_per_block:
+        return [(0, bags)]
     while first < bags:
         last = int(np.searchsorted(offsets, offsets[first] + rows_per_block, side="right")) - 1
         last = min(max(last, first + 1), bags)
@@ -150,9 +153,8 @@ def each_block(
 ) -> list[Result]:
     """`work(first, last)` for every block of bags; the results in the order of the blocks."""
     ranges = split(offsets, columns, logits)
-    threads = thread_count()
     with single_threaded_blas():
-        if len(ranges) == 1 or threads == 1:
+        if len(ranges) == 1 or (threads := thread_count()) == 1:
             return [work(first, last) for first, last in ranges]
         return list(_workers(threads).map(work, *zip(*ranges, strict=True)))
 

@@ -164,6 +164,21 @@ class Instances:
             unfolded[:, -1] = by_bias
         return unfolded
 
+    @cached_property
+    def radii(self) -> Array:
+        """The length of the longest raw row of every bag, rounded up, (bags,)."""
+        if self.plain is not None:
+            return self.plain.radii
+        longest = np.empty(len(self.offsets) - 1)
+
+        def block(first: int, last: int) -> None:
+            rows = self.rows(slice(self.offsets[first], self.offsets[last]))
+            squares = np.einsum("ij,ij->i", rows, rows, dtype=float)
+            longest[first:last] = np.maximum.reduceat(squares, self.offsets[first:last] - self.offsets[first])
+
+        each_block(self.offsets, self.x.shape[1], block)
+        return 1.0001 * np.sqrt(longest)
+
     @property
     def has_small_gram(self) -> Array:
         """Which bags have a Gram matrix that is small beside their rows, whether it is cached or not."""

@@ -230,20 +230,6 @@ class LogitCache:
         each_block(offsets, kept.shape[1], block, min(each, MOST_LOGITS_PER_BLOCK))
 
 
-def radii(instances: Instances) -> Array:
-    """Return the length of the longest raw row of every bag, rounded up."""
-    offsets = instances.offsets
-    longest = np.empty(len(offsets) - 1)
-
-    def block(first: int, last: int) -> None:
-        rows = instances.rows(slice(offsets[first], offsets[last]))
-        squares = np.einsum("ij,ij->i", rows, rows, dtype=float)
-        longest[first:last] = np.maximum.reduceat(squares, offsets[first:last] - offsets[first])
-
-    each_block(offsets, instances.x.shape[1], block)
-    return 1.0001 * np.sqrt(longest)
-
-
 class GramBounds(NamedTuple):
     """Of every instance K_ii; of every bag the largest row sum of |K| and the largest |K_ij| beside the diagonal."""
 

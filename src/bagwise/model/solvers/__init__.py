@@ -13,8 +13,6 @@ from functools import cache
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-import numpy as np
-
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose, declared, discover
 from bagwise.kernels import Array
@@ -63,8 +61,8 @@ class Settings:
         Stop when no entry of the gradient is larger.
     step_size : float
         First step of the stochastic solvers; step k is step_size / (penalty k / offset + 1).
-    rng : numpy.random.Generator, optional
-        Gives the order of the epochs of the stochastic solvers.
+    random_state : int
+        Seed of the order of the epochs of the stochastic solvers, and of which labels are replayed.
     refit_every : int, optional
         Number of answers between refits (None: the solver's default).
     offset : float
@@ -81,7 +79,7 @@ class Settings:
     max_iter: int | None = None
     tolerance: float = 1e-6
     step_size: float = 0.1
-    rng: np.random.Generator | None = None
+    random_state: int = 0
     refit_every: int | None = None
     offset: float = 1.0
     penalised: bool = True
@@ -102,6 +100,7 @@ class State:
 
     Examples
     --------
+    >>> import numpy as np
     >>> state = State(np.zeros((2, 3)))
     >>> state.advanced(np.ones((2, 3)), steps=5).steps, state.steps
     (5, 0)

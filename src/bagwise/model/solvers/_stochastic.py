@@ -41,7 +41,7 @@ def epochs(
     targets_of: Callable[[Objective], Targets],
 ) -> State:
     """Visit every target once an epoch, each epoch in another random order."""
-    rng = settings.rng or np.random.default_rng(0)
+    rng = np.random.default_rng(settings.random_state)
     bags, classes = targets_of(objective)
     state = State(weights)
     for _ in range(settings.max_iter or EPOCHS):

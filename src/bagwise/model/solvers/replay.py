@@ -10,6 +10,7 @@ second, fourth, eighth, ... refit is also tried from scratch, and the lower of t
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -66,9 +67,14 @@ def _refitted(objective: Objective, weights: Array, settings: Settings, from_scr
     return min(warm, fresh, key=lambda found: objective(found)[0])
 
 
+@cache
+def _seed_of_draws(random_state: int) -> int:
+    return int(np.random.default_rng(random_state).integers(1 << 32))
+
+
 def _batch(objective: Objective, state: State, answered: Array, settings: Settings) -> Objective:
     """F over the answered bags and some others; which, depends on the seed and the number of the step alone."""
     labelled = objective.counts.labelled
-    seed = int((settings.rng or np.random.default_rng(0)).integers(1 << 32))
-    drawn = np.random.default_rng([seed, state.steps]).choice(labelled, min(REPLAYED, len(labelled)), replace=False)
+    rng = np.random.default_rng([_seed_of_draws(settings.random_state), state.steps])
+    drawn = rng.choice(labelled, min(REPLAYED, len(labelled)), replace=False)
     return objective.about(np.unique(np.concatenate([answered, drawn])))
