@@ -6,13 +6,15 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from bagwise import datasets
+from bagwise import ActiveLearner, datasets
 from bagwise.cli import app
+from bagwise.data.metrics.bag_accuracy import bag_accuracy
 from bagwise.datasets import synthetic
-from bagwise.research.experiments import systems
+from bagwise.research.experiments import simulation, systems
 from bagwise.research.experiments.full_data import FullData
 from bagwise.research.experiments.simulation import Simulation, first_labelled, keyed_seed, split
 from bagwise.research.reproduction import claims, plan, rows, timing
@@ -98,9 +100,10 @@ def test_the_report_opens_in_a_browser_and_loads_nothing_from_elsewhere(folder, 
 
 
 @pytest.mark.slow
-def test_the_report_can_be_written_from_the_compact_rows(folder):
-    read = rows.read(folder / "rows.parquet")
-    assert list(read) == list(SOME)
+def test_the_report_can_be_written_from_the_compact_rows(folder, monkeypatch):
+    monkeypatch.setattr(plan, "KNOWN", (0.3,))
+    cells = {name: plan.cells(plan.ANALYSES[name], ["synthetic"], TINY) for name in SOME}
+    read = rows.read(folder / "rows.parquet", cells)
     found = [(one.number, one.setting, one.verdict()) for one in claims.judge(read)]
     told = json.loads((folder / "results.json").read_text())["claims"]
     assert found == [(one["claim"], one["model"], one["verdict"]) for one in told if one["claim"] != 7]
@@ -121,7 +124,37 @@ def test_what_is_finished_can_be_reported_without_running_anything(folder, tmp_p
         (tmp_path / "runs" / f"{cell.key}.parquet").unlink()
     result = CliRunner().invoke(app, [*arguments, str(tmp_path)], catch_exceptions=False)
     assert result.exit_code == 0
-    assert list(rows.read(tmp_path / "rows.parquet")) == ["E3a"]
+    reported = json.loads((tmp_path / "results.json").read_text())["checksums"]
+    assert list(reported) == ["E3a"]
+    cells = {name: plan.cells(plan.ANALYSES[name], ["synthetic"], TINY) for name in ("E1", "E3a", "E3b")}
+    left = rows.unfinished(cells, tmp_path)
+    assert {name: len(some) for name, some in left.items()} == {"E1": 0, "E3a": 0, "E3b": 1}
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_from_the_rows_of_another_machine(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "QUICK", TINY)
+    monkeypatch.setattr(timing, "selection_growth", list)
+    monkeypatch.setattr(timing, "likelihood_times", lambda *_: [])
+    shutil.copy(folder / "rows.parquet", tmp_path)
+    of_analysis = plan.cells(plan.ANALYSES["E3b"], ["synthetic"], TINY)
+    missing, unplanned = of_analysis[1].key, of_analysis[2].key
+    known = rows.stored(tmp_path)
+    changed = known.filter(pl.col("key") != missing).with_columns(pl.col("key").replace(unplanned, "of another plan"))
+    changed.write_parquet(tmp_path / "rows.parquet")
+    ran = []
+    run = Simulation.run
+    monkeypatch.setattr(Simulation, "run", lambda one, *progress: (ran.append(one.key), run(one, *progress))[1])
+    monkeypatch.setattr(synthetic, "load", partial(synthetic.load, bags=40, features=4))
+    arguments = ["reproduce", "--quick", "--experiment", "E3b", "--datasets", "synthetic", "--out", str(tmp_path)]
+    with in_one_process():
+        assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    assert ran == [missing, unplanned]
+    kept = rows.stored(tmp_path)
+    others = kept.filter(pl.col("key") == "of another plan")
+    assert others.height == known.filter(pl.col("key") == unplanned).height, "rows of other plans are not lost"
+    assert kept.filter(pl.col("key") != "of another plan").sort(pl.all()).equals(known.sort(pl.all()))
+    assert "of another plan" not in rows.read(tmp_path / "rows.parquet", {"E3b": of_analysis})["E3b"]["key"]
 
 
 @pytest.mark.usefixtures("one_process")
@@ -195,8 +228,11 @@ def test_checkpoints_and_exhaustion(monkeypatch):
     monkeypatch.setattr(synthetic, "load", partial(synthetic.load, bags=40, features=4))
     alike = {"evaluate_every": 10, "checkpoints": 2, "update": "refits", "folds": 4, "keyed": True, "audit": 0.0}
     told = Simulation("synthetic", queries=40, **alike).run()
-    assert [row["asked"] for row in told if row["scratch_accuracy"] is not None] == [0, 20, 40]
-    assert told[0]["scratch_accuracy"] == told[0]["bag_accuracy"], "a first fit is one from scratch"
+    assert [row["asked"] for row in told if row["scratch_accuracy"] is not None] == [10, 20]
+    data = datasets.load("synthetic", 0)
+    learner = ActiveLearner(data.bags, data.classes, data.labels.hide(np.arange(5, 40)))
+    first = bag_accuracy(data.labels.value, learner.predict_proba(data.bags))
+    assert simulation._from_scratch(learner, data, data) == first, "a first fit is one from scratch"
     assert len({row["exhausted_accuracy"] for row in told}) == 1
     to_the_end = Simulation("synthetic", queries=200, **alike).run()
     assert to_the_end[-1]["bag_accuracy"] == to_the_end[-1]["exhausted_accuracy"]

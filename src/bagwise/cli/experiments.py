@@ -5,13 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 from rich.table import Table
 
 from bagwise import datasets
 from bagwise.cli._app import app, console
-from bagwise.cli._cluster import Cluster, Device, join
+from bagwise.cli._hardware import Cluster, Device, join
 from bagwise.cli._runs import run
 from bagwise.core.errors import BagwiseError
 from bagwise.core.plugins import choose
@@ -20,7 +19,6 @@ from bagwise.learning import criteria, granularity
 from bagwise.model import solvers
 from bagwise.research.experiments import curves, tables
 from bagwise.research.experiments.measures import measured
-from bagwise.research.experiments.runner import finished as is_finished
 from bagwise.research.experiments.simulation import Simulation
 from bagwise.research.reproduction import claims, report, timing
 from bagwise.research.reproduction import plan as reproduction
@@ -104,7 +102,10 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small version of everything, in a few minutes.")] = False,
     finished: Annotated[
-        bool, typer.Option("--finished", help="Run nothing: report on the analyses whose cells are all finished.")
+        bool,
+        typer.Option(
+            "--finished", help="Run nothing: collect the rows of what is finished, report on complete analyses."
+        ),
     ] = False,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Run only two cells of each kind, on another seed, and time them.")
@@ -113,7 +114,8 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments: figures 3 to 12, tables, and a verdict on each of its claims.
 
-    Every run is a cell that is saved when it is done: interrupted, the command goes on where it stopped.
+    Every run is a cell that is saved when it is done: interrupted, the command goes on where it stopped. Cells whose
+    rows are in OUT/rows.parquet are not run again, so that a run can go on from the rows of another machine.
     """
     known = {**{name: (name,) for name in reproduction.ANALYSES}, **reproduction.GROUPS}
     chosen = dict.fromkeys(name for one in experiment or ["all"] for name in choose("experiment", one, known))
@@ -123,22 +125,24 @@ def reproduce(
     if not names and "hja" not in sets:
         console.print("hja.npz does not exist (see `bagwise datasets`): birds is used instead.")
     size = reproduction.QUICK if quick else reproduction.FULL
-    cells = {name: reproduction.cells(reproduction.ANALYSES[name], sets, size) for name in chosen}
     if estimate:
         _estimate(sets, list(chosen), size)
         return
-    if finished:
-        cells = {name: of for name, of in cells.items() if all(is_finished(one, out / "runs") for one in of)}
-        if not cells:
-            raise BagwiseError(f"No analysis is finished in {out}: run `bagwise reproduce` without `--finished`.")
-    rows: dict[str, pl.DataFrame] = {}
-    for place, (name, of_analysis) in enumerate(cells.items(), 1):
-        console.print(f"{name} ({place} of {len(cells)}): {reproduction.ANALYSES[name].title}")
-        rows[name] = compact_rows.compact(name, run(of_analysis, out, f"runs/rows-{name}.parquet"))
-    file = compact_rows.write(rows, out)
+    cells = {name: reproduction.cells(one, sets, size) for name, one in reproduction.ANALYSES.items()}
+    out.mkdir(parents=True, exist_ok=True)
+    left = compact_rows.unfinished(cells, out)
+    for place, name in enumerate(chosen if not finished else (), 1):
+        console.print(f"{name} ({place} of {len(chosen)}): {reproduction.ANALYSES[name].title}")
+        if left[name]:
+            run(left[name], out, f"runs/rows-{name}.parquet")
+    file = compact_rows.collect(cells, out)
+    left = compact_rows.unfinished(cells, out)
+    reported = {name: cells[name] for name in cells if name in chosen and not left[name]}
+    if not reported:
+        raise BagwiseError(f"No analysis is finished in {out}: run `bagwise reproduce` without `--finished`.")
     console.print("Timing selection and both likelihoods")
     results = reproduction.Results(
-        size, compact_rows.read(file), timing.selection_growth(), timing.likelihood_times(sets, (False,))
+        size, compact_rows.read(file, reported), timing.selection_growth(), timing.likelihood_times(sets, (False,))
     )
     page = report.write(results, out)
     table = Table("claim", "setting", "verdict")

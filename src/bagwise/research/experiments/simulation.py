@@ -93,8 +93,9 @@ class Simulation:
         Whether the penalty is chosen with all labels of the training fold, which no learner has: a bound on what tuning
         is worth.
     checkpoints : int
-        At how many equally spaced points rows also have `scratch_accuracy`, the bag accuracy of a fit from scratch to
-        the same labels; and if there are any, `exhausted_accuracy`, that after every open label was told too.
+        At how many equally spaced points between start and end rows also have `scratch_accuracy`, the bag accuracy of a
+        fit from scratch to the same labels; and if there are any, `exhausted_accuracy`, that after every open label was
+        told too.
     wrong : float
         Share of wrong answers.
     noise, again
@@ -409,9 +410,12 @@ class _Annotator:
     def _present(self, bag: int, label_class: int) -> bool:
         times = self._asked[bag, label_class]
         self._asked[bag, label_class] += 1
+        present = bool(self.data.labels.value[bag, label_class])
+        if self.wrong == 0:
+            return present
         index = np.array([WRONG_ANSWERS + times * self.data.labels.n_classes + label_class])
         mistaken = hashed_uniform(self.seed, self.data.bags.keys[[bag]], index)[0] < self.wrong
-        return bool(self.data.labels.value[bag, label_class]) != bool(mistaken)
+        return present != bool(mistaken)
 
 
 class _ClassesFound:
@@ -454,20 +458,10 @@ class _ClassesFound:
 
 
 def _from_scratch(learner: Learner, training: Dataset, held_out: Dataset) -> float:
-    """The bag accuracy of the learner's model fitted from scratch to the labels that the learner has.
-
-    All arms of a run begin with the same labels, and those that ask everything end with the same.
-    """
+    """The bag accuracy of the learner's model fitted from scratch to the labels that the learner has."""
     assert isinstance(learner, ActiveLearner)
-    model, labels = learner.model, learner.labels
-
-    def accuracy() -> float:
-        fitted = clone(model).fit(training.bags, labels)
-        return bag_accuracy(held_out.labels.value, fitted.predict_proba(held_out.bags))
-
-    parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "transformer"}
-    said = labels.known.tobytes(), labels.value.tobytes()
-    return shared(accuracy, "scratch", *_fold(training), *_fold(held_out), repr(parameters), *said)
+    fitted = clone(learner.model).fit(training.bags, learner.labels)
+    return bag_accuracy(held_out.labels.value, fitted.predict_proba(held_out.bags))
 
 
 def _exhausted(learner: Learner, update: str | Solver, training: Dataset, held_out: Dataset, seed: int) -> float:
@@ -511,7 +505,8 @@ def _rows(
         return {"asked": queries, **measured, **(found.details(held_out, probability) if simulation.detailed else {})}
 
     points = [*range(0, simulation.queries, simulation.evaluate_every), simulation.queries]
-    checkpoints = {points[int(place)] for place in np.linspace(0, len(points) - 1, simulation.checkpoints + 1)}
+    between = np.linspace(0, len(points) - 1, simulation.checkpoints + 2)[1:-1]
+    checkpoints = {points[int(place)] for place in between}
     grid = iter(points)
     due = next(grid, None)
     asked = 0

@@ -24,9 +24,8 @@ BUDGETS = (0.1, 0.25, 0.5, 1.0)
 
 
 def with_scratch(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows at which the same labels were also fitted from scratch, but for the start and the end."""
-    inside = (pl.col("asked") > 0) & (pl.col("asked") < pl.col("asked").max().over("dataset"))
-    return rows.filter(pl.col("scratch_accuracy").is_not_null() & inside)
+    """Return the rows at which the same labels were also fitted from scratch, which are between start and end."""
+    return rows.filter(pl.col("scratch_accuracy").is_not_null())
 
 
 def steps_per_label(rows: pl.DataFrame) -> list[tuple[Difference, Difference]]:

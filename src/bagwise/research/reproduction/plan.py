@@ -62,7 +62,7 @@ class Size:
     most_bag_queries: int = 450
     pair_grid: int = 50
     bag_grid: int = 10
-    checkpoints: int = 5
+    checkpoints: int = 3
 
     @property
     def runs(self) -> int:
