@@ -2,6 +2,7 @@ import os
 
 import numpy as np
 import pytest
+from sklearn.svm import SVC
 
 from bagwise import Bags, BagwiseError, Labels, datasets
 from bagwise.data import metrics
@@ -145,6 +146,17 @@ def test_a_label_with_one_known_value_is_constant_and_others_train_on_known_bags
     assert unknown.constant_.all()
 
 
+@pytest.mark.parametrize("gamma", ["scale", 0.2])
+def test_machines_are_those_of_scikit_learn_with_a_radial_kernel(gamma, rng):
+    known = rng.random(DATA.labels.known.shape) < 0.7
+    model = MIMLSVM(gamma=gamma, cost=3.0).fit(DATA.bags, Labels(DATA.labels.value & known, known))
+    decision = model.decision_function(DATA.bags)
+    for c in range(4):
+        rows = known[:, c]
+        machine = SVC(C=3.0, gamma=gamma).fit(model.representation_[rows], DATA.labels.value[rows, c])
+        np.testing.assert_allclose(decision[:, c], machine.decision_function(model.representation_), atol=1e-9)
+
+
 def test_the_t_criterion():
     model = MIMLSVM(allow_empty=False).fit(DATA.bags, DATA.labels)
     assert (model.predict(DATA.bags).sum(axis=1) >= 1).all()
@@ -186,7 +198,7 @@ def test_every_strategy_of_mimlsvm_al_chooses_a_bag(strategy):
 
 def test_min_margin_takes_the_bag_nearest_to_a_boundary():
     learner = MIMLSVMAL(DATA.bags, DATA.classes, DATA.labels.hide(np.arange(20, 60)))
-    margin = np.abs(learner.model.decide(learner.model.representation_)).min(axis=1)
+    margin = np.abs(learner.model.decide(learner.model.squared_distances_)).min(axis=1)
     assert learner.ask().bag == 20 + margin[20:].argmin()
 
 

@@ -1,10 +1,11 @@
 """MIMLSVM (Zhou & Zhang, NIPS 2006): a bag becomes its distances to medoid bags, a label one support vector machine."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise.data.bags import Bags
 from bagwise.data.labels import Labels
 from bagwise.kernels import Array
+from bagwise.kernels.arithmetic.elementary import exp
 from bagwise.model.features import fit_transformer, instances_of
 from bagwise.research.baselines.hausdorff import hausdorff
 from bagwise.research.baselines.mimlfast import as_predictions
@@ -47,6 +49,14 @@ def _medoids_of(distances: Array, cluster: Array, count: int) -> Array:
         members = np.flatnonzero(cluster == c)
         chosen.append(members[distances[np.ix_(members, members)].sum(axis=1).argmin()])
     return np.array(chosen)
+
+
+class _Machine(NamedTuple):
+    """One label's machine, the width of its kernel, and the training bags that it learned from."""
+
+    svc: SVC
+    gamma: float
+    bags: Array
 
 
 class MIMLSVM(BaseEstimator):  # type: ignore[misc]
@@ -127,10 +137,12 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
             This model.
         """
         bags = Bags.of(bags)
-        return self.degenerate(bags).train(self.representation_, Labels.of(labels, len(bags)))
+        return self.degenerate(bags).train(Labels.of(labels, len(bags)))
 
     def degenerate(self, bags: Bags) -> Self:
         """Fit scaling, medoids and the representation of `bags`; no label is needed, so once is enough.
+
+        All kernels are functions of the squared distances between representations, which are computed here.
 
         Parameters
         ----------
@@ -149,60 +161,75 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         chosen = k_medoids(distances, count, np.random.default_rng(self.random_state), self.deal_first)
         self.medoid_bags_ = scaled.select(chosen)
         self.representation_ = distances[:, chosen]
-        self._represented: tuple[Bags, Array] | None = None
+        self.squared_distances_ = cdist(self.representation_, self.representation_, "sqeuclidean")
+        self._latest: tuple[Bags, Array] | None = None
         return self
 
-    def train(self, representation: Array, labels: Labels) -> Self:
+    def train(self, labels: Labels) -> Self:
         """Fit one machine per label on the bags whose label is known; a constant if only one value is known.
 
         Parameters
         ----------
-        representation : ndarray, shape (B, medoids)
-            The distances of each bag to the medoids.
         labels : Labels
-            The known labels, one row per bag.
+            The known labels, one row for each of the bags that were given to `degenerate`.
 
         Returns
         -------
         MIMLSVM
             This model.
         """
-        self.machines_: list[SVC | float] = []
+        self.machines_: list[_Machine | float] = []
+        kernels: dict[bytes, tuple[float, Array]] = {}
         for c in range(labels.n_classes):
-            known = labels.known[:, c]
+            known = np.flatnonzero(labels.known[:, c])
             values = labels.value[known, c]
             if values.all() or not values.any():
                 self.machines_.append(1.0 if len(values) and values.all() else -1.0)
-            else:
-                machine = SVC(C=self.cost, kernel="rbf", gamma=self.gamma)
-                self.machines_.append(machine.fit(representation[known], values))
+                continue
+            if known.tobytes() not in kernels:
+                gamma = self._gamma_of(known)
+                kernels[known.tobytes()] = gamma, exp(-gamma * self.squared_distances_[np.ix_(known, known)])
+            gamma, kernel = kernels[known.tobytes()]
+            self.machines_.append(_Machine(SVC(C=self.cost, kernel="precomputed").fit(kernel, values), gamma, known))
         empty = labels.known.all(axis=1) & ~labels.value.any(axis=1)
         self.may_be_empty_ = bool(empty.any()) if self.allow_empty is None else self.allow_empty
         return self
+
+    def _gamma_of(self, bags: Array) -> float:
+        """`gamma`; where it is "scale", that of scikit-learn's SVC on these bags."""
+        if self.gamma != "scale":
+            return float(self.gamma)
+        represented = self.representation_[bags]
+        spread = float(represented.var())
+        return 1 / (represented.shape[1] * spread) if spread > 0 else 1.0
 
     @property
     def constant_(self) -> Array:
         """Return which labels have a constant instead of a machine."""
         return np.array([isinstance(machine, float) for machine in self.machines_])
 
-    def decide(self, representation: Array) -> Array:
+    def decide(self, squared_distances: Array) -> Array:
         """Return decision values of represented bags.
 
         Parameters
         ----------
-        representation : ndarray, shape (B, medoids)
-            The distances of each bag to the medoids.
+        squared_distances : ndarray, shape (n, B)
+            Between the representations of these bags and of those given to `degenerate`.
 
         Returns
         -------
-        ndarray, shape (B, C)
+        ndarray, shape (n, C)
         """
-        columns = [
-            np.full(len(representation), machine)
-            if isinstance(machine, float)
-            else machine.decision_function(representation)
-            for machine in self.machines_
-        ]
+        kernels: dict[bytes, Array] = {}
+        columns = []
+        for machine in self.machines_:
+            if isinstance(machine, float):
+                columns.append(np.full(len(squared_distances), machine))
+                continue
+            learned_from = machine.bags.tobytes()
+            if learned_from not in kernels:
+                kernels[learned_from] = exp(-machine.gamma * squared_distances[:, machine.bags])
+            columns.append(machine.svc.decision_function(kernels[learned_from]))
         return np.column_stack(columns)
 
     def decision_function(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
@@ -220,9 +247,10 @@ class MIMLSVM(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "machines_")
         bags = Bags.of(bags)
         # The medoids stay while machines are trained: held-out bags of an experiment are represented once.
-        if self._represented is None or self._represented[0] is not bags:
-            self._represented = bags, hausdorff(self._scaled(bags), self.medoid_bags_, self.distance)
-        return self.decide(self._represented[1])
+        if self._latest is None or self._latest[0] is not bags:
+            represented = hausdorff(self._scaled(bags), self.medoid_bags_, self.distance)
+            self._latest = bags, cdist(represented, self.representation_, "sqeuclidean")
+        return self.decide(self._latest[1])
 
     def predict_proba(self, bags: Bags | Sequence[npt.ArrayLike]) -> Array:
         """Return scores in (0, 1), above 0.5 where a label is predicted; they are not probabilities.

@@ -105,10 +105,10 @@ class MIMLSVMAL(Learner):
 
     def _train(self) -> None:
         complete = np.all(self.labels.known, axis=1)
-        self.model.train(self.model.representation_, Labels(self.labels.value, self.labels.known & complete[:, None]))
+        self.model.train(Labels(self.labels.value, self.labels.known & complete[:, None]))
 
     def _questions(self, count: int) -> list[Question]:
-        decision = self.model.decide(self.model.representation_)
+        decision = self.model.decide(self.model.squared_distances_)
         pool = ScoredPool(
             np.full(decision.shape, 0.5),
             labels=self.labels,
