@@ -36,8 +36,9 @@ def bench():
         "uncertainty of all pairs": "uncertainty of all 500,000 pairs",
         "uncertainty, standardised, with background": "the same, standardised, with background class",
         "EGL of all pairs": "expected gradient length of all pairs",
-        "tell + ask, bag_sgd, uncertainty": "one `tell` + `ask` with `bag_sgd`",
-        "tell + ask, replay, uncertainty": "one `tell` + `ask` with `replay`, the default",
+        "tell + ask, the default criterion and update": "one `tell` + `ask` by default",
+        "tell + ask, the default criterion and update, mean with a refit": "the same, mean with its refits",
+        "tell + ask, bag_sgd, uncertainty": "one `tell` + `ask` with `bag_sgd` and uncertainty",
     }
     rows = [["bare product", "1"], *([title, f"{figures[name].one_thread:.2f}"] for name, title in names.items())]
     explicit = figures["EGL by forming every gradient"].one_thread * figures["EGL of all pairs"].one_thread

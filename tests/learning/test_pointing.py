@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bagwise import ActiveLearner, BagwiseError, InstanceLabel, InstanceLabels, Labels, MIMLClassifier, datasets
-from bagwise.learning import criteria, top_k
+from bagwise.learning import criteria
 from bagwise.learning.questions import Question
 from bagwise.model import solvers
 from tests.oracles.model import softmax
@@ -127,22 +127,6 @@ def test_every_criterion_counts_what_is_known_of_instances(name):
     scores = criteria.get(name)(learner.pool())
     assert np.abs(scores[bag]).max() == pytest.approx(0, abs=1e-9)
     assert scores[20].max() > 0
-
-
-@pytest.mark.parametrize("criterion", ["uncertainty", "expected_gradient_length"])
-@pytest.mark.parametrize("update", ["bag_sgd", "pair_sgd"])
-def test_the_same_question_as_a_full_pass(update, criterion, request, monkeypatch):
-    """The bounds of the incremental search do not know of instances: the questions must not notice."""
-    monkeypatch.setattr(top_k, "FEWEST_LOGITS", 0)
-    learner = make(update, criterion=criterion, audit=0.0)
-    for _ in range(request.config.getoption("--steps")):
-        question = learner.ask()
-        pool = learner.pool()
-        scores = np.where(pool.askable, criteria.get(criterion)(pool), -np.inf)
-        assert scores[question.bag, question.classes[0]] == scores.max()
-        point(learner, question)
-    # A pool this small has no bag whose gradients are all short.
-    assert criterion != "uncertainty" or learner.statistics.scans < learner.statistics.questions
 
 
 @pytest.mark.parametrize(

@@ -473,7 +473,6 @@ class RayPool:
         return Statistics(
             max(one.questions for one in found),
             max(one.scans for one in found),
-            sum(one.products for one in found),
             looked_at.tolist(),
         )
 

@@ -2,12 +2,19 @@
 
 The GPU multiplies in another order than the CPU. Its logits are off by up to (d + `OF_PRODUCTS`) u ||w|| ||x|| (d
 features, u the unit roundoff), by Cauchy and Schwarz and the usual bound for a sum in any order, and those of the CPU
-by the bounds of `model.weight_change` for sums in their order. A product made of three TF32 products lacks at most
-3/2^20 of itself, even where these truncate instead of rounding. What follows from that is bounded as in `top_k`: P1
-within a share `spread` of itself, P0 within P1 `spread`. A gradient is a sum over instances of k_i x_i' with
+by that for sums in their order (`kernels.arithmetic.rounding`). A product made of three TF32 products lacks at most
+3/2^20 of itself, even where these truncate instead of rounding.
+
+How far is a score off? Let every logit of a bag be right within t. Then p is within a factor exp(+-2t), and so is P1:
+as 1 - prod(1 - s p_i) is concave in s and 0 at s = 0, it grows by at most the factor s. Hence P1 is within a share
+`spread` = exp(2t) - 1 of itself, and P0 within P1 `spread`. A gradient is a sum over instances of k_i x_i' with
 ||k_i|| <= sqrt(2) p_ic, and sum_i p_ic <= -log P0, so its length is within
 
     4 spread sqrt(2) max_i ||x_i|| (-log P0)
+
+Rounding after the logits, with n instances and K classes: a probability is an exponential, within 90 u where its
+exponent is not below that of the smallest number, over a sum of K of them, within (K + 120) u; n steps of the OR round
+a few times each. This happens twice, on the GPU and on the CPU; for gradient lengths more is allowed.
 
 The bags that could hold one of the best pairs are then few, but not very few: uncertainty is flat at its top, where
 thousands of pairs of a large pool have the very same score. They are scored on the GPU by kernels that have the bits of
@@ -18,6 +25,7 @@ scored exactly on the CPU instead.
 Labels stay on the device: an answer changes one row of them.
 """
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +35,7 @@ from torch import Tensor
 
 from bagwise.kernels import Array, Instances
 from bagwise.kernels.arithmetic.elementary import log1p
+from bagwise.kernels.arithmetic.rounding import fresh_slack, longest, unit_of
 from bagwise.kernels.gpu import (
     Resident,
     Spread,
@@ -38,16 +47,19 @@ from bagwise.kernels.gpu import (
     highest_sides,
     uniform,
 )
-from bagwise.learning import criteria, granularity, top_k
+from bagwise.learning import criteria, granularity
 from bagwise.learning.class_discovery import Discovery
 from bagwise.learning.criteria import Criterion
 from bagwise.learning.questions import Question
-from bagwise.learning.top_k import MOST_OFF, TopK, placed, scan
+from bagwise.learning.top_k import TopK, final, placed
 from bagwise.model.objective import Objective
 from bagwise.model.objective_gpu import GpuObjective
 from bagwise.model.scored_pool import ScoredPart, ScoredPool, Scorer
-from bagwise.model.weight_change import fresh_slack, longest, unit_of
 
+FIRST_LOOK = 32
+MOST_LOOKED_AT = 0.25
+MOST_OFF = 8.0
+"""Logits that may be off by more say nothing: such a bag has no bound and is scored."""
 OF_PRODUCTS = 64
 OF_DISCOVERY = 1e-4
 """Share by which a score of class discovery may be off: a sum of up to 150 logarithms of one sign, its exponential."""
@@ -154,15 +166,17 @@ class GpuTopK(TopK):
         super().__init__()
         self._device = device
 
+        self._forget()
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "device": self._device}
+        return {"statistics": self.statistics, "device": self._device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._device = state["device"]
+        self.statistics, self._device = state["statistics"], state["device"]
+        self._forget()
 
     def _forget(self) -> None:
-        super()._forget()
+        self._one_at_a_time = threading.Lock()
         self._of: Array | None = None
         self._resident: Resident | None = None
         self._state: DeviceState | None = None
@@ -188,17 +202,15 @@ class GpuTopK(TopK):
 
     def best(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question]:
         """Return the `count` best unknown pairs, as `granularity.pair` would choose them from the scores of all."""
-        if isinstance(criterion, Discovery):
-            with self._one_at_a_time:
-                chosen = self._among_candidates(pool, criterion, count)
-            return scan(pool, criterion, count) if chosen is None else chosen
-        if criteria.rises_with(criterion) in (None, "gradient_length") or not criteria.same_on_devices(criterion):
+        discovers = isinstance(criterion, Discovery)
+        if not discovers and criteria.rises_with(criterion) is None:
             return super().best(pool, criterion, count)
         with self._one_at_a_time:
             state = self.on_device(pool)
-            if exact_kernels(state.resident, len(pool.scorer.weights)):
+            if not discovers and self._same_bits(pool, state, criterion):
                 return self._contest(pool, state, criterion, count)
-        return super().best(pool, criterion, count)
+            chosen = self._contest_on_cpu(pool, criterion, count)
+        return super().best(pool, criterion, count) if chosen is None else chosen
 
     def draw(self, name: str, pool: ScoredPool, count: int) -> list[Question]:
         """Return `count` questions of a granularity at random: the bags that have them are found on the device."""
@@ -221,13 +233,35 @@ class GpuTopK(TopK):
             # The bounds do not count what is known of single instances: such bags are always scored.
             pointed_at = torch.as_tensor(evidence.bags(pool.scorer.instances.offsets), device=state.device)
             upper_bounds[pointed_at] = torch.inf
-        first = upper_bounds.topk(min(len(upper_bounds), max(top_k.FIRST_LOOK, count))).indices
+        first = upper_bounds.topk(min(len(upper_bounds), max(FIRST_LOOK, count))).indices
         if len(first) < len(upper_bounds):
             of_first = self._exact_scores(pool, state, criterion, first).flatten()
             worst = of_first.topk(min(count, len(of_first))).values[-1]
             first = (upper_bounds >= worst).nonzero().flatten()
         self.statistics.add(len(first) / len(upper_bounds))
         return best_pairs(pool, state, self._exact_scores(pool, state, criterion, first), first, count)
+
+    def _same_bits(self, pool: ScoredPool, state: DeviceState, criterion: str | Criterion) -> bool:
+        """Whether the device can give the scores of a criterion with the bits of the CPU."""
+        promised = criteria.same_on_devices(criterion) and criteria.rises_with(criterion) != "gradient_length"
+        return promised and exact_kernels(state.resident, len(pool.scorer.weights)) is not None
+
+    def _contest_on_cpu(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> list[Question] | None:
+        """Return the best pairs: all bags that could hold one are scored on the CPU; None where they are too many."""
+        upper_bounds, finalists = self._upper_bounds(pool, criterion), Finalists(pool, criterion, count)
+        evidence = pool.scorer.instances.evidence
+        if evidence is not None:
+            # The bounds do not count what is known of single instances: such bags are always scored.
+            pointed_at = evidence.bags(pool.scorer.instances.offsets)
+            upper_bounds[torch.as_tensor(pointed_at, device=upper_bounds.device)] = -torch.inf
+            finalists.enter(pointed_at[pool.askable[pointed_at].any(axis=1)])
+        finalists.enter(upper_bounds.topk(min(max(FIRST_LOOK, count), len(upper_bounds))).indices.cpu().numpy())
+        reaching = (upper_bounds >= finalists.worst).nonzero().flatten()
+        if len(reaching) > MOST_LOOKED_AT * len(upper_bounds):
+            return None
+        finalists.enter(reaching.cpu().numpy())
+        self.statistics.add(finalists.size / len(upper_bounds))
+        return finalists.winners
 
     def _exact_scores(self, pool: ScoredPool, state: DeviceState, criterion: str | Criterion, bags: Tensor) -> Tensor:
         """Return the scores of some bags with the bits of the CPU; -inf where a pair may not be asked."""
@@ -252,16 +286,6 @@ class GpuTopK(TopK):
         best: Tensor = scores.masked_fill_(~highest.askable, -torch.inf).amax(1).double()
         best *= 1 + 64 * unit_of(scorer.instances.x.dtype)
         return best.masked_fill_(off > MOST_OFF, torch.inf)
-
-    def _highest(self, upper_bounds: Tensor, count: int) -> Array:
-        return np.asarray(upper_bounds.topk(min(count, len(upper_bounds))).indices.cpu().numpy())
-
-    def _reaching(self, upper_bounds: Tensor, score: float) -> Array:
-        return np.asarray((upper_bounds >= score).nonzero().flatten().cpu().numpy())
-
-    def _without(self, upper_bounds: Tensor, bags: Array) -> Tensor:
-        upper_bounds[torch.as_tensor(bags, device=upper_bounds.device)] = -torch.inf
-        return upper_bounds
 
     def _at_best(self, scorer: Scorer, state: DeviceState, rises_with: str | None, share: Tensor) -> dict[str, Tensor]:
         resident, weights, classes = state.resident, scorer.weights, scorer.n_classes
@@ -290,11 +314,34 @@ class GpuTopK(TopK):
         share: Tensor = 1.001 * (torch.expm1(2 * off.clamp(max=MOST_OFF)) + 2 * rounding)
         return share
 
-    def _count_in(self, share: float) -> None:
-        self.statistics.add(share)
 
-    def _give_up_for_a_while(self) -> None:
-        """Do nothing: bounds on the device cost the same for every question."""
+class Finalists:
+    """Bags scored exactly on the CPU, and the best pairs among them."""
+
+    def __init__(self, pool: ScoredPool, criterion: str | Criterion, count: int) -> None:
+        self._pool, self._criterion, self._count = pool, criteria.get(criterion), count
+        self._bags, self._entered = np.empty(0, np.int64), np.zeros(pool.shape[0], bool)
+        self._scores: list[Array] = []
+        self.winners: list[Question] = []
+
+    @property
+    def size(self) -> int:
+        """Number of bags scored."""
+        return len(self._bags)
+
+    def enter(self, bags: Array) -> None:
+        """Score those of the bags that were not scored before."""
+        new = np.sort(bags[~self._entered[bags]])
+        self._entered[new] = True
+        if len(new):
+            self._scores.append(self._criterion(self._pool.select(new)))
+            self._bags = np.concatenate([self._bags, new])
+            self.winners = final(self._pool, self._bags, np.concatenate(self._scores), self._count)
+
+    @property
+    def worst(self) -> float:
+        """Score of the last of the pairs wanted."""
+        return self.winners[-1].score if len(self.winners) == self._count else -np.inf
 
 
 def best_pairs(pool: ScoredPool, state: DeviceState, scores: Tensor, bags: Tensor, count: int) -> list[Question]:

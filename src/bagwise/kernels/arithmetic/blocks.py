@@ -134,9 +134,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def split(offsets: Array, columns: int, logits: int = LOGITS_PER_BLOCK) -> list[tuple[int, int]]:
+def split(offsets: Array, columns: int) -> list[tuple[int, int]]:
     """Consecutive ranges of bags, each about so many logits and at least one bag; a few for a few bags."""
-    rows_per_block = max(1, min(logits, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
+    rows_per_block = max(1, min(LOGITS_PER_BLOCK, max(FEWEST_LOGITS, int(offsets[-1]) * columns // 4)) // columns)
     bags, ranges, first = len(offsets) - 1, [], 0
     if 0 < offsets[-1] <= rows_per_block:
         return [(0, bags)]
@@ -148,11 +148,9 @@ def split(offsets: Array, columns: int, logits: int = LOGITS_PER_BLOCK) -> list[
     return ranges
 
 
-def each_block(
-    offsets: Array, columns: int, work: Callable[[int, int], Result], logits: int = LOGITS_PER_BLOCK
-) -> list[Result]:
+def each_block(offsets: Array, columns: int, work: Callable[[int, int], Result]) -> list[Result]:
     """`work(first, last)` for every block of bags; the results in the order of the blocks."""
-    ranges = split(offsets, columns, logits)
+    ranges = split(offsets, columns)
     with single_threaded_blas():
         if len(ranges) == 1 or (threads := thread_count()) == 1:
             return [work(first, last) for first, last in ranges]

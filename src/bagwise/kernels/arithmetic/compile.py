@@ -4,9 +4,6 @@ A `kernel` gives the same bits on every processor. The compiler may assume finit
 finite, and whatever underflows does so to an exact zero), but it carries out every addition and multiplication as it is
 written: sums are not reordered to suit a vector width, and products and sums are fused only where the code says so
 (`vectors`, `elementary`). What a model becomes is then a function of its answers alone, wherever it is replayed.
-
-A `bounding_kernel` may do its sums in any order: its numbers are bounds that are wide enough for any rounding, and
-nothing but time depends on their last digits.
 """
 
 import contextlib
@@ -24,7 +21,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 WITH_KERNELS = ("kernels/arithmetic", "kernels/cpu", "research/baselines")
 FINITE = {"nnan", "ninf"}
-FINITE_IN_ANY_ORDER = {*FINITE, "nsz", "contract", "reassoc", "arcp"}
 
 
 def _drop_stale_code(package: Path) -> None:
@@ -51,11 +47,6 @@ _drop_stale_code(Path(__file__).parents[2])
 def kernel(function: Function) -> Function:
     """Compile `function` to machine code on its first call; later processes load it from the cache."""
     return cast(Function, numba.njit(cache=True, nogil=True, fastmath=FINITE)(function))
-
-
-def bounding_kernel(function: Function) -> Function:
-    """The same for numbers that are bounds, whose sums may be done in any order."""
-    return cast(Function, numba.njit(cache=True, nogil=True, fastmath=FINITE_IN_ANY_ORDER)(function))
 
 
 def padding(dtype: npt.DTypeLike) -> float:

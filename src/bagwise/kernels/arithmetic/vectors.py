@@ -77,31 +77,16 @@ class Vectors(NamedTuple):
         function = cgutils.get_or_insert_function(self.builder.module, three, f"llvm.fma.{self.name}")
         return self.builder.call(function, [a, b, c])
 
-    def whole(self, value: Any) -> Any:
-        """The nearest whole numbers."""
-        one = ir.FunctionType(self.kind, [self.kind])
-        return self.builder.call(
-            cgutils.get_or_insert_function(self.builder.module, one, f"llvm.rint.{self.name}"), [value]
-        )
-
     def larger(self, a: Any, b: Any) -> Any:
         """The larger of two vectors, lane by lane."""
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
 
-    def smaller(self, a: Any, b: Any) -> Any:
-        """The smaller of two vectors, lane by lane."""
-        return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
-
-    def prefetch(self, address: Any, near: bool = True) -> None:
-        """Have the memory at this address fetched, which need not exist; not `near`: to the second level of the cache.
-
-        The first level waits for a few dozen lines at a time and no more, which is too few for what comes slowly.
-        """
+    def prefetch(self, address: Any) -> None:
+        """Have the memory at this address fetched, which need not exist."""
         whole, byte = ir.IntType(32), ir.IntType(8).as_pointer()
         four = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
         function = cgutils.get_or_insert_function(self.builder.module, four, "llvm.prefetch.p0")
-        place = whole(3 if near else 2)
-        self.builder.call(function, [self.builder.inttoptr(address, byte), whole(0), place, whole(1)])
+        self.builder.call(function, [self.builder.inttoptr(address, byte), whole(0), whole(3), whole(1)])
 
     def variable(self, value: Any) -> Any:
         """A vector that changes."""

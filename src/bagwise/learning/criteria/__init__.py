@@ -10,7 +10,7 @@ only on the pair's own bag and on totals of the pool, and never falls when
     "gradient_length"   P0 and ||grad log P0|| both rise
     "present"           P1 rises
 
-Then the best pairs are found without scoring all of them (`top_k`), and the criterion works on a cluster. On a GPU the
+Then the best pairs are found chunk by chunk (`top_k`), and the criterion works on a cluster. On a GPU the
 arrays of the pool are torch's. A criterion that declares `SAME_ON_DEVICES = True` as well promises that its scores have
 the same bits there, given the same probabilities: that it only adds, subtracts, multiplies, compares, and divides by
 arrays, and takes all other numbers from `pool.like` and `pool.uniform`. Then the CPU need not score anything again.

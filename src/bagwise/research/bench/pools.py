@@ -69,7 +69,12 @@ class AskTellLoop:
     """
 
     def __init__(
-        self, pool: RandomPool, criterion: str, update: str, device: str = "cpu", pointing: bool = False
+        self,
+        pool: RandomPool,
+        criterion: str = "widening_uncertainty",
+        update: str = "replay",
+        device: str = "cpu",
+        pointing: bool = False,
     ) -> None:
         model, labels = MIMLClassifier(max_iter=3), pool.labels()
         self._truth, self._pointing = pool.truth, pointing
