@@ -78,12 +78,22 @@ HELD, NOT_HELD = "held", "not held"
 
 @dataclass(frozen=True)
 class Evidence:
-    """One measurement, with its difference where it is one."""
+    """One measurement, with its difference or ratio where it is one."""
 
     dataset: str
     text: str
     speaks: str
     difference: Difference | None = field(default=None, repr=False)
+    earlier: "Earlier | None" = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The questions that one strategy needs over those of another."""
+
+    first: str
+    second: str
+    ratio: Ratio
 
 
 @dataclass(frozen=True)
@@ -163,9 +173,18 @@ def differences_of(
 def _compared(one: Difference, speaks: dict[str, str] = SPEAKS, note: str = "") -> Evidence:
     text = (
         f"{one.first} against {one.second}, {measures.title(one.metric)}{note}: {one.mean:+.3f} "
-        f"({one.low:+.3f} to {one.high:+.3f}), {one.outcome}, p = {one.p:.4f}"
+        f"({one.low:+.3f} to {one.high:+.3f}), {one.outcome}, {p_value(one.p)}"
     )
     return Evidence(one.dataset, text, speaks[one.outcome], one)
+
+
+def p_value(p: float) -> str:
+    """Return a p-value in words.
+
+    >>> p_value(0.0123), p_value(1e-9)
+    ('p = 0.0123', 'p < 0.0001')
+    """
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.4f}"
 
 
 def _judged(good: bool) -> str:
@@ -237,7 +256,8 @@ def _queries(rows: pl.DataFrame) -> Iterable[Evidence]:
                 early, late = ratio.high < MUCH_EARLIER, ratio.low > MUCH_EARLIER
                 # Of one draw nothing can be said.
                 decided = len(mine) > 1 and (early or late)
-                yield Evidence(dataset, text, _judged(early) if decided else "unclear")
+                speaks = _judged(early) if decided else "unclear"
+                yield Evidence(dataset, text, speaks, earlier=Earlier(ours, other, ratio))
 
 
 def _median(needed: pl.DataFrame) -> str:
