@@ -6,8 +6,10 @@ Each sum runs over the features in order, by explicit fused operations that no c
 such thing: a row's product may change in the last bit with the number of rows beside it. This product gives the same
 bits for any choice of rows, in any blocks, on any number of threads, so a few bags computed again equal a whole pass.
 
-Rows go through the registers in tiles, `ROWS_OF[v]` rows by `v` vectors of classes. Several rows at once are too many
-streams for the processor to prefetch, so the rows of a later tile are fetched meanwhile (a third of the time saved).
+Rows go through the registers in tiles, some rows by some vectors of classes: the more, the less often a number is read,
+but no more than there are registers. Which tiles, and how many lanes a register has, changes no sum and so no bit.
+Several rows at once are too many streams for the processor to prefetch, so the rows of a later tile are fetched
+meanwhile (a third of the time saved).
 """
 
 from typing import Any
@@ -18,83 +20,75 @@ from llvmlite import ir
 
 from bagwise.kernels.arithmetic.blocks import scratch
 from bagwise.kernels.arithmetic.compile import Array, kernel, padding
-from bagwise.kernels.arithmetic.vectors import LANES, Vectors, cgutils, compiled
+from bagwise.kernels.arithmetic.vectors import (
+    LANES,
+    MOST_OF_DOUBLES,
+    MOST_OF_FLOATS,
+    Vectors,
+    cgutils,
+    compiled,
+)
 
-MOST_VECTORS = 4
-ROWS_OF = (0, 8, 6, 4, 3)
-ROWS_AT_A_TIME = 96
+ROWS_AT_A_TIME = 120
 PREFETCHED = 2
 
 
-def _tile(rows: int, count: int) -> Any:
-    """An intrinsic that fills `rows` x `count` vectors at `out`."""
-    cells = [(row, part) for row in range(rows) for part in range(count)]
+def _write_tile(
+    vectors: Vectors, x: Any, x_stride: Any, w: Any, out: Any, out_stride: Any, depth: Any, keep: Any,
+    rows: int, count: int,
+) -> None:  # fmt: skip
+    """Fill `rows` x `count` vectors at `out`."""
+    builder, parts = vectors.builder, vectors.split(count)
 
-    def write(
-        vectors: Vectors, x: Any, x_stride: Any, w: Any, out: Any, out_stride: Any, depth: Any, keep: Any
-    ) -> None:
-        builder, width = vectors.builder, LANES * vectors.size
+    def place(row: int, offset: int) -> Any:
+        return builder.add(builder.mul(out_stride, out_stride.type(row)), out_stride.type(offset))
 
-        def place(cell: tuple[int, int]) -> Any:
-            return builder.add(builder.mul(out_stride, out_stride.type(cell[0])), out_stride.type(cell[1] * width))
-
-        sums = {cell: vectors.variable(ir.Constant(vectors.kind, None)) for cell in cells}
-        with builder.if_then(builder.fcmp_unordered("!=", keep, vectors.number(0.0))):
-            for cell in cells:
+    sums = {(row, offset): part.variable(ir.Constant(part.kind, None)) for row in range(rows) for offset, part in parts}
+    with builder.if_then(builder.fcmp_unordered("!=", keep, vectors.number(0.0))):
+        for row in range(rows):
+            for offset, part in parts:
                 later = builder.add(out, builder.mul(out_stride, out_stride.type(PREFETCHED * rows)))
-                vectors.prefetch(builder.add(later, place(cell)))
-                builder.store(builder.fmul(vectors.load(out, place(cell)), vectors.spread(keep)), sums[cell])
-        with cgutils.for_range(builder, depth) as loop:
-            k = loop.index
-            of_feature = builder.add(w, builder.mul(k, k.type(count * width)))
-            classes = [vectors.load(of_feature, k.type(part * width)) for part in range(count)]
-            of_row = builder.add(x, builder.mul(k, k.type(vectors.size)))
-            if rows > 1:
-                later = builder.add(x, builder.mul(x_stride, x_stride.type(PREFETCHED * rows)))
-                vectors.prefetch(builder.add(later, builder.mul(k, k.type(rows * vectors.size))))
-            for row in range(rows):
-                pointer = vectors.address(of_row, builder.mul(x_stride, x_stride.type(row)), vectors.number)
-                feature = vectors.spread(builder.load(pointer, align=vectors.size))
-                for part in range(count):
-                    total = vectors.fma(feature, classes[part], builder.load(sums[row, part]))
-                    builder.store(total, sums[row, part])
-        for cell in cells:
-            vectors.store(builder.load(sums[cell]), out, place(cell))
+                part.prefetch(builder.add(later, place(row, offset)))
+                kept = builder.fmul(part.load(out, place(row, offset)), part.spread(keep))
+                builder.store(kept, sums[row, offset])
+    with cgutils.for_range(builder, depth) as loop:
+        k = loop.index
+        of_feature = builder.add(w, builder.mul(k, k.type(count * LANES * vectors.size)))
+        classes = {offset: part.load(of_feature, k.type(offset)) for offset, part in parts}
+        of_row = builder.add(x, builder.mul(k, k.type(vectors.size)))
+        if rows > 1:
+            later = builder.add(x, builder.mul(x_stride, x_stride.type(PREFETCHED * rows)))
+            vectors.prefetch(builder.add(later, builder.mul(k, k.type(rows * vectors.size))))
+        for row in range(rows):
+            pointer = vectors.address(of_row, builder.mul(x_stride, x_stride.type(row)), vectors.number)
+            number = builder.load(pointer, align=vectors.size)
+            for offset, part in parts:
+                total = part.fma(part.spread(number), classes[offset], builder.load(sums[row, offset]))
+                builder.store(total, sums[row, offset])
+    for row in range(rows):
+        for offset, part in parts:
+            part.store(builder.load(sums[row, offset]), out, place(row, offset))
 
-    return compiled("iiiiii", False, write)
+
+def _write_columns(
+    vectors: Vectors, x: Any, x_stride: Any, w: Any, out: Any, out_stride: Any, rows: Any, depth: Any, count: Any,
+    keep: Any,
+) -> None:  # fmt: skip
+    """The product of some rows with one group of `count` vectors of classes, tile by tile."""
+    builder = vectors.builder
+    for row, height, width in vectors.each_tile(rows, count):
+        of_x, of_out = builder.add(x, builder.mul(row, x_stride)), builder.add(out, builder.mul(row, out_stride))
+        _write_tile(vectors, of_x, x_stride, w, of_out, out_stride, depth, keep, height, width)
 
 
-_tile_1, _tile_2, _tile_3, _tile_4 = (_tile(ROWS_OF[count], count) for count in range(1, 5))
-_row_1, _row_2, _row_3, _row_4 = (_tile(1, count) for count in range(1, 5))
+_columns = compiled("iiiiiiii", False, _write_columns)
 
 
 @kernel
-def _columns(
-    x: int, x_stride: int, w: int, out: int, out_stride: int, rows: int, depth: int, vectors: int, keep: float
-) -> None:
-    """The product of some rows with one group of up to `MOST_VECTORS` vectors of classes."""
-    tall = 8 if vectors == 1 else 6 if vectors == 2 else 4 if vectors == 3 else 3
-    i = 0
-    while i + tall <= rows:
-        if vectors == 4:
-            _tile_4(x + i * x_stride, x_stride, w, out + i * out_stride, out_stride, depth, keep)
-        elif vectors == 3:
-            _tile_3(x + i * x_stride, x_stride, w, out + i * out_stride, out_stride, depth, keep)
-        elif vectors == 2:
-            _tile_2(x + i * x_stride, x_stride, w, out + i * out_stride, out_stride, depth, keep)
-        else:
-            _tile_1(x + i * x_stride, x_stride, w, out + i * out_stride, out_stride, depth, keep)
-        i += tall
-    while i < rows:
-        if vectors == 4:
-            _row_4(x + i * x_stride, x_stride, w, out + i * out_stride, out_stride, depth, keep)
-        elif vectors == 3:
-            _row_3(x + i * x_stride, x_stride, w, out + i * out_stride, out_stride, depth, keep)
-        elif vectors == 2:
-            _row_2(x + i * x_stride, x_stride, w, out + i * out_stride, out_stride, depth, keep)
-        else:
-            _row_1(x + i * x_stride, x_stride, w, out + i * out_stride, out_stride, depth, keep)
-        i += 1
+def vectors_together(left: int, size: int) -> int:
+    """How many of the vectors that are left go through the registers together: as many as fit, none left alone."""
+    most = MOST_OF_FLOATS if size == 4 else MOST_OF_DOUBLES
+    return left if left <= most else most if left != most + 1 else most - 1
 
 
 @kernel
@@ -107,7 +101,7 @@ def product_into(out: Array, x: Array, packed: Array, keep: float) -> None:
         count = min(ROWS_AT_A_TIME, rows - start)
         left, done = vectors, 0
         while left > 0:
-            taken = left if left <= MOST_VECTORS else MOST_VECTORS if left != MOST_VECTORS + 1 else MOST_VECTORS - 1
+            taken = vectors_together(left, size)
             _columns(
                 x.ctypes.data + start * x.strides[0],
                 x.strides[0],
@@ -128,11 +122,11 @@ def padded(columns: int) -> int:
     return -(-columns // LANES) * LANES
 
 
-def _groups(vectors: int) -> list[int]:
-    """How many vectors of classes go through the registers together: as many as fit, none left alone."""
+def _groups(vectors: int, size: int) -> list[int]:
+    """The numbers of vectors that go through the registers together, one after the other."""
     taken = []
     while vectors > 0:
-        taken.append(vectors if vectors <= MOST_VECTORS else MOST_VECTORS - (vectors == MOST_VECTORS + 1))
+        taken.append(vectors_together(vectors, size))
         vectors -= taken[-1]
     return taken
 
@@ -141,9 +135,10 @@ def pack(weights: Array) -> Array:
     """Weights (classes, features) in the order in which `product_into` reads them, padded with zeros."""
     wide = np.zeros((padded(len(weights)), weights.shape[1]), weights.dtype)
     wide[: len(weights)] = weights
-    if len(wide) <= MOST_VECTORS * LANES:
+    groups = _groups(len(wide) // LANES, weights.itemsize)
+    if len(groups) == 1:
         return wide.T.ravel()
-    edges = np.cumsum([LANES * group for group in _groups(len(wide) // LANES)])[:-1]
+    edges = np.cumsum([LANES * group for group in groups])[:-1]
     return np.concatenate([part.T.ravel() for part in np.split(wide, edges)])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.kernels.arithmetic.compile import Array, kernel
-from bagwise.kernels.arithmetic.product import MOST_VECTORS, ROWS_OF, padded
+from bagwise.kernels.arithmetic.product import padded, vectors_together
 from bagwise.kernels.arithmetic.vectors import LANES, Vectors, cgutils, compiled, dot_of
 
 ROWS_TOGETHER = 128
@@ -49,66 +49,42 @@ def gram_into(gram: Array, rows: Array) -> None:
             gram[i, j] = gram[j, i] = dot(rows[i], rows[j])
 
 
-def _tile(classes: int, count: int) -> Any:
-    """An intrinsic that fills `classes` x `count` vectors of features at `out`."""
-    cells = [(row, part) for row in range(classes) for part in range(count)]
-
-    def write(
-        vectors: Vectors, factors: Any, factors_stride: Any, x: Any, x_stride: Any, out: Any, out_stride: Any,
-        rows: Any, _like: Any,
-    ) -> None:  # fmt: skip
-        builder, width = vectors.builder, LANES * vectors.size
-        sums = {cell: vectors.variable(vectors.constant(0.0)) for cell in cells}
-        with cgutils.for_range(builder, rows) as loop:
-            of_row = builder.add(x, builder.mul(loop.index, x_stride))
-            features = [vectors.load(of_row, of_row.type(part * width)) for part in range(count)]
-            of_class = builder.add(factors, builder.mul(loop.index, factors_stride))
-            for row in range(classes):
-                factor = vectors.number_at(of_class, of_class.type(row * vectors.size))
-                for part in range(count):
-                    total = vectors.fma(factor, features[part], builder.load(sums[row, part]))
-                    builder.store(total, sums[row, part])
-        for row, part in cells:
-            place = builder.add(builder.mul(out_stride, out_stride.type(row)), out_stride.type(part * width))
-            vectors.store(builder.load(sums[row, part]), out, place)
-
-    return compiled("iiiiiii", False, write)
-
-
-_tile_1, _tile_2, _tile_3, _tile_4 = (_tile(ROWS_OF[count], count) for count in range(1, 5))
-_class_1, _class_2, _class_3, _class_4 = (_tile(1, count) for count in range(1, 5))
-
-
-@kernel
-def _columns(
-    factors: int, factors_stride: int, x: int, x_stride: int, out: int, out_stride: int, rows: int, classes: int,
-    vectors: int, size: int, like: float,
+def _write_tile(
+    vectors: Vectors, factors: Any, factors_stride: Any, x: Any, x_stride: Any, out: Any, out_stride: Any, rows: Any,
+    classes: int, count: int,
 ) -> None:  # fmt: skip
-    """The sums of all classes for one group of up to `MOST_VECTORS` vectors of features."""
-    tall = 8 if vectors == 1 else 6 if vectors == 2 else 4 if vectors == 3 else 3
-    c = 0
-    while c + tall <= classes:
-        here, there = factors + c * size, out + c * out_stride
-        if vectors == 4:
-            _tile_4(here, factors_stride, x, x_stride, there, out_stride, rows, like)
-        elif vectors == 3:
-            _tile_3(here, factors_stride, x, x_stride, there, out_stride, rows, like)
-        elif vectors == 2:
-            _tile_2(here, factors_stride, x, x_stride, there, out_stride, rows, like)
-        else:
-            _tile_1(here, factors_stride, x, x_stride, there, out_stride, rows, like)
-        c += tall
-    while c < classes:
-        here, there = factors + c * size, out + c * out_stride
-        if vectors == 4:
-            _class_4(here, factors_stride, x, x_stride, there, out_stride, rows, like)
-        elif vectors == 3:
-            _class_3(here, factors_stride, x, x_stride, there, out_stride, rows, like)
-        elif vectors == 2:
-            _class_2(here, factors_stride, x, x_stride, there, out_stride, rows, like)
-        else:
-            _class_1(here, factors_stride, x, x_stride, there, out_stride, rows, like)
-        c += 1
+    """Fill `classes` x `count` vectors of features at `out`."""
+    builder, parts = vectors.builder, vectors.split(count)
+    sums = {(c, offset): part.variable(part.constant(0.0)) for c in range(classes) for offset, part in parts}
+    with cgutils.for_range(builder, rows) as loop:
+        of_row = builder.add(x, builder.mul(loop.index, x_stride))
+        features = {offset: part.load(of_row, of_row.type(offset)) for offset, part in parts}
+        of_class = builder.add(factors, builder.mul(loop.index, factors_stride))
+        for c in range(classes):
+            pointer = vectors.address(of_class, of_class.type(c * vectors.size), vectors.number)
+            factor = builder.load(pointer, align=vectors.size)
+            for offset, part in parts:
+                total = part.fma(part.spread(factor), features[offset], builder.load(sums[c, offset]))
+                builder.store(total, sums[c, offset])
+    for c in range(classes):
+        for offset, part in parts:
+            place = builder.add(builder.mul(out_stride, out_stride.type(c)), out_stride.type(offset))
+            part.store(builder.load(sums[c, offset]), out, place)
+
+
+def _write_columns(
+    vectors: Vectors, factors: Any, factors_stride: Any, x: Any, x_stride: Any, out: Any, out_stride: Any, rows: Any,
+    classes: Any, count: Any, _like: Any,
+) -> None:  # fmt: skip
+    """The sums of all classes for one group of `count` vectors of features, tile by tile."""
+    builder = vectors.builder
+    for c, height, width in vectors.each_tile(classes, count):
+        here = builder.add(factors, builder.mul(c, c.type(vectors.size)))
+        there = builder.add(out, builder.mul(c, out_stride))
+        _write_tile(vectors, here, factors_stride, x, x_stride, there, out_stride, rows, height, width)
+
+
+_columns = compiled("iiiiiiiii", False, _write_columns)
 
 
 @kernel
@@ -123,8 +99,7 @@ def add_transposed_product(sums: Array, factors: Array, x: Array, rows_room: Arr
                 rows_room[i, j] = x[start + i, j]
         done = 0
         while done < whole:
-            left = whole - done
-            taken = left if left <= MOST_VECTORS else MOST_VECTORS if left != MOST_VECTORS + 1 else MOST_VECTORS - 1
+            taken = vectors_together(whole - done, size)
             _columns(
                 factors.ctypes.data + start * factors.strides[0],
                 factors.strides[0],
@@ -135,7 +110,6 @@ def add_transposed_product(sums: Array, factors: Array, x: Array, rows_room: Arr
                 count,
                 classes,
                 taken,
-                size,
                 like,
             )
             done += taken

@@ -13,17 +13,24 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils as _cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 LANES = 8
+WIDE = "+avx512f" in cpu_target.target_context.codegen().magic_tuple()[2]
+"""Whether the processor for which kernels are compiled has 32 registers of 64 bytes, rather than 16 of 32."""
+ROWS_OF = {4: (12, 12, 10, 10, 8, 8, 6, 6), 8: (12, 10, 8, 6)} if WIDE else {4: (10, 6, 4), 8: (6, 2)}
+"""Rows of a tile of one, two, ... vectors, by the bytes of a number: what there are registers for, and the fastest."""
+MOST_OF_FLOATS, MOST_OF_DOUBLES = len(ROWS_OF[4]), len(ROWS_OF[8])
 cgutils: Any = _cgutils
 
 
 class Vectors(NamedTuple):
-    """Writes instructions on vectors of `LANES` numbers."""
+    """Writes instructions on vectors of `LANES` numbers, or of another number of lanes."""
 
     builder: Any
     number: Any
+    lanes: int = LANES
 
     @property
     def size(self) -> int:
@@ -33,12 +40,12 @@ class Vectors(NamedTuple):
     @property
     def kind(self) -> Any:
         """The type of a vector."""
-        return ir.VectorType(self.number, LANES)
+        return ir.VectorType(self.number, self.lanes)
 
     @property
     def name(self) -> str:
         """How intrinsic functions call it."""
-        return f"v{LANES}f{8 * self.size}"
+        return f"v{self.lanes}f{8 * self.size}"
 
     def address(self, start: Any, offset: Any, kind: Any) -> Any:
         """A pointer to what is `offset` bytes behind `start`."""
@@ -54,7 +61,7 @@ class Vectors(NamedTuple):
 
     def constant(self, value: float) -> Any:
         """The same number, known beforehand, in every lane."""
-        return ir.Constant(self.kind, [value] * LANES)
+        return ir.Constant(self.kind, [value] * self.lanes)
 
     def pick(self, a: Any, b: Any, lanes: list[int]) -> Any:
         """These lanes of two vectors, those of the second counted on from those of the first."""
@@ -69,7 +76,9 @@ class Vectors(NamedTuple):
         """One number in every lane."""
         nothing = ir.Constant(self.kind, ir.Undefined)
         single = self.builder.insert_element(nothing, value, ir.IntType(32)(0))
-        return self.builder.shuffle_vector(single, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))
+        return self.builder.shuffle_vector(
+            single, nothing, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
+        )
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """A b + c, rounded once."""
@@ -93,6 +102,30 @@ class Vectors(NamedTuple):
         held = cgutils.alloca_once(self.builder, self.kind)
         self.builder.store(value, held)
         return held
+
+    @property
+    def registers(self) -> tuple[int, "Vectors"]:
+        """How many vectors a register takes, and instructions of its width."""
+        together = 2 if WIDE and self.size == 4 else 1
+        return together, self._replace(lanes=together * LANES)
+
+    def split(self, count: int) -> list[tuple[int, "Vectors"]]:
+        """Where in a row of `count` vectors each register begins, in bytes, and instructions of its width."""
+        together, wide = self.registers
+        return [
+            (start * LANES * self.size, wide if start + together <= count else self)
+            for start in range(0, count, together)
+        ]
+
+    def each_tile(self, rows: Any, count: Any) -> Iterator[tuple[Any, int, int]]:
+        """For the tiles of `rows` rows of `count` vectors: the first row, and the numbers of rows and vectors."""
+        builder = self.builder
+        for width, tall in enumerate(ROWS_OF[self.size], 1):
+            with builder.if_then(builder.icmp_signed("==", count, count.type(width))):
+                whole = builder.sub(rows, builder.srem(rows, rows.type(tall)))
+                for first, last, height in ((rows.type(0), whole, tall), (whole, rows, 1)):
+                    with cgutils.for_range_slice(builder, first, last, rows.type(height)) as (row, _):
+                        yield row, height, width
 
     @contextmanager
     def each(self, count: Any) -> Iterator[Any]:
