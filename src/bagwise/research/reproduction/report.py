@@ -40,6 +40,8 @@ from bagwise.research.reproduction.plan import ANALYSES, FIGURES, MAIN, ONLINE_B
 
 TITLE = "Active Learning in Incomplete Label MIML Learning, measured again"
 APPENDIX = "The paper, reproduced: appendix"
+IN_WORDS = "findings.md"
+"""What somebody wrote about the figures, if there is such a page beside them."""
 SECONDARY = ("average_precision", "hamming_loss", "one_error")
 ON_THE_PAGE = ((4, "E1"), (5, REFITS), (5, ONLINE_BAG), (9, "E3a"), (11, "E3b"))
 SPOKEN = ("for", "against", "unclear")
@@ -52,6 +54,8 @@ def write(results: Results, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     findings = claims.judge(results.rows, results.growth)
     page, appendix = list(_page(results, findings)), list(_appendix(results, findings))
+    if (folder / IN_WORDS).exists():
+        page.insert(0, Paragraph(f"What it means, in words: [findings]({IN_WORDS})."))
     save_pictures(page + appendix, folder)
     write_markdown(TITLE, page, folder / "README.md")
     write_markdown(APPENDIX, appendix, folder / "appendix.md")
@@ -74,14 +78,10 @@ def _page(results: Results, findings: Sequence[Finding]) -> Iterable[Block]:
     if selected:
         yield Heading("Pairs against the other selections")
         yield Paragraph(
-            "Difference in the area under the bag accuracy, of EGL pairs and of uncertainty pairs (claim 2):"
+            "Difference in the area under the bag accuracy, of EGL pairs and of uncertainty pairs (claim 2). How many "
+            "questions they need, and what else than the selection it could be, is in the appendix."
         )
         yield _outcomes({name: results.rows[name] for name in selected})
-        yield Paragraph(
-            "Questions to 95 % of the accuracy that a run ends at with every label known, over those of the other "
-            f"selection, with 95 % intervals; *much earlier* is an upper limit below {claims.MUCH_EARLIER} (claim 3):"
-        )
-        yield _ratios([one for one in findings if one.number == 3 and _is_main(one)])
     yield from _systems(findings)
     forest = _forest(results)
     if forest:
@@ -90,6 +90,21 @@ def _page(results: Results, findings: Sequence[Finding]) -> Iterable[Block]:
     yield Heading("Figures")
     for number, name in ON_THE_PAGE:
         yield from _pictures(number, name, results)
+
+
+def _appendix(results: Results, findings: Sequence[Finding]) -> Iterable[Block]:
+    yield Heading("Verdicts of all analyses")
+    yield _verdicts(findings)
+    yield from _evidence(findings)
+    earlier = [one for one in findings if one.number == 3 and _is_main(one)]
+    if earlier:
+        yield Heading("Questions needed")
+        yield Paragraph(
+            "Questions to 95 % of the accuracy that a run ends at with every label known, of EGL pairs and of "
+            "uncertainty pairs, over those of the other selection, with 95 % intervals; *much earlier* is an upper "
+            f"limit below {claims.MUCH_EARLIER} (claim 3)."
+        )
+        yield _ratios(earlier)
     if REFITS in results.rows:
         yield Heading("What else it could be")
         yield Paragraph(
@@ -97,12 +112,6 @@ def _page(results: Results, findings: Sequence[Finding]) -> Iterable[Block]:
             "from scratch to the same labels, which sees every label equally often."
         )
         yield _steps(results)
-
-
-def _appendix(results: Results, findings: Sequence[Finding]) -> Iterable[Block]:
-    yield Heading("Verdicts of all analyses")
-    yield _verdicts(findings)
-    yield from _evidence(findings)
     yield Heading("Figures 3 to 12")
     yield Paragraph("Mean over the runs; bands are 95 % intervals of that mean, corrected for runs that share bags.")
     for name in (one for one in MAIN if one in results.rows):
