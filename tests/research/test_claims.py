@@ -200,3 +200,9 @@ def test_what_steps_per_label_are_worth():
     assert gains[RANDOM_BAGS] == pytest.approx(0.5 + 0.05 - 0.6)
     by_budget = confounds.budgets(rows, [(UNCERTAINTY, RANDOM)])
     assert [one.mean for found in by_budget.values() for one in found] == pytest.approx([0.2] * 4)
+
+
+def test_a_run_that_converged_between_two_epochs_that_are_shown_changes_no_mean():
+    rows = curve("gd", 0.6) + curve("bag_sgd", 0.6)
+    ended = {**rows[3], "asked": 37}
+    assert finding(1, {"E1": pl.DataFrame([*rows, ended])}) == finding(1, {"E1": pl.DataFrame(rows)})

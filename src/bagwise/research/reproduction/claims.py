@@ -191,8 +191,15 @@ def _judged(good: bool) -> str:
     return "for" if good else "against"
 
 
-def _updates(rows: pl.DataFrame) -> Iterable[Evidence]:
+def at_shared_epochs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows at epochs that every run has: gradient descent may end at one of its own, or go on for longer."""
+    run = pl.struct("dataset", "strategy", "seed", "fold")
     shown = rows.filter(pl.col("asked") <= pl.col("epochs"))
+    return shown.filter(run.n_unique().over("asked") == shown.select(run.n_unique()).item())
+
+
+def _updates(rows: pl.DataFrame) -> Iterable[Evidence]:
+    shown = at_shared_epochs(rows)
     epochs = shown["asked"].unique().sort()
     before, last = int(epochs[-2]), int(epochs[-1])
     means = shown.group_by("dataset", "strategy", "asked", maintain_order=True).agg(pl.col("log_likelihood").mean())

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 
 import altair as alt
@@ -23,6 +24,7 @@ from bagwise.research.reproduction.claims import (
     RANDOM_BAGS,
     UNCERTAINTY,
     Finding,
+    at_shared_epochs,
     differences_of,
     together,
 )
@@ -191,7 +193,7 @@ def _rows_of(name: str, results: Results) -> pl.DataFrame:
     rows = results.rows[name]
     if name == "E3a" and REFITS in results.rows:
         return together(results.rows[REFITS].filter(pl.col("strategy") == BAG_THEN_CLASS), rows)
-    return rows.filter(pl.col("asked") <= pl.col("epochs")) if "epochs" in rows.columns else rows
+    return at_shared_epochs(rows) if "epochs" in rows.columns else rows
 
 
 def _pictures(number: int, name: str, results: Results) -> Iterable[Picture]:
@@ -222,7 +224,7 @@ def _forest(results: Results) -> Picture | None:
     points = pl.DataFrame(
         {
             "setting": setting,
-            "comparison": f"{one.first} against {one.second}{'' if one.part == 'area' else ', ' + one.part}",
+            "comparison": _comparison(one),
             "data set": one.dataset,
             "mean": one.mean,
             "low": max(one.low, -1.0),
@@ -234,9 +236,12 @@ def _forest(results: Results) -> Picture | None:
     charts = []
     for setting in points["setting"].unique(maintain_order=True):
         here = points.filter(pl.col("setting") == setting)
+        panels = here.partition_by("data set", maintain_order=True)
         row = [
-            _forest_panel(here.filter(pl.col("data set") == name), f"{setting}: {name}", place == 0)
-            for place, name in enumerate(here["data set"].unique(maintain_order=True))
+            # A panel whose lines are those of the panel before it needs no names.
+            _forest_panel(panel, f"{setting}: {panel['data set'][0]}", labelled=not _same_lines(before, panel))
+            for before, panel in pairwise([None, *panels])
+            if panel is not None
         ]
         charts.append(alt.hconcat(*row))
     caption = (
@@ -244,6 +249,15 @@ def _forest(results: Results) -> Picture | None:
         "model, is better."
     )
     return Picture(alt.vconcat(*charts), "forest", caption)
+
+
+def _comparison(one: Difference) -> str:
+    when = "" if one.part == "area" else f", {PARTS[one.part]}"
+    return f"{one.first} against {one.second}{when}".replace("expected_gradient_length", "EGL")
+
+
+def _same_lines(before: pl.DataFrame | None, panel: pl.DataFrame) -> bool:
+    return before is not None and before["comparison"].to_list() == panel["comparison"].to_list()
 
 
 def _forest_panel(points: pl.DataFrame, title: str, labelled: bool) -> alt.LayerChart:
