@@ -252,8 +252,9 @@ def _forest(results: Results) -> Picture | None:
 
 
 def _comparison(one: Difference) -> str:
-    when = "" if one.part == "area" else f", {PARTS[one.part]}"
-    return f"{one.first} against {one.second}{when}".replace("expected_gradient_length", "EGL")
+    if one.first in OURS:
+        return f"{one.first} against {one.second}".replace("expected_gradient_length", "EGL")
+    return f"against {one.second}, {PARTS[one.part]}"
 
 
 def _same_lines(before: pl.DataFrame | None, panel: pl.DataFrame) -> bool:
