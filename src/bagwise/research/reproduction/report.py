@@ -43,7 +43,7 @@ from bagwise.research.reproduction.plan import ANALYSES, FIGURES, MAIN, ONLINE_B
 TITLE = "Active Learning in Incomplete Label MIML Learning, measured again"
 APPENDIX = "The paper, reproduced: appendix"
 IN_WORDS = "findings.md"
-"""What somebody wrote about the figures, if there is such a page beside them."""
+"""A page with the interpretation of the figures, written by hand; linked where it exists."""
 SECONDARY = ("average_precision", "hamming_loss", "one_error")
 ON_THE_PAGE = ((4, "E1"), (5, REFITS), (5, ONLINE_BAG), (9, "E3a"), (11, "E3b"))
 SPOKEN = ("for", "against", "unclear")
