@@ -2,6 +2,7 @@
 
 bagwise bench kernels learner --out benchmarks/results     (likewise scale, train, peers, gpu)
 python benchmarks/gpu.py                                    (on a machine with a card)
+python benchmarks/serve_start.py --before SRC               (SRC: the `src` folder of an older checkout)
 python benchmarks/performance.py
 """
 
@@ -25,7 +26,18 @@ def tables():
             notes = "".join(f"\n\n{note}" for note in report.notes)
             machine = f"{document.machine['processor']}, {document.machine['cores']} cores"
             found[suite] = f"{report.size}. {machine}.\n\n{markdown(report)}{notes}"
-    return found | card()
+    return found | card() | serve_start()
+
+
+def serve_start():
+    """What `benchmarks/serve_start.py` found."""
+    found = json.loads((RESULTS / "serve_start.json").read_text())
+    rows = ["| | page | first question | processor |", "| --- " * 4 + "|"]
+    for version, kinds in found["seconds"].items():
+        for kind, one in kinds.items():
+            rows.append(f"| {version}, {kind} | {one['page']:.1f} s | {one['question']:.1f} s | {one['cpu']:.1f} s |")
+    size = f"{found['bags']:,} bags and {found['answers']:,} answers, {found['cores']} cores, beside other work."
+    return {"serve_start": "\n\n".join([size, "\n".join(rows)])}
 
 
 def card():

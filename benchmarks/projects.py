@@ -94,20 +94,25 @@ def importing(folder, instances):
     }
 
 
-def opening(folder, answers):
+def project_with_answers(place, bags, answers):
+    """An open project whose answers are not learned yet, and the truth about its pairs."""
     rng = np.random.default_rng(1)
-    x = rng.standard_normal((BAGS * PER_BAG, FEATURES), dtype=np.float32)
-    bags = np.split(x, BAGS)
-    source = Source.of_bags(Path("drawn"), bags, [str(b) for b in range(BAGS)])
+    x = rng.standard_normal((bags * PER_BAG, FEATURES), dtype=np.float32)
+    source = Source.of_bags(Path("drawn"), np.split(x, bags), [str(b) for b in range(bags)])
     weights = rng.standard_normal((CLASSES, FEATURES)) / 4
-    truth = (x @ weights.T).reshape(BAGS, PER_BAG, CLASSES).max(axis=1) > 5
-    place = folder / "opened"
+    truth = (x @ weights.T).reshape(bags, PER_BAG, CLASSES).max(axis=1) > 5
     project = Project.create(place, source, classes=[f"class {c}" for c in range(CLASSES)])
-    chosen = rng.permutation(BAGS * CLASSES)[:answers]
+    chosen = rng.permutation(bags * CLASSES)[:answers]
     with project.database.writing() as connection:
         queries.ensure_annotator(connection, "ann")
         events = (_answer(number, *divmod(int(pair), CLASSES), truth) for number, pair in enumerate(chosen, 1))
         queries.add_events(connection, list(events))
+    return project, truth
+
+
+def opening(folder, answers):
+    place = folder / "opened"
+    project, truth = project_with_answers(place, BAGS, answers)
     start = time.perf_counter()
     project.load()
     learned = time.perf_counter() - start

@@ -1,8 +1,7 @@
-"""What the processes of these tests do. As a module of its own, a child process that echoes what it receives."""
+"""What the processes of these tests do. `main` is that of a child process that echoes what it receives."""
 
 import os
 import signal
-import sys
 import time
 
 from bagwise.core.errors import BagwiseError
@@ -38,8 +37,8 @@ def counting(task, report):
     return -task
 
 
-if __name__ == "__main__":
+def main(*arguments):
     parent = connect_to_parent(nice=1)
     print("this is not a message")
     while (message := parent.receive()) is not None:
-        parent.send((message, os.getpid(), sys.argv[1:]))
+        parent.send((message, os.getpid(), list(arguments)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from bagwise.cli._commands import COMMANDS, Entry
 from bagwise.core import extras
+from bagwise.core.loading import load
 
 
 class Deferred(TyperCommand):
@@ -29,7 +29,7 @@ class Deferred(TyperCommand):
         """Return the context of the command itself, which replaces this one."""
         if self.entry.extra:
             extras.require(self.entry.extra, PURPOSES[self.entry.extra])
-        import_module(f"bagwise.cli.{self.entry.module}")
+        load(f"bagwise.cli.{self.entry.module}")
         group = typer.main.get_command(app)
         assert isinstance(group, Commands)
         assert self.name is not None

@@ -165,7 +165,7 @@ def serve(
 
 def _serve(project: Project, me: str, site: server.Site, port: int, browser: bool, embed: str = "") -> None:
     server.validate_host(project, site)
-    with console.status("Making ready; the first time takes half a minute"):
+    with console.status("Finding the first question; kernels are compiled once on every machine, for some seconds"):
         project.make_ready()
     address = Address(site.host, port, site.at)
     address.remember(project.folder)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, Self, TypeVar, cast
 
+from bagwise.core import loading
 from bagwise.core.errors import BagwiseError
 
 POLL_SECONDS = 1.0
@@ -255,22 +256,22 @@ def _run_tasks(pipe: Connection, work: Callable[..., Any], setup: Callable[[], N
 
 
 class ChildProcess(Generic[Sent, Received]):
-    """A Python module that runs as a process of its own and exchanges messages with this one.
+    """A Python module whose `main` runs in a process of its own and exchanges messages with this one.
 
-    The module calls `connect_to_parent`. It ends when it is stopped or killed, and at once when this process ends.
+    It calls `connect_to_parent`. It ends when it is stopped or killed, and at once when this process ends.
 
     Parameters
     ----------
     module
-        Name of the module, which is run as `python -m` does.
+        Name of the module.
     *arguments
-        Its command line arguments.
+        What its `main` is called with.
     silent
         Whether to discard what it prints.
     """
 
     def __init__(self, module: str, *arguments: str, silent: bool = False) -> None:
-        command = [sys.executable, "-m", module, *arguments]
+        command = [sys.executable, "-m", loading.__name__, module, *arguments]
         self._process = subprocess.Popen(  # noqa: S603
             command,
             stdin=subprocess.PIPE,

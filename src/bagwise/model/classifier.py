@@ -563,11 +563,7 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         path : str or Path
             The file.
         """
-        check_is_fitted(self, "weights_")
-        if not isinstance(self.solver, str):
-            raise BagwiseError("A model is saved with the name of its solver: register the solver as an entry point.")
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        persistence.write(path, {"parameters": self.get_params(deep=False), "fitted": fitted})
+        persistence.write(path, self.as_tree())
 
     @classmethod
     def load(cls, path: str | Path) -> "MIMLClassifier":
@@ -590,11 +586,39 @@ class MIMLClassifier(BaseEstimator):  # type: ignore[misc]
         ...     MIMLClassifier.load(Path(folder) / "model.npz").predict([[[3.0]]])
         array([[1, 0]])
         """
-        content = persistence.read(path)
-        model = cls(**content["parameters"])
-        model.thresholds_ = np.full(content["fitted"]["n_classes_"], THRESHOLD)  # older files have none
+        return cls.from_tree(persistence.read(path))
+
+    def as_tree(self) -> dict[str, Any]:
+        """Return all of the fitted model as plain values, arrays and scikit-learn objects: what `save` writes."""
+        check_is_fitted(self, "weights_")
+        if not isinstance(self.solver, str):
+            raise BagwiseError("A model is saved with the name of its solver: register the solver as an entry point.")
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        return {"parameters": self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def from_tree(cls, tree: dict[str, Any]) -> "MIMLClassifier":
+        """Return the model that `as_tree` described.
+
+        Parameters
+        ----------
+        tree : dict
+            What it returned.
+
+        Returns
+        -------
+        MIMLClassifier
+
+        Examples
+        --------
+        >>> tree = MIMLClassifier.from_weights([[1.0], [0.0]]).as_tree()
+        >>> MIMLClassifier.from_tree(tree).predict([[[3.0]]])
+        array([[1, 0]])
+        """
+        model = cls(**tree["parameters"])
+        model.thresholds_ = np.full(tree["fitted"]["n_classes_"], THRESHOLD)  # older files have none
         model.provenance_, model.has_scores_ = None, False
-        model.__dict__.update(content["fitted"])
+        model.__dict__.update(tree["fitted"])
         return model
 
     # Validation

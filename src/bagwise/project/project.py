@@ -821,8 +821,8 @@ class Project:
         return self._leases.waits(count, tried)
 
     def make_ready(self) -> None:
-        """Wait until there are questions to lease."""
-        for published, seconds in self.waits(1, tried=1):
+        """Start training, and wait until there are questions to lease."""
+        for published, seconds in self.waits(1):
             wait_for(published, seconds)
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:

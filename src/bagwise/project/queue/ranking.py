@@ -88,6 +88,7 @@ class RankingPublisher:
         self._published: Future[None] = Future()
         self._error: BaseException | None = None
         self.newest: Ranking | None = None
+        self._resumed = False
         self.wanted, self.closed = 0, False
         self.least_version = 0
         """Rankings with older contents are about other bags than may be asked about now."""
@@ -95,6 +96,10 @@ class RankingPublisher:
     def is_current(self, ranking: Ranking, after: int) -> bool:
         """Whether it knows so many events, and which bags may be asked about."""
         return ranking.applied >= after and ranking.version >= self.least_version
+
+    def resume(self, ranking: Ranking) -> None:
+        """Use the ranking of an earlier process; the first request starts the trainer all the same."""
+        self.newest, self._resumed = ranking, True
 
     def waits(self, after: int, count: int, require_newer: bool = False) -> Iterator[Wait]:
         """What to wait for, one after the other, for `count` questions that know `after` events.
@@ -121,13 +126,17 @@ class RankingPublisher:
             usable = isinstance(error, TrainerStopped) and found is not None and not require_newer
             if error is not None and not usable:
                 raise error
-            if self.closed or (found is not None and self.is_current(found, after) and found.has(count)):
+            enough = found is not None and self.is_current(found, after) and found.has(count)
+            if self.closed or (enough and not self._resumed):
                 return None
+            self._resumed = False
             self.wanted = max(self.wanted, count) if self._busy else count
             if not self._busy:
                 self._busy, self._began = True, time.monotonic()
                 self._behind_since = self._began
                 self._begin()
+            if enough:
+                return None
             hopeful = min(self._took, default=0.0) <= TIMEOUT
             return self._published, self._behind_since + TIMEOUT if hopeful else 0.0
 

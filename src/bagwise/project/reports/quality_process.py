@@ -3,7 +3,6 @@
 The process stores its estimates in a file of the project's folder (`quality.json`), from which this one reads them.
 """
 
-import sys
 import threading
 import time
 import weakref
@@ -90,7 +89,3 @@ def main(folder: str) -> None:
     connect_to_parent(NICE)
     with Project.open(Path(folder)) as project:
         quality_of(project)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

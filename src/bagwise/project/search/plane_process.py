@@ -1,6 +1,5 @@
 """Computes the map of a project in a separate process at low priority, so that no answer waits for it."""
 
-import sys
 import threading
 import weakref
 from pathlib import Path
@@ -54,7 +53,3 @@ def main(folder: str) -> None:
     with Project.open(Path(folder)) as project:
         for layout in LAYOUTS:
             project.map(layout)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

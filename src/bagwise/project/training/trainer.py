@@ -24,6 +24,7 @@ from bagwise.project.imports.importing import Progress, quiet
 from bagwise.project.queue.answering_time import answering_seconds
 from bagwise.project.queue.ranking import Ranking, RankingPublisher
 from bagwise.project.queue.spreading import about_other_groups, groups_of
+from bagwise.project.queue.stored_ranking import StoredRanking
 from bagwise.project.storage.queries import Contents
 from bagwise.project.training.cluster_pool import pool_on
 
@@ -48,6 +49,9 @@ class Trainer:
         self._pool: Pool | None = None
         self.replay: replay.Replay | None = None
         self._saved = -1
+        self._stored = StoredRanking(snapshots.folder, counted.settings)
+        self._ranking: Ranking | None = None
+        self._ranking_stored = -SNAPSHOT_EVERY
         self._training = threading.RLock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-trainer")
         self.rankings = RankingPublisher(self._begin)
@@ -126,7 +130,7 @@ class Trainer:
             complete = len(questions) < count
             if self._groups is not None and not complete:
                 questions += about_other_groups(learner, questions, self._groups, count)
-            return Ranking(
+            self._ranking = Ranking(
                 questions,
                 complete,
                 self.replay.applied,
@@ -135,6 +139,9 @@ class Trainer:
                 copy.copy(self.replay.learner.model),
                 self.replay.people,
             )
+            if self.replay.applied >= self._ranking_stored + SNAPSHOT_EVERY:
+                self._store_ranking(self._ranking)
+            return self._ranking
 
     def close(self) -> None:
         """Save a snapshot for a fast start, and stop."""
@@ -146,6 +153,8 @@ class Trainer:
                     self._catch_up_with_events(quiet)
                     if self.replay.applied != self._saved:
                         self._save_snapshot(self.replay)
+                if self._ranking is not None and self._ranking.applied != self._ranking_stored:
+                    self._store_ranking(self._ranking)
             finally:
                 if self._pool is not None:
                     self._pool.close()
@@ -183,3 +192,7 @@ class Trainer:
     def _save_snapshot(self, current: replay.Replay) -> None:
         self._snapshots.save(current.applied, current.votes.digest(), current.snapshot())
         self._saved = current.applied
+
+    def _store_ranking(self, ranking: Ranking) -> None:
+        self._stored.write(ranking, self._events)
+        self._ranking_stored = ranking.applied

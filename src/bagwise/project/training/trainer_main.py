@@ -5,7 +5,6 @@ whether it is the last for now.
 """
 
 import logging
-import sys
 from pathlib import Path
 
 from bagwise.core.logs import LogLevel, configure_logging
@@ -23,6 +22,7 @@ Message = tuple[Ranking | Exception, bool]
 
 def rank(project: Project, parent: ParentConnection[Message, int]) -> None:
     """Send rankings until the process has to stop."""
+    warmed = False
     while (count := parent.receive()) is not None:
         done = False
         while not done and parent.is_idle:
@@ -34,6 +34,10 @@ def rank(project: Project, parent: ParentConnection[Message, int]) -> None:
                 logger.warning("training failed", exc_info=error)
                 parent.send((error, True))
                 break
+        if not warmed and parent.is_idle:
+            # After the first question, which somebody waits for.
+            warm(project)
+            warmed = True
 
 
 def main(folder: str, cluster: str = "", log_level: str = LogLevel.WARNING, device: str = "") -> None:
@@ -41,9 +45,4 @@ def main(folder: str, cluster: str = "", log_level: str = LogLevel.WARNING, devi
     configure_logging(LogLevel(log_level))
     parent = connect_to_parent(NICE)
     with Project.open(Path(folder), cluster=cluster, device=device) as project:
-        warm(project)
         rank(project, parent)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -48,6 +48,9 @@ class TrainerProcess(Trainer):
         super().__init__(counted, bags, events, snapshots, cluster)
         self._folder, self._device = folder, device
         self._process: Process | None = None
+        stored = self._stored.read(counted.contents, events)
+        if stored is not None:
+            self.rankings.resume(stored)
 
     @classmethod
     def of(
