@@ -7,8 +7,8 @@ def with_tables(text, tables):
     """Return the page with each named table replaced; `tables` has their texts, or functions that return them."""
     for name, table in tables.items():
         content = table() if callable(table) else table
-        marked = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
-        text = re.sub(marked, lambda found, content=content: found[1] + content + found[2], text, flags=re.DOTALL)
+        marked = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+        text = re.sub(marked, lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text, flags=re.DOTALL)
     return text
 
 

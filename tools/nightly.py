@@ -51,9 +51,10 @@ PROCESSORS: dict[str, Callable[[], Environment]] = {
 CORES = {"1 core": 1, "2 cores": 2, "4 cores": 4}
 BUSY = "busy"
 SETTINGS = {name: (name,) for name in (*PROCESSORS, *CORES, BUSY)}
+# Kernels for any x86-64 call the C library for fused multiply-adds: an older one needs hours for them.
 COMBINED = {
-    "oldest processor": ("older BLAS", "older NumPy", "older C library", "kernels for any x86-64", "1 core"),
-    "Nehalem, one thread": ("BLAS for Nehalem", "one thread"),
+    "oldest processor": ("older BLAS", "older NumPy", "kernels for any x86-64", "1 core"),
+    "Nehalem, one thread": ("BLAS for Nehalem", "older C library", "one thread"),
     "Haswell, four threads on 2 cores": ("BLAS for Haswell", "kernels for Haswell", "four threads", "2 cores"),
     "Zen, busy": ("BLAS for Zen", BUSY),
     "as it is on 4 cores": ("as it is", "4 cores"),
