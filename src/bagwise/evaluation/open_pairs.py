@@ -34,10 +34,10 @@ from bagwise.kernels import Array
 
 CURVE = np.array([0.0, 0.7, 0.4])
 CURVE_SPREAD = np.array([1.5, 0.7, 0.7])
-SHIFT_OF_ABSENT, SEARCHED, LOWEST_OF_ABSENT = -0.2, (-1.6, 1.5), -1.5
+SHIFT_OF_ABSENT, SEARCHED, LOWEST_OF_ABSENT = -0.35, (-1.6, 1.0), -1.5
 """Median of the shift where the class is not predicted, how it falls where classes were searched for, and its limit."""
 FEW_PREDICTED, FEWEST_AND_MOST = (-0.45, 0.5), (-0.1, 1.0)
-SHIFT_SPREAD, SHIFT_FREEDOM = 0.4, 4
+SHIFT_SPREAD, SHIFT_FREEDOM = 0.55, 4
 CLASS_SPREAD = 0.9
 SHIFTS = np.linspace(-4.0, 4.0, 161)
 QUANTILES = np.linspace(-3.5, 3.5, 71)

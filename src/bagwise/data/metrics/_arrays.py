@@ -18,7 +18,7 @@ def validated(truth: npt.ArrayLike, probability: npt.ArrayLike) -> tuple[Array, 
         raise BagwiseError(
             f"`truth` has shape {true.shape} and `probability` {score.shape}: both must be (bags, classes)."
         )
-    if not np.isin(true, (0, 1)).all():
+    if true.dtype != bool and not np.isin(true, (0, 1)).all():
         raise BagwiseError("`truth` must be 1 or 0 everywhere: a metric cannot count unknown labels.")
     if not np.isfinite(score).all():
         raise BagwiseError("`probability` has values that are missing or infinite.")
