@@ -27,7 +27,7 @@ from bagwise.project.storage.queries import Lease
 SPARE_CANDIDATES = 60
 RANKED_PER_LEASE, LEAST_RANKED = 200, 2000
 """Questions ranked for each that is leased, and at least: during a refit, for seconds, no newer ranking comes."""
-PRUNE_AFTER = 64
+PRUNE_AFTER = 16
 TRIES = 30
 TRIES_AMONG = 7
 """Of a request for some bags alone: it gives up when none of the best 256,000 questions is about them."""

@@ -1,7 +1,7 @@
 """Questions and answers, undo and corrections."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
@@ -358,21 +358,26 @@ def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
 
 def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
+    return Bag(**_shown_of(project, position))
+
+
+def _shown_of(project: Project, position: int) -> dict[str, Any]:
+    """The fields of a `Bag`."""
     medium, shape = medium_of(project, position), project.settings.picture
-    return Bag(
-        id=str(project.contents.ids[position]),
-        medium=medium,
-        instances=[] if medium else project.bags[position].tolist(),
-        features=[] if medium or shape else project.contents.features,
-        shape=shape,
-        known=[
+    return {
+        "id": str(project.contents.ids[position]),
+        "medium": medium,
+        "instances": [] if medium else project.bags[position].tolist(),
+        "features": [] if medium or shape else project.contents.features,
+        "shape": shape,
+        "known": [
             KnownInstance(
                 instance=label.instance, class_name=project.classes[label.label_class], present=bool(label.present)
             )
             for label in project.known_instances(position)
         ],
-        source=source_of(project, position),
-    )
+        "source": source_of(project, position),
+    }
 
 
 def source_of(project: Project, position: int) -> SourceOut | None:
@@ -395,7 +400,7 @@ def examples_of(project: Project, label_class: int) -> list[Example]:
     """Bags that have the class, to compare with."""
     found = project.examples(label_class, EXAMPLES)
     return [
-        Example(**vars(bag_of(project, position)), evidence=evidence)
+        Example(**_shown_of(project, position), evidence=evidence)
         for position, evidence in zip(found, project.evidence(found, label_class), strict=True)
     ]
 
