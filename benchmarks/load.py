@@ -261,13 +261,18 @@ class Parts:
 
 
 def parts(folder, tokens, truth):
-    """What the parts of an answer and the next question take, in batches, outside a server; and a question as JSON."""
+    """What the parts of an answer and the next question take, in batches, outside a server; and a question as JSON.
+
+    Nothing is learned meanwhile, as flat out hardly anything is: the questions are those of one stored ranking.
+    """
     took, people = Parts(), [f"person {i}" for i in range(BATCH)]
     encode = TypeAdapter(list[QuestionOut]).dump_json
+    with Project.open(folder) as project:
+        project.ask(people[0])
     with Project.open(folder, apart=True) as project:
         signed_in = Invitations(project.database).who
         shown, requests = [Shown(token) for token in tokens[:BATCH]], [LeaseRequest(name) for name in people]
-        asked = [project.ask(name)[0] for name in people]
+        asked = [one for (one,) in project.lease(requests)]
         for _ in range(BATCHES):
             submissions = [
                 Submission(one.key, one.annotator, ("present" if truth[one.pair] else "absent",)) for one in asked
