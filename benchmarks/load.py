@@ -322,6 +322,7 @@ def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
     afterwards = compare(folder, crowd)
     of_parts, rows, question = parts(folder, tokens, truth)
     bare = echo(folder.parent, question, people, seconds / 4, alone / 4)
+    sizes = sorted({1, BATCH, people})
     return {
         "bags": bags,
         "classes": CLASSES,
@@ -335,7 +336,7 @@ def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
         "batch": BATCH,
         "question_bytes": len(question),
         "echo": bare,
-        "bare SQLite": {str(together): bare_sqlite(folder.parent, rows, together) for together in (1, BATCH, people)},
+        "bare SQLite": {str(size): bare_sqlite(folder.parent, rows, size) for size in sizes},
         "afterwards": afterwards,
     }
 

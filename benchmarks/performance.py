@@ -85,7 +85,7 @@ def _parts_of_an_answer(found):
         rows.append([name, f"{taken:.2f}", *(beside if saves else ["", ""])])
     rest = flat_out - http - sum(inside.values())
     rows.append(
-        ["the rest: checks of the request, handing over between threads, rankings received", f"{rest:.2f}", "", ""]
+        ["the rest: checks of the request, hand-over between threads, rankings received", f"{rest:.2f}", "", ""]
     )
     rows.append(
         ["together, flat out", f"{flat_out:.2f}", f"the bare FastAPI application: {http:.2f}", f"{flat_out / http:.1f}"]
@@ -103,10 +103,11 @@ def _bound(found):
     people, alone = found["people"], found["milliseconds"]["alone"]["median"]
     flat_out, bare = found["milliseconds"]["flat out"], found["echo"]["flat out"]
     needed = people * 1000 / (10 * alone)
+    reached = flat_out["p99"] / alone
     server, bare_server = flat_out["processor"]["server"], bare["processor"]["server"]
     taken, bare_taken = sum(flat_out["processor"].values()), sum(bare["processor"].values())
     return (
-        f"{people} people who never pause share what the server can do: their mean time is {people} divided by the "
+        f"It is {reached:.0f} times. {people} people who never pause share what the server can do: their mean time is {people} divided by the "
         f"answers per second. For a mean of ten times one alone ({alone:.1f} ms) it takes {needed:,.0f} answers per "
         f"second, {needed / flat_out['answers_per_second']:.1f} times as many as there were, for the slowest hundredth "
         f"more. The server takes {server:.2f} ms for an answer of the one core that an interpreter uses, so at most "
