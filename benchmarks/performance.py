@@ -107,8 +107,8 @@ def _bound(found):
     server, bare_server = flat_out["processor"]["server"], bare["processor"]["server"]
     taken, bare_taken = sum(flat_out["processor"].values()), sum(bare["processor"].values())
     return (
-        f"It is {reached:.0f} times. {people} people who never pause share what the server can do: their mean time is {people} divided by the "
-        f"answers per second. For a mean of ten times one alone ({alone:.1f} ms) it takes {needed:,.0f} answers per "
+        f"It is {reached:.0f} times. {people} people who never pause share what the server can do: their mean time is "
+        f"{people} divided by the answers per second. For a mean of ten times one alone ({alone:.1f} ms) it takes {needed:,.0f} answers per "
         f"second, {needed / flat_out['answers_per_second']:.1f} times as many as there were, for the slowest hundredth "
         f"more. The server takes {server:.2f} ms for an answer of the one core that an interpreter uses, so at most "
         f"{1000 / server:,.0f} per second, and {taken:.2f} ms of all cores together with training and clients. The "
