@@ -110,10 +110,10 @@ def _bound(found):
         f"It is {reached:.0f} times. {people} people who never pause share what the server can do: their mean time is "
         f"{people} divided by the answers per second. For a mean of ten times one alone ({alone:.1f} ms) it takes "
         f"{needed:,.0f} answers per second, {needed / flat_out['answers_per_second']:.1f} times as many as there were, "
-        f"for the slowest hundredth more. The server takes {server:.2f} ms for an answer of the one core that an interpreter uses, so at most "
-        f"{1000 / server:,.0f} per second, and {taken:.2f} ms of all cores together with training and clients. The "
-        f"bare application takes {bare_server:.2f} ms, {bare_taken:.2f} ms with its clients; its slowest hundredth "
-        f"takes {bare['p99'] / alone:.1f} times one alone with Bagwise."
+        f"for the slowest hundredth more. The server takes {server:.2f} ms for an answer of the one core that an "
+        f"interpreter uses, so at most {1000 / server:,.0f} per second, and {taken:.2f} ms of all cores together with "
+        f"training and clients. The bare application takes {bare_server:.2f} ms, {bare_taken:.2f} ms with its "
+        f"clients; its slowest hundredth takes {bare['p99'] / alone:.1f} times one alone with Bagwise."
     )
 
 
