@@ -6,7 +6,9 @@ Every annotator signs in with a token and repeats: send the answer, fetch the ne
 one of them alone, then all without a pause (`flat out`), then all with a pause of about a second before each answer, as
 fast people have (`paced`). Afterwards what the server acknowledged is compared with the database, and `bagwise check`
 replays it. The figure of merit is the 99th percentile of answer + next question over the median of one alone: below 10
-in both. Flat out it is a matter of throughput: fifty who never pause have the cores busy all the time.
+in both. Flat out it is a matter of throughput: fifty who never pause have the cores busy all the time. So the same run
+measures what bounds it: the processor's time of an answer and its question, by process and by part, beside a bare
+FastAPI application that gets the same requests (`echo.py`) and bare SQLite transactions with the same rows.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import json
 import os
 import random
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -24,14 +27,23 @@ from pathlib import Path
 
 import httpx2 as httpx
 import numpy as np
+from pydantic import TypeAdapter
 from rich.console import Console
+from sqlalchemy import insert
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateTable
 
 from bagwise.formats import Source
-from bagwise.project import Invitations, Project
+from bagwise.project import Invitations, LeaseRequest, Project, Submission
+from bagwise.project.access.invitations import Shown
+from bagwise.project.storage import queries, schema
+from bagwise.server.api.questions import QuestionOut, event_out, questions_out
 
 CLASSES, PER_BAG, FEATURES = 50, 10, 64
 PAUSE = 1.0
 LIMIT = 10.0
+BATCH, BATCHES = 6, 50
+"""How many answers the server saves together, flat out, and how many such batches are measured by part."""
 
 
 def make(folder, bags, people):
@@ -47,14 +59,14 @@ def make(folder, bags, people):
 
 
 class Served:
-    """`bagwise serve` in a process of its own."""
+    """A server in a process of its own; `command` is what starts it, without the port."""
 
-    def __init__(self, folder):
+    def __init__(self, *command):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "bagwise", "serve", str(folder), "--port", str(port), "--no-browser"]
+        command = [sys.executable, *command, str(port)]
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONWARNINGS": "ignore"}
         )
@@ -72,6 +84,40 @@ class Served:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait(60)
+
+    def processor_seconds(self):
+        """What it took so far: the server, its training process, and the clients, which are in this process."""
+        server = self.process.pid
+        processes = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+        training = [pid for pid in processes if _parent(pid) == server]
+        return {"server": _seconds(server), "training": sum(map(_seconds, training)), "clients": time.process_time()}
+
+
+def _stat(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["", "0", *["0"] * 20]
+
+
+def _parent(pid):
+    return int(_stat(pid)[1])
+
+
+def _seconds(pid):
+    user, system = _stat(pid)[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def serving(folder):
+    """`bagwise serve`."""
+    return Served("-m", "bagwise", "serve", str(folder), "--no-browser", "--port")
+
+
+def echoing(questions, folder):
+    """The bare application, which sends this question."""
+    (folder / "question.json").write_bytes(questions)
+    return Served(str(Path(__file__).with_name("echo.py")), str(folder / "question.json"))
 
 
 class Connection:
@@ -163,6 +209,15 @@ def compare(folder, crowd):
     }
 
 
+def phase(served, crowd, tokens, seconds, pause=0):
+    """Times of answer + next question, and what of the processor each took, in milliseconds."""
+    before = served.processor_seconds()
+    times = crowd.work(tokens, seconds, pause)
+    after = served.processor_seconds()
+    processor = {name: (after[name] - before[name]) * 1000 / len(times) for name in before}
+    return milliseconds(times, seconds) | {"processor": processor}
+
+
 def milliseconds(times, seconds):
     return {
         "answers": len(times),
@@ -171,26 +226,118 @@ def milliseconds(times, seconds):
     }
 
 
+def echo(folder, questions, people, seconds, alone):
+    """What the bare application makes of the same clients."""
+    found = json.loads(questions)[0]
+    truth = {(int(found["bag"]["id"]), int(found["class_name"].split()[1])): False}
+    with echoing(questions, folder) as served:
+        crowd = Crowd(served.address, truth)
+        crowd.work([""], alone / 4, 0)
+        return {
+            "alone": phase(served, crowd, [""], alone),
+            "flat out": phase(served, crowd, [""] * people, seconds),
+        }
+
+
+class Parts:
+    """Milliseconds of the processor, and by the clock, of named parts of the work."""
+
+    def __init__(self):
+        self.processor, self.clock = Counter(), Counter()
+
+    def __call__(self, name, work, *arguments):
+        """What `work` returns."""
+        clock, processor = time.perf_counter(), time.thread_time()
+        found = work(*arguments)
+        self.processor[name] += (time.thread_time() - processor) * 1000
+        self.clock[name] += (time.perf_counter() - clock) * 1000
+        return found
+
+    def per_answer(self, answers):
+        return {
+            name: {"processor": self.processor[name] / answers, "clock": self.clock[name] / answers}
+            for name in self.processor
+        }
+
+
+def parts(folder, tokens, truth):
+    """What the parts of an answer and the next question take, in batches, outside a server; and a question as JSON.
+
+    Nothing is learned meanwhile, as flat out hardly anything is: the questions are those of one stored ranking.
+    """
+    took, people = Parts(), [f"person {i}" for i in range(BATCH)]
+    encode = TypeAdapter(list[QuestionOut]).dump_json
+    with Project.open(folder) as project:
+        project.ask(people[0])
+    with Project.open(folder, apart=True) as project:
+        signed_in = Invitations(project.database).who
+        shown, requests = [Shown(token) for token in tokens[:BATCH]], [LeaseRequest(name) for name in people]
+        asked = [one for (one,) in project.lease(requests)]
+        for _ in range(BATCHES):
+            submissions = [
+                Submission(one.key, one.annotator, ("present" if truth[one.pair] else "absent",)) for one in asked
+            ]
+            took("sign-in, twice", lambda: (signed_in(shown), signed_in(shown)))
+            saved = took("transaction of the answers", project.submit_all, submissions)
+            for (event,) in saved:
+                took("response to the answer", event_out, project, event)
+            leases = took("choosing and leasing the question", project.lease, requests)
+            asked = [one for (one,) in leases]
+            questions = took("building the question", questions_out, project, asked)
+            for one in questions:
+                encoded = took("encoding the question", encode, [one])
+        rows = [queries._event_row(event) for event in project.events[-BATCH * BATCHES :]]
+    return took.per_answer(BATCH * BATCHES), rows, encoded
+
+
+def bare_sqlite(folder, rows, together):
+    """A transaction with a file of its own for so many of the same rows each, on the disk before the next."""
+    connection = sqlite3.connect(folder / f"bare-{together}.db", isolation_level=None)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute(str(CreateTable(schema.events).compile(dialect=sqlite.dialect())))
+    statement = str(insert(schema.events).compile(dialect=sqlite.dialect(paramstyle="named")))
+    took = Parts()
+    for first in range(0, len(rows) - together + 1, together):
+        some = rows[first : first + together]
+        took("insert", lambda some=some: (connection.execute("BEGIN"), connection.executemany(statement, some)))
+        took("commit", connection.execute, "COMMIT")
+    connection.close()
+    saved = len(rows) // together * together
+    return {"answers_per_second": 1000 * saved / sum(took.clock.values())} | took.per_answer(saved)
+
+
 def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
     """Everything, as one dictionary."""
     truth, tokens = make(folder, bags, people)
-    with Served(folder) as served:
+    with serving(folder) as served:
         crowd = Crowd(served.address, truth)
         crowd.work(tokens[:1], alone / 4, 0)
         phases = {
-            "alone": milliseconds(crowd.work(tokens[:1], alone, 0), alone),
-            "flat out": milliseconds(crowd.work(tokens, seconds, 0), seconds),
-            "paced": milliseconds(crowd.work(tokens, seconds, PAUSE), seconds),
+            "alone": phase(served, crowd, tokens[:1], alone),
+            "flat out": phase(served, crowd, tokens, seconds),
+            "paced": phase(served, crowd, tokens, seconds, PAUSE),
         }
     median = phases["alone"]["median"]
+    afterwards = compare(folder, crowd)
+    of_parts, rows, question = parts(folder, tokens, truth)
+    bare = echo(folder.parent, question, people, seconds / 4, alone / 4)
+    sizes = sorted({1, BATCH, people})
     return {
         "bags": bags,
         "classes": CLASSES,
         "people": people,
         "seconds": seconds,
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
         "milliseconds": phases,
         "p99 / median alone": {name: phases[name]["p99"] / median for name in ("flat out", "paced")},
-        "afterwards": compare(folder, crowd),
+        "parts": of_parts,
+        "batch": BATCH,
+        "question_bytes": len(question),
+        "echo": bare,
+        "bare SQLite": {str(size): bare_sqlite(folder.parent, rows, size) for size in sizes},
+        "afterwards": afterwards,
     }
 
 

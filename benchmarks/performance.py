@@ -3,12 +3,13 @@
 bagwise bench kernels learner --out benchmarks/results     (likewise scale, train, peers, gpu)
 python benchmarks/gpu.py                                    (on a machine with a card)
 python benchmarks/serve_start.py --before SRC               (SRC: the `src` folder of an older checkout)
+python benchmarks/load.py
 python benchmarks/performance.py
 """
 
 import json
 
-from marked import rewrite, with_tables
+from marked import rewrite, table, with_tables
 from readme import RESULTS, ROOT
 
 from bagwise.research.bench import Document
@@ -26,7 +27,7 @@ def tables():
             notes = "".join(f"\n\n{note}" for note in report.notes)
             machine = f"{document.machine['processor']}, {document.machine['cores']} cores"
             found[suite] = f"{report.size}. {machine}.\n\n{markdown(report)}{notes}"
-    return found | card() | serve_start()
+    return found | card() | serve_start() | load()
 
 
 def serve_start():
@@ -38,6 +39,82 @@ def serve_start():
             rows.append(f"| {version}, {kind} | {one['page']:.1f} s | {one['question']:.1f} s | {one['cpu']:.1f} s |")
     size = f"{found['bags']:,} bags and {found['answers']:,} answers, {found['cores']} cores, beside other work."
     return {"serve_start": "\n\n".join([size, "\n".join(rows)])}
+
+
+def load():
+    """What `benchmarks/load.py` found: beside bare servers and databases, by part, and what bounds it."""
+    found = json.loads((RESULTS / "load.json").read_text())
+    phases, bare, people = found["milliseconds"], found["echo"], found["people"]
+    alone = phases["alone"]["median"]
+    rows = [_served(f"Bagwise, {name}", one, alone) for name, one in phases.items()]
+    rows += [_served(f"bare FastAPI, {name}", one, alone) for name, one in bare.items()]
+    for together, one in found["bare SQLite"].items():
+        processor = one["insert"]["processor"] + one["commit"]["processor"]
+        each = f"bare SQLite, {together} answer{'' if together == '1' else 's'} each"
+        rows.append([each, f"{one['answers_per_second']:,.0f}", "", "", f"{processor:.2f}", "", ""])
+    head = ["", "answers/s", "median / one alone", "p99 / one alone", "server", "training", "clients"]
+    size = (
+        f"{found['bags']:,} bags, {found['classes']} classes, {people} people, {found['cores']} cores, beside other "
+        f"work (load {found['load']:.0f}). One alone: {alone:.1f} ms. The last three columns are milliseconds of the "
+        f"processor for an answer and the next question, which has {found['question_bytes'] / 1000:.0f} kB."
+    )
+    return {
+        "load": f"{size}\n\n{table(head, rows)}",
+        "load_parts": _parts_of_an_answer(found),
+        "load_bound": _bound(found),
+    }
+
+
+def _served(name, one, alone):
+    processor = [f"{value:.2f}" for value in one["processor"].values()]
+    times = [f"{one[key] / alone:.1f}" for key in ("median", "p99")]
+    return [name, f"{one['answers_per_second']:,.0f}", *times, *processor]
+
+
+def _parts_of_an_answer(found):
+    """What each part of an answer takes of the server's processor, beside its floor."""
+    parts, floor = found["parts"], found["bare SQLite"][str(found["batch"])]
+    flat_out = found["milliseconds"]["flat out"]["processor"]["server"]
+    http = found["echo"]["flat out"]["processor"]["server"]
+    inside = {name: one["processor"] for name, one in parts.items() if name != "encoding the question"}
+    saving = floor["insert"]["processor"] + floor["commit"]["processor"]
+    rows = [["HTTP, parsing, validation, encoding", f"{http:.2f}", "the bare FastAPI application", "1.0"]]
+    for name, taken in inside.items():
+        saves = name == "transaction of the answers"
+        beside = [f"bare SQLite, {found['batch']} answers each: {saving:.2f}", f"{taken / saving:.1f}"]
+        rows.append([name, f"{taken:.2f}", *(beside if saves else ["", ""])])
+    rest = flat_out - http - sum(inside.values())
+    rows.append(
+        ["the rest: checks of the request, hand-over between threads, rankings received", f"{rest:.2f}", "", ""]
+    )
+    rows.append(
+        ["together, flat out", f"{flat_out:.2f}", f"the bare FastAPI application: {http:.2f}", f"{flat_out / http:.1f}"]
+    )
+    transaction = parts["transaction of the answers"]
+    waited = transaction["clock"] - transaction["processor"]
+    disk = floor["insert"]["clock"] + floor["commit"]["clock"] - saving
+    beside = [f"bare SQLite, {found['batch']} answers each: {disk:.2f}", f"{waited / disk:.1f}"]
+    rows.append(["waiting for the disk, by the clock", f"{waited:.2f}", *beside])
+    return table(["part", "ms for each answer", "floor", "ratio"], rows)
+
+
+def _bound(found):
+    """What the goal of ten times one alone would take."""
+    people, alone = found["people"], found["milliseconds"]["alone"]["median"]
+    flat_out, bare = found["milliseconds"]["flat out"], found["echo"]["flat out"]
+    needed = people * 1000 / (10 * alone)
+    reached = flat_out["p99"] / alone
+    server, bare_server = flat_out["processor"]["server"], bare["processor"]["server"]
+    taken, bare_taken = sum(flat_out["processor"].values()), sum(bare["processor"].values())
+    return (
+        f"It is {reached:.0f} times. {people} people who never pause share what the server can do: their mean time is "
+        f"{people} divided by the answers per second. For a mean of ten times one alone ({alone:.1f} ms) it takes "
+        f"{needed:,.0f} answers per second, {needed / flat_out['answers_per_second']:.1f} times as many as there were, "
+        f"for the slowest hundredth more. The server takes {server:.2f} ms for an answer of the one core that an "
+        f"interpreter uses, so at most {1000 / server:,.0f} per second, and {taken:.2f} ms of all cores together with "
+        f"training and clients. The bare application takes {bare_server:.2f} ms, {bare_taken:.2f} ms with its "
+        f"clients; its slowest hundredth takes {bare['p99'] / alone:.1f} times one alone with Bagwise."
+    )
 
 
 def card():

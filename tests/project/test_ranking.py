@@ -1,12 +1,14 @@
-"""Whoever is interrupted while waiting for questions leaves nothing behind that others would wait for."""
+"""Waiting for questions: who is interrupted leaves nothing behind, and where many people answer nobody waits."""
 
+import pickle
 import signal
 import time
 from concurrent.futures import Future
 
 import pytest
 
-from bagwise.project.queue.ranking import wait_for
+from bagwise.learning.questions import Question
+from bagwise.project.queue.ranking import FEW_BEHIND, RankedQuestions, Ranking, RankingPublisher, wait_for
 
 
 class Interrupted(Exception):
@@ -41,3 +43,24 @@ def test_what_is_there_is_not_waited_for_and_patience_ends():
     assert time.monotonic() - start >= 0.02
     published.set_result(None)
     wait_for(published, None)
+
+
+RANKED = RankedQuestions.of([Question(3, (0,), score=0.5), Question(5, (1,), score=0.25, audit=True, probability=0.1)])
+
+
+def test_a_request_waits_for_the_last_answer_but_not_where_many_people_answer():
+    began = []
+    rankings = RankingPublisher(lambda: began.append(True))
+    rankings.newest = Ranking(RANKED, True, 10, "", 0, None, None)
+    assert list(rankings.waits(10, 1)) == [], "it knows all answers"
+    assert next(rankings.waits(10 + FEW_BEHIND, 1), None) is not None
+    assert list(rankings.waits(11 + FEW_BEHIND, 1)) == []
+    assert began, "the trainer learns the answers all the same"
+    assert next(rankings.waits(11 + FEW_BEHIND, 1, require_newer=True))[1] is None
+
+
+def test_ranked_questions_are_the_same_in_another_process():
+    received = pickle.loads(pickle.dumps(RANKED))
+    assert received == RANKED
+    assert list(received[1:]) == [Question(5, (1,), score=0.25, audit=True, probability=0.1)]
+    assert received != RANKED[:1]

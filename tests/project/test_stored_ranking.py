@@ -8,6 +8,7 @@ import pytest
 
 from bagwise.project import Learning, Project
 from bagwise.project.queue import ranking as queue_ranking
+from bagwise.project.queue.ranking import RankedQuestions
 from bagwise.project.queue.stored_ranking import FILE, STORED, StoredRanking
 from bagwise.project.training.trainer_process import TrainerProcess
 from tests.conftest import source_of
@@ -124,7 +125,7 @@ def test_a_long_ranking_is_stored_in_part(answered):
     with Project.open(answered) as project:
         project.ask("ann")
         ranking = project._state.trainer.rankings.newest
-        long = replace(ranking, questions=list(ranking.questions[:1]) * (STORED + 1), complete=True)
+        long = replace(ranking, questions=RankedQuestions.of([ranking.questions[0]] * (STORED + 1)), complete=True)
         stored(project).write(long, project.events)
         found = stored(project).read(project.contents, project.events)
         assert len(found.questions) == STORED

@@ -1,6 +1,7 @@
 """Learning beside the work: nobody who asks or answers waits for it, and what is learned stays the same."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,6 +86,17 @@ def test_what_was_missed_up_to_a_turning_point_need_not_be_learned_one_by_one(pr
     assert begun == [40]
     for name, expected in one_by_one.snapshot().items():
         np.testing.assert_array_equal(found[name], expected, name)
+
+
+def test_a_longer_ranking_is_made_while_people_go_on_answering(beside, say):
+    answer_some(beside, say, 3)
+    training = beside._state.trainer
+    newest = training.rankings.newest
+    short = replace(newest, questions=newest.questions[:5], complete=False)
+    training.rankings.wanted = 5
+    assert training._publish(short, done=False), "the process goes on by itself"
+    training.rankings.wanted = 10
+    assert not training._publish(short, done=False), "it has to be told"
 
 
 def test_a_killed_learner_is_begun_again(beside, say, monkeypatch):

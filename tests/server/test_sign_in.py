@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from bagwise.cli import app
 from bagwise.core.errors import BagwiseError
 from bagwise.project import Invitations, NotSignedIn, Project, participants
+from bagwise.project.access.invitations import Shown
 from bagwise.project.storage import queries
 from bagwise.server import Site, application, rate_limit
 from bagwise.server.dependencies import cookie_of
@@ -82,6 +83,20 @@ def test_every_route_asks_who_calls(client, people):
             assert {"HTTPBearer": []} in what["security"], path
             assert client.request(method, path.replace("{", "").replace("}", ""), json={}).status_code in (401, 422)
             assert "401" in what["responses"]
+
+
+def test_each_request_of_a_batch_is_of_its_own_person(people):
+    assert people.who([Shown(), Shown(session="x")]) == [None, None]
+    tokens = {name: people.invite(name) for name in ("ann", "bea", "cid")}
+    people.revoke("cid")
+    session = people.sign_in(tokens["bea"])
+    shown = [Shown(tokens["ann"]), Shown("forged"), Shown(session=session), Shown(), Shown(tokens["cid"])]
+    found = people.who([*shown, *shown[::-1], Shown(tokens["ann"], session)])
+    assert [name if isinstance(name, str) else type(name) for name in found] == [
+        "ann", NotSignedIn, "bea", NotSignedIn, NotSignedIn,
+        NotSignedIn, NotSignedIn, "bea", NotSignedIn, "ann",
+        "ann",
+    ]  # fmt: skip
 
 
 def test_expired_revoked_and_forged_tokens(client, people, project, monkeypatch):

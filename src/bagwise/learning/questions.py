@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class Question:
     probability: float | None = None
     rank: Rank = field(default=(0.0, 0.0), compare=False, repr=False)
 
-    @property
+    @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """(bag, class) for each class."""
         return tuple((self.bag, label_class) for label_class in self.classes)

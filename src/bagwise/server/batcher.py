@@ -6,6 +6,7 @@ The database takes as long for twenty requests as for one, so twenty people wait
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Generic, TypeVar
 
 from bagwise.project import Event, Invitations, Lease, LeaseRequest, Project, Submission
@@ -14,6 +15,7 @@ from bagwise.project.queue.leases import none_left
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
+Shows = TypeVar("Shows")
 
 
 class Batch(Generic[Request, Response]):
@@ -54,24 +56,30 @@ class Batch(Generic[Request, Response]):
         self._thread.shutdown()
 
 
-class Batcher:
-    """Batches the sign-ins, answers and leases of one project."""
+class Batcher(Generic[Shows]):
+    """Batches the sign-ins, answers and leases of one project; `show` makes what is sent of the leases of a batch."""
 
-    def __init__(self, project: Project) -> None:
-        self.project = project
+    def __init__(self, project: Project, show: Callable[[Project, Sequence[Lease]], list[Shows]]) -> None:
+        self.project, self._show = project, show
         self.who = Batch[Shown, str | None]("who", Invitations(project.database).who)
         self.submit = Batch[Submission, list[Event]]("answers", project.submit_all)
-        self._lease = Batch[LeaseRequest, list[Lease] | None]("leases", project.lease)
+        self._lease = Batch[LeaseRequest, list[Shows] | None]("leases", self._leased)
 
-    async def ask(self, request: LeaseRequest) -> list[Lease]:
-        """As `Project.ask`."""
+    async def ask(self, request: LeaseRequest) -> list[Shows]:
+        """As `Project.ask`, but what is shown of the leases."""
         for tried in range(request.tries):
             for published, seconds in self.project.waits(request.count, tried):
                 await asyncio.wait([asyncio.wrap_future(published)], timeout=seconds)
-            leases = await self._lease(request)
-            if leases is not None:
-                return leases
-        return none_left(request)
+            shown = await self._lease(request)
+            if shown is not None:
+                return shown
+        none_left(request)
+        return []
+
+    def _leased(self, requests: Sequence[LeaseRequest]) -> list[list[Shows] | None]:
+        found = self.project.lease(requests)
+        shown = iter(self._show(self.project, [lease for leases in found for lease in leases or ()]))
+        return [None if leases is None else list(islice(shown, len(leases))) for leases in found]
 
     def close(self) -> None:
         """Stop serving."""

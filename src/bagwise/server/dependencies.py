@@ -1,6 +1,7 @@
 """FastAPI dependencies of the routes: the project, the person who is signed in, and the errors that are documented.
 
-A group of routes is a module of `api` with a `router`, listed in `app.API`. Each takes a `CurrentProject`.
+A group of routes is a module of `api` with a `router` that documents `REFUSED`, listed in `app.API`. Each takes a
+`CurrentProject`.
 """
 
 import logging
@@ -86,9 +87,9 @@ async def watched(request: Request) -> ProgressOf:
     return found
 
 
-async def batcher(request: Request) -> Batcher:
+async def batcher(request: Request) -> Batcher[Any]:
     """Return the batcher, which handles concurrent requests together."""
-    found: Batcher = request.app.state.batcher
+    found: Batcher[Any] = request.app.state.batcher
     return found
 
 
@@ -105,7 +106,7 @@ async def mapped(request: Request) -> PlaneProcess:
 
 
 CurrentProject = Annotated[Project, Depends(served)]
-CurrentBatcher = Annotated[Batcher, Depends(batcher)]
+CurrentBatcher = Annotated[Batcher[Any], Depends(batcher)]
 CurrentQuality = Annotated[ProgressOf, Depends(watched)]
 CurrentSearches = Annotated[Searches, Depends(searched)]
 CurrentMap = Annotated[PlaneProcess, Depends(mapped)]
@@ -118,7 +119,7 @@ def cookie_of(project: Project) -> str:
 
 async def known_by(request: Request, shown: Shown) -> str | None:
     """Return the person with this token or session, None where nobody has to sign in; wrong tokens are rate-limited."""
-    batcher: Batcher = request.app.state.batcher
+    batcher: Batcher[Any] = request.app.state.batcher
     try:
         return await batcher.who(shown)
     except NotSignedIn:
@@ -130,8 +131,8 @@ async def known_by(request: Request, shown: Shown) -> str | None:
         raise
 
 
-def recorded(
-    project: CurrentProject,
+async def recorded(
+    request: Request,
     site: Annotated[
         list[Name], Query(max_length=1000, description="Only bags of this site; several times for several.")
     ] = [],  # noqa: B006 (FastAPI copies it)
@@ -141,6 +142,7 @@ def recorded(
 ) -> BagFilter:
     """Return which bags are meant, by where and when they were recorded."""
     found = BagFilter.parse(site, from_date, to_date, hours)
+    project: Project = request.app.state.project
     found.validate(project.contents.bag_files)
     return found
 

@@ -6,8 +6,9 @@ Invitations that were revoked or expired are kept, so that a project that once h
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -195,7 +196,7 @@ class Invitations:
             One for each of `shown`; errors are returned, not raised.
         """
         with self.database.reading() as connection:
-            return [_who(connection, one) for one in shown]
+            return _who(connection, shown)
 
     def with_token(self, token: str) -> str:
         """Return the person whose token it is, or raise `NotSignedIn`.
@@ -211,7 +212,7 @@ class Invitations:
             The name of the person.
         """
         with self.database.reading() as connection:
-            return _invited(connection, token)
+            return _holder(_invited(connection, [token]).get(token), queries.clock(connection))
 
     def sign_in(self, token: str) -> str:
         """Start a session and return its secret; it ends after `SESSION_DAYS`, at the latest with the invitation.
@@ -234,8 +235,8 @@ class Invitations:
         session = secrets.token_urlsafe(32)
         table = schema.sessions
         with self.database.writing() as connection:
-            name = _invited(connection, token)
             now = queries.clock(connection)
+            name = _holder(_invited(connection, [token]).get(token), now)
             connection.execute(delete(table).where(table.c.until <= now))
             row = {"hash": _hash(session), "name": name, "at": queries.now(), "until": now + SESSION_DAYS * DAY}
             connection.execute(insert(table), [row])
@@ -255,7 +256,7 @@ class Invitations:
             The name of the person.
         """
         with self.database.reading() as connection:
-            return _in_session(connection, session)
+            return _in_sessions(connection, [session]).get(session)
 
     def sign_out(self, session: str) -> None:
         """End the session, if it exists.
@@ -280,39 +281,56 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _invited(connection: Connection, token: str) -> str:
+def _invited(connection: Connection, tokens: Collection[str]) -> dict[str, Any]:
+    """The rows of the invitations with these tokens, by token."""
+    by_hash = {_hash(token): token for token in tokens}
     table = schema.invitations
-    row = connection.execute(select(table).where(table.c.hash == _hash(token))).first()
-    if row is None or row.revoked:
+    return {by_hash[row.hash]: row for row in connection.execute(select(table).where(table.c.hash.in_(by_hash)))}
+
+
+def _holder(invitation: Any, now: float) -> str:
+    """The person of an invitation, or the error; None stands for a token of no invitation."""
+    if invitation is None or invitation.revoked:
         raise NotSignedIn("This token is unknown or revoked: ask for a new one (`bagwise invite`).")
-    if row.until <= queries.clock(connection):
+    if invitation.until <= now:
         raise NotSignedIn("This token has expired: ask for a new one (`bagwise invite`).")
-    return str(row.name)
+    return str(invitation.name)
 
 
-def _in_session(connection: Connection, session: str) -> str | None:
+def _in_sessions(connection: Connection, sessions: Collection[str]) -> dict[str, str]:
+    """The person with each of these sessions that has not ended, by session."""
+    by_hash = {_hash(session): session for session in sessions}
     table, invited = schema.sessions, schema.invitations
     now = queries.clock(connection)
     good = (table.c.until > now) & (invited.c.until > now) & ~invited.c.revoked
-    found = select(table.c.name).join(invited, invited.c.name == table.c.name)
-    name: str | None = connection.execute(found.where(table.c.hash == _hash(session), good)).scalar()
-    return name
+    found = select(table.c.hash, table.c.name).join(invited, invited.c.name == table.c.name)
+    rows = connection.execute(found.where(table.c.hash.in_(by_hash), good))
+    return {by_hash[row.hash]: row.name for row in rows}
 
 
 def _any_invited(connection: Connection) -> bool:
     return connection.execute(select(schema.invitations.c.name).limit(1)).first() is not None
 
 
-def _who(connection: Connection, shown: Shown) -> str | NotSignedIn | None:
-    if shown.token is not None:
+def _who(connection: Connection, shown: Sequence[Shown]) -> list[str | NotSignedIn | None]:
+    """The answer of `Invitations.who`, in as many statements for many requests as for one."""
+    tokens = {one.token for one in shown if one.token is not None}
+    sessions = {one.session for one in shown if one.token is None and one.session is not None}
+    invited = _invited(connection, tokens) if tokens else {}
+    signed_in = _in_sessions(connection, sessions) if sessions else {}
+    now = queries.clock(connection)
+    found: list[str | NotSignedIn | None] = []
+    for one in shown:
         try:
-            return _invited(connection, shown.token)
+            found.append(
+                signed_in.get(one.session or "") if one.token is None else _holder(invited.get(one.token), now)
+            )
         except NotSignedIn as error:
-            return error
-    name = None if shown.session is None else _in_session(connection, shown.session)
-    if name is None and _any_invited(connection):
-        return NotSignedIn("Sign in first, with the token that `bagwise invite` printed.")
-    return name
+            found.append(error)
+    if None in found and _any_invited(connection):
+        sentence = "Sign in first, with the token that `bagwise invite` printed."
+        found = [NotSignedIn(sentence) if one is None else one for one in found]
+    return found
 
 
 def _end_sessions(connection: Connection, name: str) -> None:

@@ -149,18 +149,21 @@ class Answers:
         saved = queries.events_with(connection, keys)
         new: list[Event] = []
         found: list[list[Event] | BagwiseError] = []
+        answered: list[str] = []
         for submission, lease in asked:
             try:
                 events, are_new = self._events(submission, lease, saved, new)
                 if are_new:
                     new += events
                     saved.update((event.key, event) for event in events)
-                    queries.end_leases(connection, [submission.key])
+                    answered.append(submission.key)
                     if len(events) > 1:
                         queries.end_leases_of(connection, submission.annotator, [event.pair for event in events])
                 found.append(events)
             except BagwiseError as error:
                 found.append(error)
+        if answered:
+            queries.end_leases(connection, answered)
         return new, found
 
     def _events(

@@ -68,7 +68,9 @@ def inferred_of(contents: Contents, votes: Votes, pair: Pair) -> Decision | None
 
     Instances of one of them are instances of it.
     """
-    members = contents.class_list.members.get(pair[1], ())
+    members = contents.class_list.members.get(pair[1])
+    if members is None:
+        return None
     known = [_known_of(contents, votes, (pair[0], one)) for one in members]
     found = [one for one in known if one is not None]
     here = [one for one in found if one.present]

@@ -1,6 +1,7 @@
 """Notes: what a person wants to remember about a bag or a question. Nothing is learned from them."""
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,7 +133,25 @@ class Notes:
         -------
         list of Note
         """
-        return self._where(schema.notes.c.bag == bag)
+        return self.about([bag])[bag]
+
+    def about(self, bags: Collection[int]) -> dict[int, list[Note]]:
+        """Return the notes about several bags, in order.
+
+        Parameters
+        ----------
+        bags : collection of int
+            Positions of bags.
+
+        Returns
+        -------
+        dict of int to list of Note
+            By bag, also where there is none.
+        """
+        found: dict[int, list[Note]] = {bag: [] for bag in bags}
+        for note in self._where(schema.notes.c.bag.in_(found)):
+            found[note.bag].append(note)
+        return found
 
     def all(self) -> list[Note]:
         """Return all notes, in order."""

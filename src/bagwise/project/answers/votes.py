@@ -303,6 +303,9 @@ class Votes:
         """How many more people a pair, or an instance of it, is to be asked of; none of whom answered or skipped it."""
         if pair in self.decisions or pair[0] in self.removed:
             return 0
+        if pair not in self._chains:
+            # As nearly all open pairs are, and people who ask go through hundreds of them.
+            return self.people_for(pair)
         own = self.chains_of(pair, annotator)
         if any(chain.votes or chain.is_about(None) or chain.is_about(instance) for chain in own):
             return 0

@@ -6,7 +6,7 @@ the settings want, none twice to one person. All people who ask at the same time
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -25,9 +25,9 @@ from bagwise.project.storage import queries
 from bagwise.project.storage.queries import Lease
 
 SPARE_CANDIDATES = 60
-RANKED_PER_LEASE, LEAST_RANKED = 100, 2000
+RANKED_PER_LEASE, LEAST_RANKED = 200, 2000
 """Questions ranked for each that is leased, and at least: during a refit, for seconds, no newer ranking comes."""
-PRUNE_AFTER = 64
+PRUNE_AFTER = 16
 TRIES = 30
 TRIES_AMONG = 7
 """Of a request for some bags alone: it gives up when none of the best 256,000 questions is about them."""
@@ -98,8 +98,7 @@ class Leases:
     def __init__(self, state: ProjectState) -> None:
         self.state = state
         self._leased = 0
-        self._ranking: Ranking | None = None
-        self._left: list[Question] = []
+        self._left: _Left | None = None
         self._pruned_at = 0
 
     def ask(self, request: LeaseRequest) -> list[Lease]:
@@ -138,18 +137,17 @@ class Leases:
             self._leased = len(granting.leases)
             return found
 
-    def _current(self) -> tuple[Ranking, list[Question]] | None:
-        """The published ranking and those of its questions that are still open."""
+    def _current(self) -> "_Left | None":
+        """Those questions of the published ranking that are still open."""
         ranking, events = self.state.trainer.rankings.newest, len(self.state.events)
         if ranking is None:
             return None
-        if ranking is not self._ranking:
-            self._ranking, self._left, self._pruned_at = ranking, list(ranking.questions), 0
+        if self._left is None or ranking is not self._left.ranking:
+            self._left, self._pruned_at = _Left(ranking), events
         if events >= self._pruned_at + PRUNE_AFTER:
-            decided = self.state.votes.decisions
-            self._left = [one for one in self._left if not all(pair in decided for pair in one.pairs)]
+            self._left.prune(self.state.votes.decisions)
             self._pruned_at = events
-        return ranking, self._left
+        return self._left
 
     def ask_again(self, undone: Sequence[Event]) -> None:
         """Lease the questions of undone answers to the people who undid them: one for each bag of each person."""
@@ -176,16 +174,33 @@ class Leases:
             queries.add_leases(connection, leases)
 
 
+class _Left:
+    """The questions of a ranking without those that are decided by now; they are made as far as somebody reads."""
+
+    def __init__(self, ranking: Ranking) -> None:
+        self.ranking = ranking
+        self._read: list[Question] = []
+        self._unread = iter(ranking.questions)
+
+    def __iter__(self) -> Iterator[Question]:
+        yield from self._read
+        for question in self._unread:
+            self._read.append(question)
+            yield question
+
+    def prune(self, decided: Container[Pair]) -> None:
+        """Leave out what is decided, of what was read."""
+        self._read = [one for one in self._read if not all(pair in decided for pair in one.pairs)]
+
+
 class _Granting:
     """The questions of one moment, granted to one request after the other."""
 
-    def __init__(
-        self, state: ProjectState, current: tuple[Ranking, list[Question]] | None, leases: list[Lease], until: float
-    ) -> None:
-        self.state, self.current, self.leases, self.until = state, current, leases, until
+    def __init__(self, state: ProjectState, left: _Left | None, leases: list[Lease], until: float) -> None:
+        self.state, self.left, self.leases, self.until = state, left, leases, until
         self.granted: list[Lease] = []
         self._leased = Counter(pair for lease in leases for pair in lease.question.pairs)
-        since = state.events[current[0].applied :] if current is not None else []
+        since = state.events[left.ranking.applied :] if left is not None else []
         self._answered = sum(event.answer != "skipped" and event.shown != LISTED for event in since)
 
     def grant(self, request: LeaseRequest) -> list[Lease] | None:
@@ -200,11 +215,9 @@ class _Granting:
         missing = request.count - len(still)
         if missing <= 0:
             return still[: request.count]
-        if self.current is None:
+        if self.left is None:
             return None
-        ranking, left = self.current
-        if request.among is not None:
-            left = [question for question in left if request.allows(question)]
+        ranking, left = self.left.ranking, filter(request.allows, self.left)
         leased_to_them = {pair for lease in own for pair in lease.question.pairs}
         # Every question that was leased, answered since or not, has had its turn.
         turn = len(self.leases) + self._answered
@@ -227,13 +240,14 @@ class _Granting:
     def _in_turns(
         self,
         group_counts: GroupCounts,
-        left: list[Question],
+        left: Iterable[Question],
         annotator: str,
         own: set[Pair],
         missing: int,
         audits: Sequence[bool],
     ) -> list[Question]:
         """Questions drawn at random for the turns of audits, and for the others as many that are spread over groups."""
+        left = list(left)
         drawn = list(islice(self._free([one for one in left if one.audit], annotator, own), missing))
         taken = own.union(*(question.pairs for question in drawn))
         counts, groups = group_counts.after(self.state.events), group_counts.groups
@@ -257,19 +271,22 @@ class _Granting:
             return None
         return replace(lease, question=_with_classes(question, classes))
 
-    def _free(self, left: Sequence[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
+    def _free(self, left: Iterable[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
         """The questions that this person may be asked, with the classes that they may be asked about, best first.
 
         Of several questions about instances of one pair it is the first.
         """
         leased, wants, taken = self._leased, self.state.wants, set(own)
+        most = self.state.votes.people
         for question in left:
             if not self.state.may_ask(question.bag):
                 continue
             classes = [
                 pair[1]
                 for pair in question.pairs
-                if pair not in taken and wants(pair, annotator, question.instance) > leased.get(pair, 0)
+                if pair not in taken
+                and leased.get(pair, 0) < most
+                and wants(pair, annotator, question.instance) > leased.get(pair, 0)
             ]
             if classes:
                 chosen = _with_classes(question, classes)

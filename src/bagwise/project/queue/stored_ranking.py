@@ -21,13 +21,12 @@ from bagwise.model import MIMLClassifier, persistence
 from bagwise.project.answers.annotator_noise import AnnotatorRates
 from bagwise.project.answers.events import Event
 from bagwise.project.answers.snapshots import LAYOUT
-from bagwise.project.queue.ranking import Ranking
+from bagwise.project.queue.ranking import RankedQuestions, Ranking
 from bagwise.project.settings import Settings
 from bagwise.project.storage.queries import Contents
 
 FILE = "ranking.npz"
-FIELDS = ("bag", "classes", "score", "audit", "partial", "instance", "probability")
-"""Of a question that was not asked yet."""
+FIELDS = RankedQuestions.FIELDS
 STORED = 4000
 """Questions that are stored: as many as are ranked for some twenty people."""
 
@@ -74,10 +73,11 @@ class StoredRanking:
             people = AnnotatorRates.restored(self._settings.learning.noise, tree["people"])
             model = MIMLClassifier.from_tree(tree["model"])
             questions = [Question(**dict(zip(FIELDS, one, strict=True))) for one in tree["questions"]]
+            ranked = RankedQuestions.of(questions)
         except Exception:
             # Damaged bytes provoke almost anything in a reader; whatever it is, the trainer makes a ranking.
             return None
-        return Ranking(questions, tree["complete"], applied, digest, of_contents, model, people)
+        return Ranking(ranked, tree["complete"], applied, digest, of_contents, model, people)
 
     def _name(self, contents: str, of_contents: int, applied: int, events: Sequence[Event]) -> str:
         last = events[applied - 1].key if applied else ""

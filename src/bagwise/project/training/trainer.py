@@ -22,7 +22,7 @@ from bagwise.project.answers.events import Event
 from bagwise.project.answers.snapshots import SNAPSHOT_EVERY, Snapshots
 from bagwise.project.imports.importing import Progress, quiet
 from bagwise.project.queue.answering_time import answering_seconds
-from bagwise.project.queue.ranking import Ranking, RankingPublisher
+from bagwise.project.queue.ranking import RankedQuestions, Ranking, RankingPublisher
 from bagwise.project.queue.spreading import about_other_groups, groups_of
 from bagwise.project.queue.stored_ranking import StoredRanking
 from bagwise.project.storage.queries import Contents
@@ -131,7 +131,7 @@ class Trainer:
             if self._groups is not None and not complete:
                 questions += about_other_groups(learner, questions, self._groups, count)
             self._ranking = Ranking(
-                questions,
+                RankedQuestions.of(questions),
                 complete,
                 self.replay.applied,
                 self.replay.contents.digest(),

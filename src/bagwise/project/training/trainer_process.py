@@ -100,13 +100,16 @@ class TrainerProcess(Trainer):
         self._restart_later(process)
 
     def _publish(self, ranking: Ranking, done: bool) -> bool:
-        """Publish it; False where the process waits although there are further events."""
+        """Publish it; False where the process waits although there are further events, or has to rank more from now on.
+
+        While many people answer it never waits, and would rank as few questions as when one person began.
+        """
         if ranking.contents != self._start[0].digest():
             # The contents changed: the next request notices it, and gets another trainer.
             self.rankings.close()
             return True
         is_last = self.rankings.publish(ranking, done and ranking.applied >= len(self._events))
-        return is_last or not done
+        return is_last or (not done and ranking.has(self.rankings.wanted))
 
     def _restart_later(self, process: Process) -> None:
         time.sleep(RESTART_SECONDS)

@@ -19,12 +19,12 @@ from bagwise.project.classes import examples
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.project.storage.class_list import LabelClass
 from bagwise.server.api.media import HEADERS
-from bagwise.server.dependencies import CurrentProject, Key, Name, Person
+from bagwise.server.dependencies import REFUSED, CurrentProject, Key, Name, Person
 
 LARGEST_EXAMPLE = examples.LARGEST // 3 * 4 + 8
 """Characters of an example in base64."""
 
-router = APIRouter(prefix="/api", tags=["classes"])
+router = APIRouter(prefix="/api", tags=["classes"], responses=REFUSED)
 
 Description = Annotated[str, Field(max_length=10_000)]
 

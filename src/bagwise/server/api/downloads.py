@@ -13,9 +13,9 @@ from starlette.background import BackgroundTask
 from bagwise.core.errors import BagwiseError
 from bagwise.project.reports.exports import EXPORTS, FROM_THE_MODEL, exporter, forms_of
 from bagwise.server.api.status import ModelOut
-from bagwise.server.dependencies import CurrentProject, Person, Recorded
+from bagwise.server.dependencies import REFUSED, CurrentProject, Person, Recorded
 
-router = APIRouter(prefix="/api/downloads", tags=["downloads"])
+router = APIRouter(prefix="/api/downloads", tags=["downloads"], responses=REFUSED)
 
 
 class DownloadOut(BaseModel):

@@ -25,7 +25,7 @@ from bagwise.ingest.extents import extent_of
 from bagwise.project import Annotation, NotAllowed, NotSignedIn, Project, predict
 from bagwise.project.access.invitations import Shown
 from bagwise.project.imports.bag_names import same_as_bags
-from bagwise.server.dependencies import RESERVED, Bearer, CurrentProject, known_by
+from bagwise.server.dependencies import REFUSED, RESERVED, Bearer, CurrentProject, known_by
 
 PREFIX = "/label-studio"
 MODEL = "bagwise"
@@ -60,7 +60,7 @@ async def connected(request: Request, project: CurrentProject, bearer: Bearer, b
     return name
 
 
-router = APIRouter(prefix=PREFIX, tags=["label studio"], dependencies=[Depends(connected)])
+router = APIRouter(prefix=PREFIX, tags=["label studio"], dependencies=[Depends(connected)], responses=REFUSED)
 
 
 class HealthOut(BaseModel):

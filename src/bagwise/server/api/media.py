@@ -23,7 +23,7 @@ from bagwise.ingest.sound.decoding import SoundInfo, open_sound, sound_info
 from bagwise.kernels import Array
 from bagwise.project import Project
 from bagwise.project.imports.media import Kept
-from bagwise.server.dependencies import CurrentProject, Person
+from bagwise.server.dependencies import REFUSED, CurrentProject, Person
 
 # The URL has the version of the file, so a cached file stays valid.
 KEPT_FOR_A_DAY = "private, max-age=86400, immutable"
@@ -34,7 +34,7 @@ MOST_SAMPLES = 16_000_000
 LOUDEST = 32767
 WAV = "audio/wav"
 
-router = APIRouter(tags=["media"])
+router = APIRouter(tags=["media"], responses=REFUSED)
 
 BagNumber = Annotated[int, InPath(ge=0, lt=2**31)]
 Seconds = Annotated[float, Query(ge=0, le=1e9, allow_inf_nan=False)]

@@ -8,9 +8,9 @@ from pydantic import BaseModel, Field
 
 from bagwise.project import Invitations, Project, participants
 from bagwise.project.access.invitations import DAY, SESSION_DAYS, Shown
-from bagwise.server.dependencies import CurrentProject, Person, cookie_of, known_by
+from bagwise.server.dependencies import REFUSED, CurrentProject, Person, cookie_of, known_by
 
-router = APIRouter(prefix="/api", tags=["people"])
+router = APIRouter(prefix="/api", tags=["people"], responses=REFUSED)
 
 
 class TokenIn(BaseModel):

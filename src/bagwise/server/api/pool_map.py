@@ -15,11 +15,11 @@ from bagwise.project.storage.bag_files import NO_SITE
 from bagwise.server.api.questions import bag_of
 from bagwise.server.api.review import BeliefOut, BeliefsOut, Count, Start
 from bagwise.server.api.status import ModelOut
-from bagwise.server.dependencies import CurrentMap, CurrentProject, Name, Person, Recorded, RegionText
+from bagwise.server.dependencies import REFUSED, CurrentMap, CurrentProject, Name, Person, Recorded, RegionText
 
 DIGITS = 4
 
-router = APIRouter(prefix="/api/map", tags=["map"])
+router = APIRouter(prefix="/api/map", tags=["map"], responses=REFUSED)
 
 Layout = Literal["neighbours", "directions"]
 

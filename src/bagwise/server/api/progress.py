@@ -15,9 +15,9 @@ from bagwise.project.reports.sentences import sentences_about, way_to
 from bagwise.project.reports.status import ClassStatus
 from bagwise.server.api.quality import ForecastOut, IntervalOut, VerdictOut
 from bagwise.server.api.status import ClassOut
-from bagwise.server.dependencies import CurrentQuality, Person
+from bagwise.server.dependencies import REFUSED, CurrentQuality, Person
 
-router = APIRouter(prefix="/api", tags=["progress"])
+router = APIRouter(prefix="/api", tags=["progress"], responses=REFUSED)
 
 
 class PointOut(BaseModel):

@@ -9,9 +9,9 @@ from pydantic import BaseModel, create_model
 from bagwise.data import metrics
 from bagwise.project.reports.quality_page import STYLE_DIGEST, quality_page
 from bagwise.project.reports.sentences import sentences_about
-from bagwise.server.dependencies import CurrentQuality, Person
+from bagwise.server.dependencies import REFUSED, CurrentQuality, Person
 
-router = APIRouter(prefix="/api", tags=["progress"])
+router = APIRouter(prefix="/api", tags=["progress"], responses=REFUSED)
 
 POLICY = f"default-src 'none'; style-src '{STYLE_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 """What the page to print may load: its own style sheet and nothing else."""

@@ -1,6 +1,7 @@
 """Questions and answers, undo and corrections."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
@@ -9,12 +10,14 @@ from pydantic import BaseModel, Field
 from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Pair, Question
 from bagwise.project import Event, Lease, LeaseRequest, Project, Submission, whole_bag_answers
+from bagwise.project.answers.notes import Note
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.project.search.region import Region
 from bagwise.project.storage.bag_filter import BagFilter
 from bagwise.server.api.classes import GuideOut, NoteOut, guide_of, note_out
 from bagwise.server.api.media import Medium, medium_of
 from bagwise.server.dependencies import (
+    REFUSED,
     CurrentBatcher,
     CurrentProject,
     Key,
@@ -28,7 +31,7 @@ from bagwise.server.dependencies import (
 MOST_AT_ONCE = 20
 EXAMPLES = 3
 
-router = APIRouter(prefix="/api", tags=["questions"])
+router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED)
 
 
 Instance = Annotated[int, Field(ge=0, lt=2**31)]
@@ -234,8 +237,7 @@ async def next_questions(
     were recorded there and then; in both cases without random checks.
     """
     among = await run_in_threadpool(_bags_among, batcher.project, region, recorded) if region or recorded else None
-    leases = await batcher.ask(LeaseRequest(person, count, among))
-    return await run_in_threadpool(lambda: [question_out(batcher.project, lease) for lease in leases])
+    return await batcher.ask(LeaseRequest(person, count, among))
 
 
 def _bags_among(project: Project, region: str, recorded: BagFilter) -> frozenset[int]:
@@ -312,8 +314,14 @@ def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
 
 
-def question_out(project: Project, lease: Lease) -> QuestionOut:
-    """A leased question with all that is shown of it."""
+def questions_out(project: Project, leases: Sequence[Lease]) -> list[QuestionOut]:
+    """Leased questions with all that is shown of them."""
+    notes = project.notes.about({lease.bag for lease in leases}) if leases else {}
+    return [question_out(project, lease, notes[lease.bag]) for lease in leases]
+
+
+def question_out(project: Project, lease: Lease, notes: Sequence[Note]) -> QuestionOut:
+    """A leased question with all that is shown of it, the notes about its bag among them."""
     question = lease.question
     return QuestionOut(
         key=lease.key,
@@ -333,7 +341,7 @@ def question_out(project: Project, lease: Lease) -> QuestionOut:
         opinions=[] if question.audit else opinions_of(project, question),
         instance=question.instance,
         guide=_guide(project, lease.label_class),
-        notes=[note_out(project, one) for one in project.notes.of(question.bag)],
+        notes=[note_out(project, one) for one in notes],
     )
 
 
@@ -350,21 +358,26 @@ def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
 
 def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
+    return Bag(**_shown_of(project, position))
+
+
+def _shown_of(project: Project, position: int) -> dict[str, Any]:
+    """The fields of a `Bag`."""
     medium, shape = medium_of(project, position), project.settings.picture
-    return Bag(
-        id=str(project.contents.ids[position]),
-        medium=medium,
-        instances=[] if medium else project.bags[position].tolist(),
-        features=[] if medium or shape else project.contents.features,
-        shape=shape,
-        known=[
+    return {
+        "id": str(project.contents.ids[position]),
+        "medium": medium,
+        "instances": [] if medium else project.bags[position].tolist(),
+        "features": [] if medium or shape else project.contents.features,
+        "shape": shape,
+        "known": [
             KnownInstance(
                 instance=label.instance, class_name=project.classes[label.label_class], present=bool(label.present)
             )
             for label in project.known_instances(position)
         ],
-        source=source_of(project, position),
-    )
+        "source": source_of(project, position),
+    }
 
 
 def source_of(project: Project, position: int) -> SourceOut | None:
@@ -387,7 +400,7 @@ def examples_of(project: Project, label_class: int) -> list[Example]:
     """Bags that have the class, to compare with."""
     found = project.examples(label_class, EXAMPLES)
     return [
-        Example(**vars(bag_of(project, position)), evidence=evidence)
+        Example(**_shown_of(project, position), evidence=evidence)
         for position, evidence in zip(found, project.evidence(found, label_class), strict=True)
     ]
 

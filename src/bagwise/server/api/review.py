@@ -9,11 +9,11 @@ from bagwise.project import Event, Project
 from bagwise.project.reports.review import AnswerFilter, beliefs, history, imported, likely, position_of, positions_of
 from bagwise.server.api.questions import Bag, EventOut, bag_of, event_out
 from bagwise.server.api.status import ModelOut
-from bagwise.server.dependencies import CurrentProject, KeyOfSeveral, Name, Person, Recorded
+from bagwise.server.dependencies import REFUSED, CurrentProject, KeyOfSeveral, Name, Person, Recorded
 
 MOST_SHOWN = 100
 
-router = APIRouter(prefix="/api/review", tags=["review"])
+router = APIRouter(prefix="/api/review", tags=["review"], responses=REFUSED)
 
 Start = Annotated[int, Query(ge=0, lt=2**31)]
 Count = Annotated[int, Query(ge=1, le=MOST_SHOWN)]

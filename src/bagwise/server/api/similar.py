@@ -13,10 +13,10 @@ from bagwise.project.reports.review import bag_named, position_of, still_open
 from bagwise.server.api.questions import bag_of
 from bagwise.server.api.review import BeliefOut, Count, Start
 from bagwise.server.api.status import ModelOut
-from bagwise.server.dependencies import CurrentProject, CurrentSearches, Name, Person, Recorded, Text
+from bagwise.server.dependencies import REFUSED, CurrentProject, CurrentSearches, Name, Person, Recorded, Text
 from bagwise.server.middleware import LARGEST_FILE
 
-router = APIRouter(prefix="/api/similar", tags=["similar"])
+router = APIRouter(prefix="/api/similar", tags=["similar"], responses=REFUSED)
 
 BagId = Annotated[str | None, Query(max_length=1000, description="Search from this bag.")]
 InstanceOfBag = Annotated[

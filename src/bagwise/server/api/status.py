@@ -6,9 +6,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from bagwise.project import ModelInfo, status_of
-from bagwise.server.dependencies import CurrentProject, CurrentSearches, Person
+from bagwise.server.dependencies import REFUSED, CurrentProject, CurrentSearches, Person
 
-router = APIRouter(prefix="/api", tags=["progress"])
+router = APIRouter(prefix="/api", tags=["progress"], responses=REFUSED)
 
 
 class ClassOut(BaseModel):
