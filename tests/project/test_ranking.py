@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import pytest
 
 from bagwise.learning.questions import Question
-from bagwise.project.queue.ranking import FEW_BEHIND, RankedQuestions, Ranking, RankingPublisher, wait_for
+from bagwise.project.queue.ranking import FEW_PEOPLE, RankedQuestions, Ranking, RankingPublisher, wait_for
 
 
 class Interrupted(Exception):
@@ -53,10 +53,10 @@ def test_a_request_waits_for_the_last_answer_but_not_where_many_people_answer():
     rankings = RankingPublisher(lambda: began.append(True))
     rankings.newest = Ranking(RANKED, True, 10, "", 0, None, None)
     assert list(rankings.waits(10, 1)) == [], "it knows all answers"
-    assert next(rankings.waits(10 + FEW_BEHIND, 1), None) is not None
-    assert list(rankings.waits(11 + FEW_BEHIND, 1)) == []
+    assert next(rankings.waits(60, 1, people=FEW_PEOPLE), None) is not None
+    assert list(rankings.waits(60, 1, people=FEW_PEOPLE + 1)) == []
     assert began, "the trainer learns the answers all the same"
-    assert next(rankings.waits(11 + FEW_BEHIND, 1, require_newer=True))[1] is None
+    assert next(rankings.waits(60, 1, people=FEW_PEOPLE + 1, require_newer=True))[1] is None
 
 
 def test_ranked_questions_are_the_same_in_another_process():

@@ -116,7 +116,11 @@ class Leases:
         state = self.state
         needed = count + (1 + RANKED_PER_LEASE) * self._leased + state.votes.half_asked + SPARE_CANDIDATES
         needed = max(needed, LEAST_RANKED)
-        return state.trainer.rankings.waits(len(state.events), needed << tried, require_newer=tried > 0)
+        rankings, after = state.trainer.rankings, len(state.events)
+        newest = rankings.newest
+        lacking = state.events[after if newest is None else newest.applied : after]
+        people = len({event.annotator for event in lacking})
+        return rankings.waits(after, needed << tried, people, require_newer=tried > 0)
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
         """Questions for each request; None where it must wait for a newer or a longer ranking."""

@@ -1,7 +1,7 @@
 """Rankings: what the learner would ask next, published by the trainer, and how long a request waits for a newer one.
 
-A request waits at most `TIMEOUT` seconds for the trainer to catch up, and not at all where it is more than `FEW_BEHIND`
-answers behind; then the ranking that was published last is used.
+A request waits at most `TIMEOUT` seconds for the trainer to catch up, and not at all where more than `FEW_PEOPLE` gave
+the answers that it lacks; then the ranking that was published last is used.
 """
 
 import threading
@@ -20,8 +20,8 @@ from bagwise.project.answers.annotator_noise import AnnotatorRates
 TIMEOUT = 0.1
 """Seconds; a longer wait no longer feels immediate."""
 FIRST_LOOK, LONGEST_PAUSE = 0.0005, 0.008
-FEW_BEHIND = 4
-"""Answers: where the ranking lacks more, so many people answer that no request waits for one that knows them all."""
+FEW_PEOPLE = 4
+"""Where more people gave the answers that a ranking lacks, no request waits for one that knows them: others come."""
 RECENT = 3
 """If each of so many rankings took longer than `TIMEOUT`, requests do not wait for the next."""
 
@@ -152,14 +152,16 @@ class RankingPublisher:
         """Use the ranking of an earlier process; the first request starts the trainer all the same."""
         self.newest, self._resumed = ranking, True
 
-    def waits(self, after: int, count: int, require_newer: bool = False) -> Iterator[Wait]:
+    def waits(self, after: int, count: int, people: int = 1, require_newer: bool = False) -> Iterator[Wait]:
         """What to wait for, one after the other, for `count` questions that know `after` events.
+
+        So many people gave the answers that the newest ranking lacks.
 
         There may be nothing to wait for. There is no time limit where nothing was published yet, nor with
         `require_newer`, which waits for any newer ranking.
         """
         until = time.monotonic() + TIMEOUT
-        while (found := self._expected(after, count, require_newer)) is not None:
+        while (found := self._expected(after, count, people, require_newer)) is not None:
             published, worth_until = found
             left = min(until, worth_until) - time.monotonic()
             if require_newer or self.newest is None:
@@ -169,7 +171,7 @@ class RankingPublisher:
             if require_newer or left <= 0:
                 return
 
-    def _expected(self, after: int, count: int, require_newer: bool) -> tuple[Future[None], float] | None:
+    def _expected(self, after: int, count: int, people: int, require_newer: bool) -> tuple[Future[None], float] | None:
         """The next ranking, and until when to wait for it; None where the newest is sufficient."""
         with self._mutex:
             found = self.newest
@@ -188,8 +190,7 @@ class RankingPublisher:
                 self._begin()
             if enough:
                 return None
-            few_behind = found is None or after - found.applied <= FEW_BEHIND
-            hopeful = few_behind and min(self._took, default=0.0) <= TIMEOUT
+            hopeful = people <= FEW_PEOPLE and min(self._took, default=0.0) <= TIMEOUT
             return self._published, self._behind_since + TIMEOUT if hopeful else 0.0
 
     def publish(self, ranking: Ranking, done: bool) -> bool:
