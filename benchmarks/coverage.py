@@ -5,8 +5,9 @@
 Every project draws 60 to 250 bags from one of 13 sources and asks 100 to 300 questions as a project does (10 % of
 them audits), every second project after a twentieth of its bags was labelled. When half of the questions and when all
 are answered, the model is fitted and its quality estimated. The truth is what its out-of-fold predictions are worth on
-all bags of the project. The naive estimate counts all answers alike. Beside the half-width stands that of the same
-projects by the former priors of the errors of open pairs. `--design balanced` draws audits by design.
+all bags of the project. The naive estimate counts all answers alike. The first 200 projects of each source are also
+judged by the former priors of the errors of open pairs; beside the half-width stands how many times as wide as by these
+it is, in these projects. `--design balanced` draws audits by design.
 
 Seeds from 10,000 on are for the committed figures alone: no prior was set on projects with these seeds.
 
@@ -53,6 +54,7 @@ FORMER = {
     "FEW_PREDICTED": (0.2, 0.0),
     "FEWEST_AND_MOST": (0.0, 1.0),
 }
+WITH_FORMER = 200
 ROUNDING = 1e-9
 
 
@@ -283,12 +285,19 @@ def collect(found, source, judged):
         found["all", quantity].append(rest)
 
 
-def report_of(found, former, projects, seed, design):
+def report_of(found, compared, projects, seed, design):
+    """A row for each source and quantity; `compared` has the same projects by both priors."""
     results = []
     for source, quantity in sorted(found, key=lambda key: (key[1], key[0])):
-        one, other = summary(found[source, quantity]), summary(former[source, quantity])
-        beside = {f"former_{name}": other[name] for name in ("coverage", "mean_width", "mean_error")}
-        results.append({"quantity": quantity, "source": source, **one, **beside})
+        row = {"quantity": quantity, "source": source, **summary(found[source, quantity])}
+        if (source, quantity) in compared["former"]:
+            same, former = (summary(compared[priors][source, quantity]) for priors in ("now", "former"))
+            row |= {
+                "former_estimates": former["estimates"],
+                "former_coverage": former["coverage"],
+                "times_former_width": round(same["mean_width"] / former["mean_width"], 3),
+            }
+        results.append(row)
     return {"projects": projects, "seed": seed, "design": design, "results": results}
 
 
@@ -306,26 +315,35 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + 60 * options.minutes
     todo = specified(options.projects, options.seed)
-    found, former, done = defaultdict(list), defaultdict(list), 0
+    found, compared, done = defaultdict(list), {"now": defaultdict(list), "former": defaultdict(list)}, 0
     with ProcessPoolExecutor(options.processes, get_context("spawn"), use_one_thread) as pool:
-        futures = [pool.submit(_kept_and_judged, options.replays, *one, options.design, until) for one in todo]
+        futures = [
+            pool.submit(
+                _kept_and_judged, options.replays, *one, options.design, until, one[1] < options.seed + WITH_FORMER
+            )
+            for one in todo
+        ]
         for (source, _), future in track(list(zip(todo, futures, strict=True)), "projects"):
-            if (now_and_before := future.result()) is not None:
-                done += 1
-                for collected, of_project in zip((found, former), now_and_before, strict=True):
-                    collect(collected, source, of_project)
-    report = report_of(found, former, done, options.seed, options.design)
+            if (of_project := future.result()) is None:
+                continue
+            done += 1
+            now, former = of_project
+            collect(found, source, now)
+            if former is not None:
+                collect(compared["now"], source, now)
+                collect(compared["former"], source, former)
+    report = report_of(found, compared, done, options.seed, options.design)
     options.out.write_text(json.dumps(report, indent=2) + "\n")
-    table = Table("quantity", "source", "estimates", "coverage", "half-width", "before", "mean error", "naive")
+    table = Table("quantity", "source", "estimates", "coverage", "half-width", "times before", "mean error", "naive")
     for one in report["results"]:
         error = f"{one['mean_error']:+.3f} ± {one['standard_error']:.3f}"
-        widths = (f"{one[name] / 2:.3f}" for name in ("mean_width", "former_mean_width"))
+        widths = f"{one['mean_width'] / 2:.3f}", f"{one.get('times_former_width', float('nan')):.2f}"
         cells = f"{one['coverage']:.1%}", *widths, error, f"{one['naive_mean_error']:+.3f}"
         table.add_row(one["quantity"], one["source"], str(one["estimates"]), *cells)
     Console().print(table)
 
 
-def _kept_and_judged(folder, source, seed, design, until):
+def _kept_and_judged(folder, source, seed, design, until, with_former):
     """What came of a project, and by the former priors; None where there was no time to simulate it."""
     if not replay_file(folder, source, seed, design).exists():
         if time.monotonic() > until:
@@ -333,6 +351,8 @@ def _kept_and_judged(folder, source, seed, design, until):
         keep_replay(folder, source, seed, design)
     stages = kept_stages(folder, source, seed, design)
     now = [one for stage in stages for one in judged(stage)]
+    if not with_former:
+        return now, None
     with former_priors():
         return now, [one for stage in stages for one in judged(stage)]
 

@@ -21,13 +21,22 @@ def coverage():
             f"{one['estimates']:,}",
             f"{one['coverage']:.1%}",
             f"{one['mean_width'] / 2:.3f}",
-            f"{one['former_mean_width'] / 2:.3f}",
+            f"{one['times_former_width']:.2f}",
             f"{one['mean_error']:+.3f} ± {one['standard_error']:.3f}",
             f"{one['naive_mean_error']:+.3f}",
         ]
         for one in sorted(found["results"], key=lambda one: one["source"] != ALL)
     ]
-    head = ["quantity", "source", "estimates", "coverage", "half-width", "before", "mean error", "naive: mean error"]
+    head = [
+        "quantity",
+        "source",
+        "estimates",
+        "coverage",
+        "half-width",
+        "times before",
+        "mean error",
+        "naive: mean error",
+    ]
     return f"{found['projects']:,} projects, seeds from {found['seed']:,} on.\n\n" + table(head, rows)
 
 
