@@ -1,7 +1,7 @@
 """What keeps the intervals of the estimated quality wide, measured on simulated projects.
 
-    python benchmarks/coverage.py --seed 7000 --projects 40       # simulates them
-    python benchmarks/audit_limits.py --seed 7000 --projects 40
+    python benchmarks/coverage.py --seed 7000 --projects 40 --out build/development.json       # simulates them
+    python -m benchmarks.audit_limits --seed 7000 --projects 40
 
 First: by how much more or less often than chosen pairs tell are open pairs wrong (the *shift* of `open_pairs`, now from
 all labels), and does anything that a project knows predict it on a source that it was not learned from? Each of the

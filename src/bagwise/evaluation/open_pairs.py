@@ -9,11 +9,13 @@ Known labels stay as they are. An open pair is unlike its prediction, which was 
     shift    of each side (predicted or not): chosen questions are harder, or searched for, so that the open pairs with
              the same prediction are wrong less or more often; audits, which are drawn at random, tell by how much.
              Where few of the open pairs are predicted, what is predicted of them is wrong more often than chosen
-             pairs tell (by 1 in log-odds at a share of 8 %, by nothing from 25 % on, on eight sources): the median
-             before any audit is FEW_PREDICTED[0] - FEW_PREDICTED[1] logit(share), within FEWEST_AND_MOST.
+             pairs tell (by 0.8 in log-odds at a share of 8 %, by nothing from 25 % on): the median before any audit is
+             FEW_PREDICTED[0] - FEW_PREDICTED[1] logit(share), within FEWEST_AND_MOST.
              Where even of the chosen pairs fewer than one in six has the class, it was searched for, and the open pairs
              that are not predicted have it less often than chosen ones tell: the median of their shift is
-             SHIFT_OF_ABSENT, lower by SEARCHED[1] for each unit that the log-odds of a yes are below SEARCHED[0]
+             SHIFT_OF_ABSENT, lower by SEARCHED[1] for each unit that the log-odds of a yes are below SEARCHED[0].
+             The shift of a source that nobody has seen is hardly to be predicted (`benchmarks/audit_limits.py`), hence
+             the wide prior around these
     effect   of a class: N(-g^2/2, g^2), so that a typical class may differ and the mean of all does not; audits of the
              class alone tell it, since the errors of chosen pairs of a class do not predict those of its open ones
              (correlation of their effects -0.2 to 0.3 on six data sets)
