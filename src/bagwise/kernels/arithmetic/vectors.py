@@ -150,6 +150,18 @@ class Vectors(NamedTuple):
         return self.builder.extract_element(value, ir.IntType(32)(0))
 
 
+def _write_address(_context: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        held = context.make_array(array)(context, builder, arguments[0])
+        return builder.ptrtoint(held.data, ir.IntType(types.intp.bitwidth))
+
+    return types.intp(array), generate
+
+
+address_of: Any = intrinsic(_write_address)
+"""address_of(array): where its first number is. `array.ctypes` counts a reference, as long as some ten numbers' sum."""
+
+
 def compiled(arguments: str, returns: bool, write: Callable[..., Any]) -> Any:
     """An intrinsic of these arguments, `i` a whole number and `f` one of the numbers in memory, whose type `like` has.
 
