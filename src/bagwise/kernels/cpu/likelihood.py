@@ -17,8 +17,8 @@ from logits computed once more; that path is rare, exact, and what keeps the obj
 
 import numpy as np
 
-from bagwise.kernels.arithmetic.compile import Array, kernel
-from bagwise.kernels.arithmetic.elementary import exactly, exp_of, log1p_of, log_of, log_of_likely
+from bagwise.kernels.arithmetic.compile import Array, inlined, kernel
+from bagwise.kernels.arithmetic.elementary import exp_of, log1p_of, log_of, log_of_likely
 from bagwise.kernels.arithmetic.softmax import argmax_of
 from bagwise.kernels.arithmetic.vectors import LANES, address_of, drive_of, less_drawn
 from bagwise.kernels.cpu.presence import ABSENT, PRESENT, bag_presence
@@ -128,7 +128,7 @@ def _share_the_rest(
             derivative[i, c] -= push * exp_of(z[c] - log_rest)
 
 
-@exactly
+@inlined
 def _weigh_labels(b: int, value: Array, known: Array, room: Array, logs_room: Array) -> bool:
     """Fill in A_c, and P of what is known and of its opposite; return whether one of the former underflows.
 
@@ -162,7 +162,7 @@ def _weigh_doubted_labels(b: int, value: Array, known: Array, flip: Array, room:
             logs_room[LIKELY, c], logs_room[UNLIKELY, c] = said, other
 
 
-@exactly
+@inlined
 def _add_logs(logs_room: Array) -> None:
     for c in range(logs_room.shape[1]):
         logs_room[LOGS, c] += log_of_likely(logs_room[LIKELY, c], logs_room[UNLIKELY, c])

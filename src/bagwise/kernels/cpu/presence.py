@@ -9,7 +9,7 @@ Cost O(N (d + 1) C), memory O(block).
 import numpy as np
 
 from bagwise.kernels.arithmetic.blocks import each_block
-from bagwise.kernels.arithmetic.compile import Array, kernel
+from bagwise.kernels.arithmetic.compile import Array, inlined, kernel
 from bagwise.kernels.arithmetic.product import Linear
 from bagwise.kernels.arithmetic.softmax import softmax_rows
 from bagwise.kernels.arithmetic.vectors import LANES, add_presence, address_of
@@ -19,7 +19,7 @@ ABSENT, PRESENT = 0, 1
 """Rows of the room that `bag_presence` fills. Kernels take rooms and positions: a view costs an atomic count."""
 
 
-@kernel
+@inlined
 def bag_presence(e: Array, rest: Array, first: int, last: int, room: Array) -> None:
     """Fill the rows `ABSENT` and `PRESENT` of `room` (padded classes) for one bag, the rows first..last of `e`."""
     zero, one = e.dtype.type(0), e.dtype.type(1)

@@ -53,7 +53,7 @@ def _logarithm(x):
 def _labels(
     present_in, absent_in, value, known, bags, factors, logs, rare, classes, width, K: tl.constexpr, BAGS: tl.constexpr
 ):
-    """A_c of every pair, and log P of its label, as `likelihood_of_bags` has them; `rare` is set where one underflows."""
+    """A_c of every pair, and log P of its label, as `likelihood_of_bags` has them; `rare` is set if one underflows."""
     b = (tl.program_id(0) * BAGS + tl.arange(0, BAGS)).to(tl.int64)
     c = tl.arange(0, K)
     inside = (b < bags)[:, None] & (c < classes)[None, :]
