@@ -157,7 +157,7 @@ class Vectors(NamedTuple):
 def _write_address(_context: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         held = context.make_array(array)(context, builder, arguments[0])
-        return builder.ptrtoint(held.data, ir.IntType(types.intp.bitwidth))
+        return builder.ptrtoint(held.data, cgutils.intp_t)
 
     return types.intp(array), generate
 
