@@ -165,7 +165,7 @@ def _write_address(_context: Any, array: Any) -> Any:
 address_of: Any = intrinsic(_write_address)
 """address_of(array): where the first number is of an array that lives longer, such as an argument.
 
-`array.ctypes` counts a reference, by an atomic operation each time: in a fit they took more time than the products.
+`array.ctypes` counts a reference, by an atomic operation each time: on one-instance bags more than the products took.
 """
 
 
