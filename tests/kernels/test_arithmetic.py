@@ -45,6 +45,13 @@ def test_log1p(x):
         assert units_off(elementary.log1p(x), mpmath.log1p(x)) < ULPS
 
 
+@given(st.floats(-690, 690))
+def test_log_of_likely_has_the_bits_of_the_logarithms_with_branches(z):
+    p, complement = elementary.expit(z), elementary.expit(-z)
+    expected = elementary.log(p) if p < 0.5 else elementary.log1p(-complement)
+    assert elementary.log_of_likely(float(p), float(complement)) == expected
+
+
 @given(moderate)
 def test_exp(x):
     assert units_off(elementary.exp(x), mpmath.exp(x)) < ULPS

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import softmax
+from sklearn import metrics
 
 from bagwise import datasets
 from bagwise.core.errors import BagwiseError
 from bagwise.learning import criteria
 from bagwise.model import MIMLClassifier, solvers
 from bagwise.research import bench
-from bagwise.research.bench import environments, lbfgs_race, timing
-from bagwise.research.bench.external.runners import formulas, loop
+from bagwise.research.bench import environments, lbfgs_race, logistic_race, timing
+from bagwise.research.bench.external.runners import formulas, logistic, loop
 from bagwise.research.bench.pools import CRITERIA, PoolSize, RandomPool
 from bagwise.research.bench.suites import gpu, kernels, learner, peers, scale, train, wide
 
@@ -98,6 +100,34 @@ def test_train_reaches_the_same_objective_as_torch(monkeypatch):
     assert figure.details["our F"] == pytest.approx(figure.details["its F"], rel=1e-3)
 
 
+def test_logistic_regression_reaches_the_same_objective_as_scikit_learn():
+    report = measured(train, train.Size((), folds=5, runs=1, rounds=1, classifiers=(), logistic=("frost",)))
+    (figure,) = report.figures
+    assert figure.details["our F"] == pytest.approx(figure.details["its F"], rel=logistic_race.CLOSE_ENOUGH)
+    assert figure.details["our accuracy"] == figure.details["its accuracy"] > 0.6
+
+
+def test_the_objective_of_logistic_regression_is_that_of_scikit_learn(rng):
+    x, y, weights = rng.normal(size=(30, 4)), rng.integers(0, 3, 30), rng.normal(size=(3, 4))
+    log_loss = metrics.log_loss(y, softmax(x @ weights.T, axis=1), labels=[0, 1, 2])
+    expected = log_loss + logistic.PRIOR / 2 * (weights**2).sum() / len(x)
+    assert logistic.objective(x, y, weights) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_rung_is_ahead_only_if_it_is_in_everything():
+    def figure(name, seconds, accuracy, loss):
+        details = {train.ACCURACY: accuracy, train.LOSS: loss, train.WITH_PREDICTIONS: 1000 * seconds}
+        return timing.peer_figure(f"birds: {name}", "", np.array([seconds]), np.array([1.0]), details)
+
+    ours = [figure(f"{train.OURS}, 2 iterations", 0.1, 0.3, 0.2), figure(train.OURS, 1.0, 0.5, 0.1)]
+    for theirs, expected in (
+        (figure("slow", 4.0, 0.4, 0.2), "default: 0.25 of its time"),
+        (figure("fast", 0.2, 0.2, 0.2), "2 iterations: 0.50 of its time"),
+        (figure("fast and good", 0.2, 0.2, 0.15), "none"),
+    ):
+        assert train._beside_ours(theirs, ours).details[train.AHEAD] == expected
+
+
 @pytest.mark.slow
 def test_train_compares_fit_with_classifiers_on_the_same_folds(monkeypatch):
     """With our own fit in place of the others: the same folds and the same metric give the same accuracy."""
@@ -105,14 +135,15 @@ def test_train_compares_fit_with_classifiers_on_the_same_folds(monkeypatch):
 
     def fitted(python, runner, task, *words):
         if runner == "ours_fit":
-            kept.append(environments.run_external(python, runner, task))
+            kept.append(environments.run_external(python, runner, task, *words))
         return kept[0]
 
     monkeypatch.setattr(train, "environment_python", lambda *_: HERE)
     monkeypatch.setattr(train, "run_external", fitted)
-    report = measured(train, train.Size((), folds=5, runs=1, rounds=1, classifiers=("tree",)))
-    ours, theirs = report.figures
-    assert ours.details == theirs.details
+    report = measured(train, train.Size((), folds=5, runs=1, rounds=1, classifiers=("tree",), rungs=(5,)))
+    ours, rung, theirs = report.figures
+    assert {name: theirs.details[name] for name in ours.details} == ours.details
+    assert rung.name.endswith("5 iterations")
     assert 0 < ours.details["bag accuracy"] < 1
 
 

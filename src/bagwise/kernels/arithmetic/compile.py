@@ -49,6 +49,12 @@ def kernel(function: Function) -> Function:
     return cast(Function, numba.njit(cache=True, nogil=True, fastmath=FINITE)(function))
 
 
+def inlined(function: Function) -> Function:
+    """Compile `function` into the kernels that call it: a call counts references to every array that it is given."""
+    compiled = numba.njit(cache=True, nogil=True, fastmath=FINITE, error_model="numpy", forceinline=True)
+    return cast(Function, compiled(function))
+
+
 def padding(dtype: npt.DTypeLike) -> float:
     """A logit so low that its probability is exactly zero, yet finite after any subtraction."""
     return float(-np.finfo(dtype).max / 4)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bagwise.kernels.arithmetic.compile import Array
-from bagwise.kernels.arithmetic.exponential import exp_of_nonpositive, fused
+from bagwise.kernels.arithmetic.exponential import exp_of_nonpositive, fraction_of, fused, power_of
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 HALF_ROOT = math.sqrt(0.5)
@@ -67,6 +67,24 @@ def log1p_of(x: float) -> float:
     total = 1.0 + x
     left = 1.0 - (total - x) if x >= 1.0 else x - (total - 1.0)
     return log_of(total) + left / total if 0.0 < total < np.inf else log_of(total)
+
+
+@exactly
+def log_of_likely(p: float, complement: float) -> float:
+    """log p for 1e-300 < p <= 1 from p and 1 - p: where p is not small, right to rounding of the latter.
+
+    The bits of `log_of(p)` below a half and of `log1p_of(-complement)` from there on. Without a branch, so that the
+    compiler turns a loop into vector instructions.
+    """
+    small, near = p < 0.5, p >= 0.5 and complement < 0.25
+    total = p if small else 1.0 - complement
+    fraction, power = fraction_of(total), float(power_of(total))
+    below = fraction < HALF_ROOT
+    fraction, power = 2.0 * fraction if below else fraction, power - 1.0 if below else power
+    k = 0.0 if near else power
+    left = 0.0 if small or near else -complement - (total - 1.0)
+    series: float = fused(k, LN2_HIGH, fused(k, LN2_LOW, _log_of_one_plus(-complement if near else fraction - 1.0)))
+    return series + left / total
 
 
 @exactly

@@ -57,6 +57,33 @@ fused: Any = intrinsic(_write_fused)
 """fused(a, b, c): a b + c, rounded once, inside compiled code."""
 
 
+def _write_power(_context: Any, x: Any) -> Any:
+    whole, short = ir.IntType(64), ir.IntType(32)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        bits = builder.bitcast(arguments[0], whole)
+        return builder.sub(builder.trunc(builder.lshr(bits, whole(52)), short), short(1022))
+
+    return types.int32(x), generate
+
+
+def _write_fraction(_context: Any, x: Any) -> Any:
+    whole = ir.IntType(64)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        mantissa = builder.and_(builder.bitcast(arguments[0], whole), whole(2**52 - 1))
+        return builder.bitcast(builder.or_(mantissa, whole(1022 << 52)), ir.DoubleType())
+
+    return x(x), generate
+
+
+power_of: Any = intrinsic(_write_power)
+"""power_of(x): the n of x = fraction 2^n, 1/2 <= fraction < 1, for a positive normal x in double precision."""
+
+fraction_of: Any = intrinsic(_write_fraction)
+"""fraction_of(x): the fraction, as `math.frexp` has it, which is a call of the C library."""
+
+
 def exp_of_nonpositive(x: float) -> float:
     """exp(x) for x <= 0, inside compiled code and out of it."""
     return math.exp(x)

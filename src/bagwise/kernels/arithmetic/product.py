@@ -25,6 +25,7 @@ from bagwise.kernels.arithmetic.vectors import (
     MOST_OF_DOUBLES,
     MOST_OF_FLOATS,
     Vectors,
+    address_of,
     cgutils,
     compiled,
 )
@@ -103,10 +104,10 @@ def product_into(out: Array, x: Array, packed: Array, keep: float) -> None:
         while left > 0:
             taken = vectors_together(left, size)
             _columns(
-                x.ctypes.data + start * x.strides[0],
+                address_of(x) + start * x.strides[0],
                 x.strides[0],
-                packed.ctypes.data + done * LANES * depth * size,
-                out.ctypes.data + start * out.strides[0] + done * LANES * size,
+                address_of(packed) + done * LANES * depth * size,
+                address_of(out) + start * out.strides[0] + done * LANES * size,
                 out.strides[0],
                 count,
                 depth,

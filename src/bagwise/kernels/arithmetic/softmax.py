@@ -11,7 +11,7 @@ The exponentials of several rows are taken in one long loop.
 
 from bagwise.kernels.arithmetic.compile import Array, kernel
 from bagwise.kernels.arithmetic.exponential import exp_of_nonpositive
-from bagwise.kernels.arithmetic.vectors import LANES, below_top, rest_of
+from bagwise.kernels.arithmetic.vectors import LANES, address_of, below_top, rest_of
 
 ROWS_AT_A_TIME = 16
 
@@ -26,9 +26,9 @@ def softmax_of(logits: Array, bias: Array, e: Array, rest: Array) -> None:
     like, vectors, stride = logits.dtype.type(0), columns // LANES, logits.strides[0]
     for start in range(0, rows, ROWS_AT_A_TIME):
         count = min(ROWS_AT_A_TIME, rows - start)
-        first, out = logits.ctypes.data + start * stride, e.ctypes.data + start * stride
+        first, out = address_of(logits) + start * stride, address_of(e) + start * stride
         for i in range(count):
-            below_top(first + i * stride, bias.ctypes.data, out + i * stride, vectors, like)
+            below_top(first + i * stride, address_of(bias), out + i * stride, vectors, like)
         exponents = e[start : start + count].reshape(count * columns)
         for k in range(count * columns):
             exponents[k] = exp_of_nonpositive(exponents[k])
@@ -43,9 +43,9 @@ def softmax_rows(logits: Array, bias: Array, rest: Array) -> None:
 
 
 @kernel
-def argmax_of(e: Array) -> int:
+def argmax_of(e: Array, row: int) -> int:
     """Index of the (first) largest logit of a row that went through `softmax_rows`."""
     m = 0
-    while m < e.shape[0] - 1 and e[m] != 1:
+    while m < e.shape[1] - 1 and e[row, m] != 1:
         m += 1
     return m

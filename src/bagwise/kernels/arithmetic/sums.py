@@ -14,7 +14,7 @@ import numpy as np
 
 from bagwise.kernels.arithmetic.compile import Array, kernel
 from bagwise.kernels.arithmetic.product import padded, vectors_together
-from bagwise.kernels.arithmetic.vectors import LANES, Vectors, cgutils, compiled, dot_of
+from bagwise.kernels.arithmetic.vectors import LANES, Vectors, address_of, cgutils, compiled, dot_of
 
 ROWS_TOGETHER = 128
 
@@ -23,7 +23,7 @@ ROWS_TOGETHER = 128
 def dot(a: Array, b: Array) -> Any:
     """Sum of the products of two contiguous rows of one type."""
     whole = a.shape[0] // LANES
-    total = dot_of(a.ctypes.data, b.ctypes.data, whole, a.dtype.type(0))
+    total = dot_of(address_of(a), address_of(b), whole, a.dtype.type(0))
     for k in range(whole * LANES, a.shape[0]):
         total += a[k] * b[k]
     return total
@@ -101,11 +101,11 @@ def add_transposed_product(sums: Array, factors: Array, x: Array, rows_room: Arr
         while done < whole:
             taken = vectors_together(whole - done, size)
             _columns(
-                factors.ctypes.data + start * factors.strides[0],
+                address_of(factors) + start * factors.strides[0],
                 factors.strides[0],
-                rows_room.ctypes.data + done * LANES * size,
+                address_of(rows_room) + done * LANES * size,
                 rows_room.strides[0],
-                part.ctypes.data + done * LANES * size,
+                address_of(part) + done * LANES * size,
                 part.strides[0],
                 count,
                 classes,

@@ -12,7 +12,7 @@ from bagwise.kernels.arithmetic.softmax import softmax_rows
 from bagwise.kernels.arithmetic.sums import add_columns, add_transposed_product, room_for_sums
 from bagwise.kernels.cpu.evidence import EVERY_OWNER, Evidence, add_difference, difference, no_evidence, weigh
 from bagwise.kernels.cpu.joint_likelihood import bag_joint_likelihood
-from bagwise.kernels.cpu.likelihood import bag_likelihood, no_flips
+from bagwise.kernels.cpu.likelihood import likelihood_of_bags, no_flips
 
 
 @kernel
@@ -49,33 +49,41 @@ def _likelihood_block(
     base, total = offsets[first], weigh(logits, padded_bias, evidence_rows, evidence, changes)
     softmax_rows(logits, padded_bias, rest)
     difference(logits, rest, evidence_rows, changes)
-    room = np.empty((4, logits.shape[1]), logits.dtype)
-    done = 0
+    totals = np.empty(last - first)
+    likelihood_of_bags(
+        logits,
+        rest,
+        offsets,
+        first,
+        last,
+        joint,
+        value,
+        known,
+        flip,
+        x,
+        weights,
+        bias,
+        evidence_rows,
+        evidence,
+        totals,
+    )
     for b in range(first, last):
-        rows = slice(offsets[b] - base, offsets[b + 1] - base)
-        begin = done
-        while done < evidence_rows.shape[0] and evidence_rows[done] < rows.stop:
-            done += 1
-        rows_with_evidence, of_bag = evidence_rows[begin:done] - rows.start, evidence[begin:done]
         if joint[b]:
-            total += bag_joint_likelihood(
-                logits[rows], rest[rows], value[b], known[b], x[rows], weights, bias, rows_with_evidence, of_bag
-            )
-        else:
-            rates = flip[b if flip.shape[1] > 0 else 0]
-            total += bag_likelihood(
-                logits[rows],
-                rest[rows],
+            begin, end = offsets[b] - base, offsets[b + 1] - base
+            some = slice(np.searchsorted(evidence_rows, begin), np.searchsorted(evidence_rows, end))
+            totals[b - first] = bag_joint_likelihood(
+                logits[begin:end],
+                rest[begin:end],
                 value[b],
                 known[b],
-                rates,
-                x[rows],
+                x[begin:end],
                 weights,
                 bias,
-                rows_with_evidence,
-                of_bag,
-                room,
+                evidence_rows[some] - begin,
+                evidence[some],
             )
+    for b in range(last - first):
+        total += totals[b]
     add_difference(logits, evidence_rows, changes, owners, EVERY_OWNER)
     add_transposed_product(by_weight, logits, x, rows_room, part_room)
     add_columns(by_bias, logits)

@@ -25,9 +25,9 @@ from bagwise.kernels.arithmetic.compile import Array, kernel
 from bagwise.kernels.arithmetic.product import Linear
 from bagwise.kernels.arithmetic.softmax import argmax_of, softmax_rows
 from bagwise.kernels.arithmetic.sums import gram_into, inner, transposed_product
-from bagwise.kernels.arithmetic.vectors import LANES, dot_of
+from bagwise.kernels.arithmetic.vectors import LANES, address_of, dot_of
 from bagwise.kernels.cpu.instances import Instances
-from bagwise.kernels.cpu.presence import bag_presence
+from bagwise.kernels.cpu.presence import ABSENT, bag_presence
 
 LARGEST_GRAM = 2048
 
@@ -52,7 +52,7 @@ def _fill_rows(e: Array, rest: Array, p: Array, q: Array, u: Array, top: Array) 
             p[i, c] = x * inverse
             q[i, c] = x / (s - x if x < one else max(r, tiny))
             u[i, c] = x * share
-        m = argmax_of(e[i])
+        m = argmax_of(e, i)
         q[i, m] = zero
         u[i, m] = zero
         top[i] = m
@@ -68,8 +68,8 @@ def _squared_lengths(gram: Array, p: Array, q: Array, u: Array, top: Array, squa
     for i in range(rows):
         for j in range(i + 1):
             k = gram[i, j] if i == j else two * gram[i, j]
-            p_i, p_j = p.ctypes.data + i * stride, p.ctypes.data + j * stride
-            u_i, u_j = u.ctypes.data + i * stride, u.ctypes.data + j * stride
+            p_i, p_j = address_of(p) + i * stride, address_of(p) + j * stride
+            u_i, u_j = address_of(u) + i * stride, address_of(u) + j * stride
             overlap = dot_of(p_i, p_j, vectors, zero)
             m = top[i]
             if m == top[j]:
@@ -127,9 +127,9 @@ def _length_block(
     for b in range(first, last):
         n = offsets[b + 1] - offsets[b]
         rows = slice(offsets[b] - base, offsets[b + 1] - base)
-        bag_presence(e[rows], rest[rows], room[0], room[1])
+        bag_presence(e, rest, rows.start, rows.stop, room)
         for c in range(classes):
-            absent[b, c] = room[0, c]
+            absent[b, c] = room[ABSENT, c]
         kept = gram_offsets[b + 1] > gram_offsets[b]
         if not by_gram[b]:
             continue

@@ -1,4 +1,4 @@
-"""Log-likelihood of the known labels of one bag and its derivative by the logits.
+"""Log-likelihood of the known labels of single bags and its derivative by the logits.
 
 With A_c = P0/P1 where class c is known present, -1 where known absent, 0 where unknown, and m the row's arg-max:
 
@@ -17,14 +17,18 @@ from logits computed once more; that path is rare, exact, and what keeps the obj
 
 import numpy as np
 
-from bagwise.kernels.arithmetic.compile import Array, kernel
-from bagwise.kernels.arithmetic.elementary import exp_of, log1p_of, log_of
+from bagwise.kernels.arithmetic.compile import Array, inlined, kernel
+from bagwise.kernels.arithmetic.elementary import exp_of, log1p_of, log_of, log_of_likely
 from bagwise.kernels.arithmetic.softmax import argmax_of
-from bagwise.kernels.arithmetic.vectors import LANES, drive_of, less_drawn
-from bagwise.kernels.cpu.presence import bag_presence
+from bagwise.kernels.arithmetic.vectors import LANES, address_of, drive_of, less_drawn
+from bagwise.kernels.cpu.presence import ABSENT, PRESENT, bag_presence
 
 TINY = 1e-30
 NEVER_WRONG = 1e-12
+FACTOR, DRIVE = 2, 3
+"""Rows of the room of `likelihood_of_bags`, behind `ABSENT` and `PRESENT`: A_c and D_ic above."""
+LIKELY, UNLIKELY, LOGS = 0, 1, 2
+"""Rows of its room for logarithms: P of what is known, of its opposite, and the logarithm of the former."""
 
 
 def no_flips() -> Array:
@@ -44,11 +48,9 @@ def logits_of_row(x: Array, weights: Array, bias: Array, evidence: Array, logits
 
 @kernel
 def evidence_of_row(row: int, rows: Array, evidence: Array) -> Array:
-    """The weights of one row beside its logits; empty where nothing is known of it."""
-    found: Array = evidence[:0].reshape(0)
-    for k in range(rows.shape[0]):
-        if rows[k] == row:
-            found = evidence[k]
+    """The weights of one row beside its logits; empty where nothing is known of it. `rows` ascend."""
+    k = np.searchsorted(rows, row)
+    found: Array = evidence[k] if k < rows.shape[0] and rows[k] == row else evidence[:0].reshape(0)
     return found
 
 
@@ -75,11 +77,12 @@ def _log_sum_exp_without(z: Array, left_out: int) -> float:
 
 @kernel
 def _log_absent(
-    e: Array, rest: Array, x: Array, weights: Array, bias: Array, rows: Array, evidence: Array, c: int
-) -> float:
+    e: Array, rest: Array, first: int, last: int, x: Array, weights: Array, bias: Array, rows: Array, evidence: Array,
+    c: int,
+) -> float:  # fmt: skip
     """S = sum_i log(1 - p_ic), in logarithms: the product underflows in every large bag that hardly lacks c."""
     total = 0.0
-    for i in range(x.shape[0]):
+    for i in range(first, last):
         r = np.float64(rest[i])
         if e[i, c] < 1:
             total += log1p_of(-np.float64(e[i, c]) / (1.0 + r))
@@ -94,45 +97,85 @@ def _log_absent(
 
 @kernel
 def _improbable_presence(
-    x: Array, weights: Array, bias: Array, rows: Array, evidence: Array, c: int, derivative: Array
-) -> float:
+    first: int, last: int, x: Array, weights: Array, bias: Array, rows: Array, evidence: Array, c: int,
+    derivative: Array,
+) -> float:  # fmt: skip
     """Log P1 where every p_ic underflows: P1 = sum_i p_ic then, to rounding. Adds its derivative."""
-    instances, columns = x.shape[0], weights.shape[0]
+    instances, columns = last - first, weights.shape[0]
     log_p = np.empty((instances, columns))
     for i in range(instances):
-        logits_of_row(x[i], weights, bias, evidence_of_row(i, rows, evidence), log_p[i])
+        logits_of_row(x[first + i], weights, bias, evidence_of_row(first + i, rows, evidence), log_p[i])
         log_p[i] -= log_sum_exp(log_p[i])
     log_present = log_sum_exp(log_p[:, c].copy())
     for i in range(instances):
         share = exp_of(log_p[i, c] - log_present)
         for t in range(columns):
-            derivative[i, t] -= share * exp_of(log_p[i, t])
-        derivative[i, c] += share
+            derivative[first + i, t] -= share * exp_of(log_p[i, t])
+        derivative[first + i, c] += share
     return log_present
 
 
 @kernel
 def _share_the_rest(
-    x: Array, weights: Array, bias: Array, evidence: Array, m: int, push: float, derivative: Array
+    i: int, x: Array, weights: Array, bias: Array, rows: Array, evidence: Array, m: int, push: float, derivative: Array
 ) -> None:
-    """Derivative -= push * u where `rest` underflows."""
+    """Derivative of row i -= push * u where `rest` underflows."""
     z = np.empty(weights.shape[0])
-    logits_of_row(x, weights, bias, evidence, z)
+    logits_of_row(x[i], weights, bias, evidence_of_row(i, rows, evidence), z)
     log_rest = _log_sum_exp_without(z, m)
     for c in range(z.shape[0]):
         if c != m:
-            derivative[c] -= push * exp_of(z[c] - log_rest)
+            derivative[i, c] -= push * exp_of(z[c] - log_rest)
+
+
+@inlined
+def _weigh_labels(b: int, value: Array, known: Array, room: Array, logs_room: Array) -> bool:
+    """Fill in A_c, and P of what is known and of its opposite; return whether one of the former underflows.
+
+    What is unknown or underflows has P = 1. Without a branch, so that the compiler finds vector instructions.
+    """
+    zero, one, tiny = room.dtype.type(0), room.dtype.type(1), room.dtype.type(TINY)
+    rare = False
+    for c in range(known.shape[1]):
+        absent, present, there, given = room[ABSENT, c], room[PRESENT, c], value[b, c], known[b, c]
+        said, other = present if there else absent, absent if there else present
+        rare |= given and said < tiny
+        counts = given and said >= tiny
+        said, other = said if counts else one, other if counts else zero
+        logs_room[LIKELY, c], logs_room[UNLIKELY, c] = said, other
+        room[FACTOR, c] = other / said if there else (-one if given else zero)
+    return rare
 
 
 @kernel
-def _log_of(probability: float, complement: float) -> float:
-    return log_of(probability) if probability < 0.5 else log1p_of(-complement)
+def _weigh_doubted_labels(b: int, value: Array, known: Array, flip: Array, room: Array, logs_room: Array) -> None:
+    """The same of labels that are wrong at some rate, where nothing underflows."""
+    for c in range(known.shape[1]):
+        if known[b, c] and flip[b, c] > NEVER_WRONG:
+            absent, present = np.float64(room[ABSENT, c]), np.float64(room[PRESENT, c])
+            said = (1.0 - flip[b, c]) * present + flip[b, c] * absent
+            other = (1.0 - flip[b, c]) * absent + flip[b, c] * present
+            if not value[b, c]:
+                said, other = other, said
+            slope = (1.0 - 2.0 * flip[b, c]) * absent / said
+            room[FACTOR, c] = slope if value[b, c] else -slope
+            logs_room[LIKELY, c], logs_room[UNLIKELY, c] = said, other
+
+
+@inlined
+def _add_logs(logs_room: Array) -> None:
+    for c in range(logs_room.shape[1]):
+        logs_room[LOGS, c] += log_of_likely(logs_room[LIKELY, c], logs_room[UNLIKELY, c])
 
 
 @kernel
-def bag_likelihood(
+def likelihood_of_bags(
     e: Array,
     rest: Array,
+    offsets: Array,
+    first: int,
+    last: int,
+    left_out: Array,
     value: Array,
     known: Array,
     flip: Array,
@@ -141,66 +184,64 @@ def bag_likelihood(
     bias: Array,
     rows_with_evidence: Array,
     evidence: Array,
-    room: Array,
-) -> float:
-    """Sum of log P over the known labels; `e` is overwritten by its derivative by the logits.
+    totals: Array,
+) -> None:
+    """Fill `totals` with the sum of log P over the known labels of each bag first..last that is not `left_out`.
 
-    `e`, `rest` come from `softmax_rows` on `x @ weights.T + bias`, to which `evidence` of some rows of the bag was
-    added; `room` is (4, padded classes) to work in. `flip` has the rate at which each label is wrong, or is empty where
-    none ever is; a rate below `NEVER_WRONG` is none.
+    `e`, `rest` have the rows of these bags from `softmax_rows` on `x @ weights.T + bias`, to which `evidence` of some
+    rows was added; `e` is overwritten by the derivative by the logits. `flip` has the rate at which each label is
+    wrong, or no columns where none ever is; a rate below `NEVER_WRONG` is none.
+
+    All bags in one call: what is rare needs arrays of its own, and makes each call count references to all of these.
     """
     zero, one = e.dtype.type(0), e.dtype.type(1)
     tiny = e.dtype.type(TINY)
-    rows, columns = e.shape
-    absent, present, factor, drive = room[0], room[1], room[2], room[3]
-    bag_presence(e, rest, absent, present)
-    total, improbable = 0.0, False
-    for c in range(columns):
-        factor[c] = zero
-    for c in range(known.shape[0]):
-        if not known[c]:
-            continue
-        if flip.shape[0] > 0 and flip[c] > NEVER_WRONG:
-            said = (1.0 - flip[c]) * np.float64(present[c]) + flip[c] * np.float64(absent[c])
-            other = (1.0 - flip[c]) * np.float64(absent[c]) + flip[c] * np.float64(present[c])
-            if not value[c]:
-                said, other = other, said
-            slope = (1.0 - 2.0 * flip[c]) * np.float64(absent[c]) / said
-            factor[c] = slope if value[c] else -slope
-            total += _log_of(said, other)
-        elif value[c]:
-            if present[c] < tiny:
-                improbable = True
-            else:
-                factor[c] = absent[c] / present[c]
-                total += _log_of(np.float64(present[c]), np.float64(absent[c]))
-        else:
-            factor[c] = -one
-            if absent[c] < tiny:
-                total += _log_absent(e, rest, x, weights, bias, rows_with_evidence, evidence, c)
-            else:
-                total += _log_of(np.float64(absent[c]), np.float64(present[c]))
+    columns, classes, doubted = e.shape[1], known.shape[1], flip.shape[1] > 0
+    room, logs_room = np.empty((4, columns), e.dtype), np.empty((3, columns))
     vectors = columns // LANES
-    for i in range(rows):
-        row = e[i]
-        m = argmax_of(row)
-        r = rest[i]
-        s = one + r
-        inverse = one / s
-        at_top = factor[m]
-        factor[m] = zero
-        pull = drive_of(row.ctypes.data, factor.ctypes.data, drive.ctypes.data, vectors, max(r, tiny), s, zero)
-        push = at_top * inverse
-        shared = push / r if r > tiny else zero
-        draw = inverse * pull + shared
-        less_drawn(row.ctypes.data, drive.ctypes.data, vectors, draw, zero)
-        row[m] = push - inverse * pull
-        factor[m] = at_top
-        if r <= tiny and push != zero:
-            _share_the_rest(x[i], weights, bias, evidence_of_row(i, rows_with_evidence, evidence), m, push, row)
-    if improbable:
-        for c in range(known.shape[0]):
-            doubted = flip.shape[0] > 0 and flip[c] > NEVER_WRONG
-            if known[c] and value[c] and present[c] < tiny and not doubted:
-                total += _improbable_presence(x, weights, bias, rows_with_evidence, evidence, c, e)
-    return total
+    factor, drive = address_of(room) + FACTOR * room.strides[0], address_of(room) + DRIVE * room.strides[0]
+    for b in range(first, last):
+        if left_out[b]:
+            continue
+        begin, end = offsets[b] - offsets[first], offsets[b + 1] - offsets[first]
+        bag_presence(e, rest, begin, end, room)
+        for c in range(columns):
+            room[FACTOR, c] = zero
+            logs_room[LIKELY, c], logs_room[UNLIKELY, c], logs_room[LOGS, c] = 1.0, 0.0, 0.0
+        rare = _weigh_labels(b, value, known, room, logs_room)
+        if doubted:
+            _weigh_doubted_labels(b, value, known, flip, room, logs_room)
+        if rare:
+            for c in range(classes):
+                certain = known[b, c] and not (doubted and flip[b, c] > NEVER_WRONG)
+                if certain and not value[b, c] and room[ABSENT, c] < tiny:
+                    logs_room[LOGS, c] = _log_absent(
+                        e, rest, begin, end, x, weights, bias, rows_with_evidence, evidence, c
+                    )
+        _add_logs(logs_room)
+        total = 0.0
+        for c in range(classes):
+            total += logs_room[LOGS, c]
+        for i in range(begin, end):
+            row = address_of(e) + i * e.strides[0]
+            m = argmax_of(e, i)
+            r = rest[i]
+            s = one + r
+            inverse = one / s
+            at_top = room[FACTOR, m]
+            room[FACTOR, m] = zero
+            pull = drive_of(row, factor, drive, vectors, max(r, tiny), s, zero)
+            push = at_top * inverse
+            shared = push / r if r > tiny else zero
+            draw = inverse * pull + shared
+            less_drawn(row, drive, vectors, draw, zero)
+            e[i, m] = push - inverse * pull
+            room[FACTOR, m] = at_top
+            if r <= tiny and push != zero:
+                _share_the_rest(i, x, weights, bias, rows_with_evidence, evidence, m, push, e)
+        if rare:
+            for c in range(classes):
+                certain = known[b, c] and not (doubted and flip[b, c] > NEVER_WRONG)
+                if certain and value[b, c] and room[PRESENT, c] < tiny:
+                    total += _improbable_presence(begin, end, x, weights, bias, rows_with_evidence, evidence, c, e)
+        totals[b - first] = total

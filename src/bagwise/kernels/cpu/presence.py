@@ -9,41 +9,44 @@ Cost O(N (d + 1) C), memory O(block).
 import numpy as np
 
 from bagwise.kernels.arithmetic.blocks import each_block
-from bagwise.kernels.arithmetic.compile import Array, kernel
+from bagwise.kernels.arithmetic.compile import Array, inlined, kernel
 from bagwise.kernels.arithmetic.product import Linear
 from bagwise.kernels.arithmetic.softmax import softmax_rows
-from bagwise.kernels.arithmetic.vectors import LANES, add_presence
+from bagwise.kernels.arithmetic.vectors import LANES, add_presence, address_of
 from bagwise.kernels.cpu.evidence import Evidence
 
+ABSENT, PRESENT = 0, 1
+"""Rows of the room that `bag_presence` fills. Kernels take rooms and positions: a view costs an atomic count."""
 
-@kernel
-def bag_presence(e: Array, rest: Array, absent: Array, present: Array) -> None:
-    """Fill `absent` and `present` (padded classes) of one bag from its rows of `e`."""
+
+@inlined
+def bag_presence(e: Array, rest: Array, first: int, last: int, room: Array) -> None:
+    """Fill the rows `ABSENT` and `PRESENT` of `room` (padded classes) for one bag, the rows first..last of `e`."""
     zero, one = e.dtype.type(0), e.dtype.type(1)
-    rows, columns = e.shape
+    columns = e.shape[1]
     for c in range(columns):
-        absent[c] = one
-        present[c] = zero
-    start, stride, vectors = e.ctypes.data, e.strides[0], columns // LANES
-    for i in range(rows):
+        room[ABSENT, c] = one
+        room[PRESENT, c] = zero
+    start, stride, vectors = address_of(e), e.strides[0], columns // LANES
+    absent, present = address_of(room) + ABSENT * room.strides[0], address_of(room) + PRESENT * room.strides[0]
+    for i in range(first, last):
         r = rest[i]
         s = one + r
         inverse = one / s
-        add_presence(start + i * stride, absent.ctypes.data, present.ctypes.data, vectors, r, s, inverse, zero)
+        add_presence(start + i * stride, absent, present, vectors, r, s, inverse, zero)
 
 
 @kernel
 def _presence_block(
     e: Array, rest: Array, offsets: Array, first: int, last: int, present: Array, absent: Array
 ) -> None:
-    present_row, absent_row = np.empty(e.shape[1], e.dtype), np.empty(e.shape[1], e.dtype)
+    room = np.empty((2, e.shape[1]), e.dtype)
     base = offsets[first]
     for b in range(first, last):
-        rows = slice(offsets[b] - base, offsets[b + 1] - base)
-        bag_presence(e[rows], rest[rows], absent_row, present_row)
+        bag_presence(e, rest, offsets[b] - base, offsets[b + 1] - base, room)
         for c in range(present.shape[1]):
-            present[b, c] = present_row[c]
-            absent[b, c] = absent_row[c]
+            present[b, c] = room[PRESENT, c]
+            absent[b, c] = room[ABSENT, c]
 
 
 def bag_probabilities(

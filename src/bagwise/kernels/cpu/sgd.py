@@ -18,7 +18,7 @@ from bagwise.kernels.arithmetic.softmax import softmax_rows
 from bagwise.kernels.arithmetic.sums import dot
 from bagwise.kernels.cpu.evidence import EVERY_OWNER, add_difference, difference, no_evidence, weigh
 from bagwise.kernels.cpu.instances import Instances
-from bagwise.kernels.cpu.likelihood import bag_likelihood, no_flips
+from bagwise.kernels.cpu.likelihood import likelihood_of_bags, no_flips
 
 EVERY_KNOWN_CLASS = -1
 
@@ -62,9 +62,9 @@ def _steps(
     seen_room = np.ones((largest, weights.shape[1]))
     logits_room = np.empty((largest, padded_bias.shape[0]))
     rest_room = np.empty(largest)
-    room = np.empty((4, padded_bias.shape[0]))
+    total, left_out = np.empty(1), np.zeros(1, np.bool_)
     change = np.empty(weights.shape[1])
-    asked = np.zeros(known.shape[1], np.bool_)
+    asked = np.zeros((1, known.shape[1]), np.bool_)
     for step in range(bags.shape[0]):
         b, only = bags[step], classes[step]
         n = offsets[b + 1] - offsets[b]
@@ -85,11 +85,25 @@ def _steps(
         difference(logits, rest, rows_with_evidence, changes)
         count = 0
         for c in range(known.shape[1]):
-            asked[c] = known[b, c] and only in (EVERY_KNOWN_CLASS, c)
-            count += asked[c]
-        rates = flip[b if flip.shape[1] > 0 else 0]
-        bag_likelihood(
-            logits, rest, value[b], asked, rates, seen, weights, padded_bias, rows_with_evidence, of_bag, room
+            asked[0, c] = known[b, c] and only in (EVERY_KNOWN_CLASS, c)
+            count += asked[0, c]
+        rates = flip[b : b + 1] if flip.shape[1] > 0 else flip
+        likelihood_of_bags(
+            logits,
+            rest,
+            offsets[b : b + 2],
+            0,
+            1,
+            left_out,
+            value[b : b + 1],
+            asked,
+            rates,
+            seen,
+            weights,
+            padded_bias,
+            rows_with_evidence,
+            of_bag,
+            total,
         )
         owner = EVERY_OWNER if only == EVERY_KNOWN_CLASS else only
         add_difference(logits, rows_with_evidence, changes, owners[begin:end], owner)

@@ -53,7 +53,7 @@ def _logarithm(x):
 def _labels(
     present_in, absent_in, value, known, bags, factors, logs, rare, classes, width, K: tl.constexpr, BAGS: tl.constexpr
 ):
-    """A_c of every pair, and log P of its label, as `bag_likelihood` has them; `rare` is set where one underflows."""
+    """A_c of every pair, and log P of its label, as `likelihood_of_bags` has them; `rare` is set if one underflows."""
     b = (tl.program_id(0) * BAGS + tl.arange(0, BAGS)).to(tl.int64)
     c = tl.arange(0, K)
     inside = (b < bags)[:, None] & (c < classes)[None, :]
@@ -91,7 +91,7 @@ def _totals(logs, bags, totals, classes, BAGS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["count"])
 def _derivatives(e, rest, bag_of, factors, count, rare, width, ROWS: tl.constexpr):
-    """Overwrite e by the derivative by the logits, as `bag_likelihood` does."""
+    """Overwrite e by the derivative by the logits, as `likelihood_of_bags` does."""
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = i < count
     lane = tl.arange(0, LANES_OF_A_VECTOR)
