@@ -373,9 +373,9 @@ def bounds(pool, quick):
 def sweep(resident, weights, factors):
     """Other tiles for the kernels: the fastest few of each."""
     tiles = [
-        fused.Tile(numbers, warps, features, stages)
-        for numbers, warps, features, stages in product(
-            (1024, 2048, 4096, 8192), (1, 2, 4, 8), (32, 64, 128), (1, 2, 3)
+        fused.Tile(numbers, warps, features, stages, registers)
+        for numbers, warps, features, stages, registers in product(
+            (1024, 2048, 4096, 8192), (1, 2, 4, 8), (32, 64, 128), (1, 2, 3), (None, 128, 168)
         )
     ]
     for name, job, table, choice in (
@@ -383,13 +383,13 @@ def sweep(resident, weights, factors):
             "uncertainty",
             gpu.label_variances,
             fused.PRESENCE_TILES,
-            [one for one in tiles if one.numbers >= 2048 and one.warps >= 4],
+            [one for one in tiles if one.numbers >= 2048 and one.warps >= 4 and one.registers is None],
         ),
         (
             "EGL",
             gpu.expected_lengths,
             fused.LENGTH_TILES,
-            [one for one in tiles if one.numbers <= 2048 and one.warps <= 4],
+            [one for one in tiles if one.numbers == 2048],
         ),
     ):
         for tf32 in (True, False):
@@ -406,7 +406,8 @@ def sweep(resident, weights, factors):
             table[tf32] = kept
             found.sort(key=lambda one: one[0])
             best = "; ".join(
-                f"{ms:.2f} ms {tile.numbers}/{tile.warps}w/{tile.features}f/{tile.stages}s" for ms, tile in found[:4]
+                f"{ms:.2f} ms {tile.numbers}/{tile.warps}w/{tile.features}f/{tile.stages}s/{tile.registers}r"
+                for ms, tile in found[:4]
             )
             say(f"sweep: {name}, {'TF32' if tf32 else 'float32'}", tried=len(found), best=best)
 

@@ -1,8 +1,9 @@
 """Triton kernels: features are read once and nothing but the result is written.
 
-A program takes as many bags as fill its rows, each padded to the power of two above its size. Products of these small
-blocks are taken as one product of the whole tile, of which the blocks on the diagonal count: the tensor cores do that
-faster than other units could do the blocks alone. The formulas are those of `plain`.
+A program takes as many bags as fill its rows, each padded to the power of two above its size. Products of two rows of a
+bag are taken in blocks of rows, of which those in the same bag count: the tensor cores do that faster than other units
+could do the bags alone. A block belongs to one warp, so that warps need not wait for each other. The formulas are those
+of `plain`.
 """
 
 from dataclasses import dataclass, replace
@@ -30,17 +31,22 @@ LEAST = tl.constexpr(1e-30)
 
 @dataclass(frozen=True)
 class Tile:
-    """What a program takes at once: rows times columns, features; its warps, and how far it loads ahead."""
+    """What a program takes at once: rows times columns, features; its warps, and how far it loads ahead.
+
+    For lengths, rows times columns of a warp, and the most registers of a thread where there are 1024 of these: with
+    fewer, threads need fewer anyway; with more, they need all.
+    """
 
     numbers: int
     warps: int
     features: int = 64
     stages: int = 1
+    registers: int | None = None
 
 
 # By measurement on an H200 (benchmarks/gpu.py), in float32 and in TF32.
 PRESENCE_TILES = {False: Tile(4096, 4), True: Tile(8192, 4)}
-LENGTH_TILES = {False: Tile(1024, 2), True: Tile(1024, 1)}
+LENGTH_TILES = {False: Tile(1024, 4), True: Tile(2048, 4, registers=168)}
 
 
 @triton.jit
@@ -152,58 +158,87 @@ def _presence(
 
 
 @triton.jit
+def _blocks(a, BLOCK: tl.constexpr):
+    """Rows in blocks, columns in another order, which is the same to a sum over them.
+
+    In this order a lane has of a product what the tensor cores want of a factor from it: nothing is exchanged.
+    """
+    K: tl.constexpr = a.shape[1]
+    a = tl.reshape(a, (a.shape[0] // BLOCK, BLOCK, K // 8, 4, 2))
+    return tl.reshape(tl.permute(a, (0, 1, 2, 4, 3)), (a.shape[0], BLOCK, K))
+
+
+@triton.jit
+def _dot(a, b, sums, PRECISION: tl.constexpr):
+    """Products of blocks, each by a warp, or of one block, by all of them."""
+    if a.shape[0] > 1:
+        sums = tl.dot(a, b, sums, input_precision=PRECISION)
+    else:
+        shape: tl.constexpr = sums.shape
+        a, b = tl.reshape(a, a.shape[1:]), tl.reshape(b, b.shape[1:])
+        sums = tl.reshape(tl.dot(a, b, tl.reshape(sums, shape[1:]), input_precision=PRECISION), shape)
+    return sums
+
+
+@triton.jit
 def _lengths(
     x, base, offsets, bags, count, grams, weights, bias, factors, share, of_length, first_out, second_out, classes,
     D: tl.constexpr, K: tl.constexpr, MORE: tl.constexpr, PART: tl.constexpr, N: tl.constexpr, BAGS: tl.constexpr,
-    WANTED: tl.constexpr, PRECISION: tl.constexpr,
+    BLOCK: tl.constexpr, WANTED: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     ROWS: tl.constexpr = BAGS * N
+    BLOCKS: tl.constexpr = ROWS // BLOCK
     slot, first, last = _bags(bags, offsets, count, BAGS, N)
     row = first + slot
     there = row < last
     logits, more = _logits(x, row - base, there, weights, bias, D, K, MORE, PART, ROWS, PRECISION)
-    r = tl.arange(0, ROWS)
-    together = (r[:, None] // N == r[None, :] // N) & there[:, None] & there[None, :]
-    start = (tl.program_id(0) * ROWS + r).to(tl.int64)[:, None] * N + (r % N)[None, :]
-    gram = tl.load(grams + start, mask=together, other=0.0)
     e, more, rest, total, others = _softmax(logits, more, MORE)
-    inverse = 1.0 / total
-    p = tl.where(there[:, None], e * inverse[:, None], 0.0)
+    inverse, inverse_rest = 1.0 / total, 1.0 / tl.maximum(rest, LEAST)
     passed = tl.where(there[:, None], others * inverse[:, None], 1.0)
     absent = tl.reduce(tl.reshape(passed, (BAGS, N, K)), 1, _times)
-    top = tl.argmax(e, 1)
+
+    c, beyond = tl.arange(0, K), K + tl.arange(0, MORE if MORE else 16)
+    top = tl.min(tl.where(e < 1.0, K + MORE, c[None, :]), 1)
     if MORE:
-        # A row without a 1 among the first columns has it beyond them.
-        top = tl.where(tl.max(e, 1) < 1.0, K + tl.argmax(more, 1), top)
-    is_top = tl.arange(0, K)[None, :] == top[:, None]
-    q = tl.where(is_top | ~there[:, None], 0.0, e / tl.where(is_top, 1.0, others))
-    not_top = tl.where(rest > 0.0, rest, 1.0)[:, None]
-    u = tl.where(is_top, 0.0, e / not_top)
-    below = rest * inverse
-    same = top[:, None] == top[None, :]
-    chosen = tl.where(is_top, 1.0, 0.0)
-    n = tl.dot(u, tl.trans(u), input_precision=PRECISION)
-    u_there = tl.dot(u, tl.trans(chosen), input_precision=PRECISION)
+        top = tl.minimum(top, tl.min(tl.where(more < 1.0, K + MORE, beyond[None, :]), 1))
+    is_top = c[None, :] == top[:, None]
+    below = tl.where(is_top, 0.0, e)
+    zeros = tl.zeros((BLOCKS, BLOCK, BLOCK), tl.float32)
+    p = tl.permute(_blocks(e * inverse[:, None], BLOCK), (0, 2, 1))
+    v = _dot(_blocks(below * inverse_rest[:, None], BLOCK), p, zeros, PRECISION)
+    p_there = _dot(_blocks(tl.where(is_top, 1.0, 0.0), BLOCK), p, zeros, PRECISION)
     if MORE:
-        is_top_beyond = K + tl.arange(0, MORE)[None, :] == top[:, None]
-        u_beyond = tl.where(is_top_beyond, 0.0, more / not_top)
-        n = tl.dot(u_beyond, tl.trans(u_beyond), n, input_precision=PRECISION)
-        chosen_beyond = tl.where(is_top_beyond, 1.0, 0.0)
-        u_there = tl.dot(u_beyond, tl.trans(chosen_beyond), u_there, input_precision=PRECISION)
-    u_here = tl.trans(u_there)
-    p_there = below[:, None] * u_there
-    p_here = below[None, :] * u_here
-    both = inverse[:, None] * inverse[None, :]
-    apart = p_there * inverse[None, :] + p_here * inverse[:, None]
-    overlap = below[:, None] * below[None, :] * n + tl.where(same, both, apart)
-    cross = 2.0 * p_here / (1.0 - p_here) * (below[None, :] * n + u_there * inverse[None, :])
-    of_top = tl.sum(gram * inverse[:, None] * tl.where(same, inverse[None, :] * n, cross), 1)
-    pq = p * q
-    squared = p * tl.dot(gram, p, input_precision=PRECISION)
-    squared += q * tl.dot(gram * overlap, q, input_precision=PRECISION)
-    squared -= pq * tl.dot(gram, pq, input_precision=PRECISION)
-    squared += tl.where(is_top, of_top[:, None], 0.0)
-    squared = tl.where(there[:, None], squared, 0.0)
+        is_top_beyond = beyond[None, :] == top[:, None]
+        below_beyond = tl.where(is_top_beyond, 0.0, more)
+        p = tl.permute(_blocks(more * inverse[:, None], BLOCK), (0, 2, 1))
+        v = _dot(_blocks(below_beyond * inverse_rest[:, None], BLOCK), p, v, PRECISION)
+        p_there = _dot(_blocks(tl.where(is_top_beyond, 1.0, 0.0), BLOCK), p, p_there, PRECISION)
+
+    # Gram matrices are 0 where a row is missing.
+    r = tl.arange(0, BLOCK)
+    number = (tl.program_id(0) * BLOCKS + tl.arange(0, BLOCKS))[:, None] * (BLOCK // N) + (r // N)[None, :]
+    together = (r[:, None] // N == r[None, :] // N)[None, :, :] & (number < count)[:, :, None]
+    start = (number.to(tl.int64) * N + (r % N)[None, :]) * N
+    gram = tl.load(grams + start[:, :, None] + (r % N)[None, None, :], mask=together, other=0.0)
+
+    of_block = tl.reshape(top, (BLOCKS, BLOCK))
+    same = of_block[:, :, None] == of_block[:, None, :]
+    at_own = tl.reshape(inverse, (BLOCKS, BLOCK))
+    rho = tl.reshape(rest * inverse, (BLOCKS, BLOCK))
+    odds_there = p_there / tl.where(same, 1.0, 1.0 - p_there)
+    odds = tl.where(same, tl.reshape(inverse_rest, (BLOCKS, BLOCK))[:, None, :], odds_there)
+    of_top = gram * (p_there + odds * v)
+    of_top = at_own * tl.sum(tl.where(same, of_top, 2.0 * of_top), 2)
+    overlap = rho[:, :, None] * v + at_own[:, :, None] * p_there
+
+    # e / others, by what takes less time than a division.
+    root = tl.rsqrt(tl.where(is_top, 1.0, others))
+    q = below * root * root
+    q_of_block, zeros = tl.reshape(q, (BLOCKS, BLOCK, K)), tl.zeros((BLOCKS, BLOCK, K), tl.float32)
+    sums = tl.reshape(_dot(gram + gram * overlap, q_of_block, zeros, PRECISION), (ROWS, K))
+    weighted = tl.reshape(_dot(gram, q_of_block, zeros, PRECISION), (ROWS, K))
+    squared = q * (sums - below * (2.0 * inverse)[:, None] * weighted)
+    squared = tl.where(is_top, tl.reshape(of_top, (ROWS,))[:, None], squared)
     length = tl.sqrt(tl.maximum(tl.sum(tl.reshape(squared, (BAGS, N, K)), 1), 0.0))
     bag, place, inside = _places(bags, count, classes, BAGS, K)
     if WANTED == BOTH:
@@ -233,10 +268,10 @@ def presence(x: Tensor, bags: "Bags", linear: "Linear", wanted: "Wanted", tf32: 
 
 def lengths(x: Tensor, bags: "Bags", grams: Tensor, linear: "Linear", wanted: "Wanted", tf32: bool) -> None:
     """Gradient lengths and P(absent) of bags of at most `LENGTH_ROWS` rows, their product, or upper bounds."""
-    tile = LENGTH_TILES[tf32]
-    rows = max(16, bags.padded, tile.numbers // 64)
-    tile = tile if rows * _columns(linear, wanted)[0] <= tile.numbers else replace(tile, warps=4)
-    _launch(_lengths, x, bags, linear, wanted, rows, tf32, tile, grams)
+    tile, columns, block = LENGTH_TILES[tf32], _columns(linear, wanted)[0], max(16, bags.padded)
+    rows = tile.warps * block if block * max(block, columns) <= tile.numbers else block
+    tile = tile if block * columns == 1024 else replace(tile, registers=None)
+    _launch(_lengths, x, bags, linear, wanted, rows, tf32, tile, grams, BLOCK=block)
 
 
 def _launch(
@@ -251,8 +286,8 @@ def _launch(
         wanted.out[0], wanted.out[-1], wanted.classes,
         D=x.shape[1], K=columns, MORE=more, PART=min(tile.features, max(16, triton.next_power_of_2(x.shape[1]))),
         N=bags.padded, BAGS=at_once, WANTED=int(wanted.kind),
-        PRECISION="tf32" if tf32 else "tf32x3", num_warps=tile.warps, num_stages=tile.stages, enable_fp_fusion=True,
-        **options,
+        PRECISION="tf32" if tf32 else "tf32x3", num_warps=tile.warps, num_stages=tile.stages,
+        maxnreg=tile.registers, enable_fp_fusion=True, **options,
     )  # fmt: skip
 
 

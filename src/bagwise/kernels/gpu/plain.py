@@ -1,16 +1,22 @@
 """Scores of bags in plain torch operations, on any device: what the fused kernels are checked with and fall back on.
 
 Bags come padded, (bags, rows, ...), with a mask of the rows that exist. The formulas are those of
-`kernels.softmax`, `kernels.presence` and `kernels.gradient_length`, with one sum over classes for every two rows: let
-u_i be the shares of the classes other than the arg-max m_i of row i (0 at m_i), rho_i = 1 - p_i at m_i, and
+`kernels.softmax`, `kernels.presence` and `kernels.gradient_length`, with two sums over classes for every two rows. Let
+p_i be the probabilities of row i, m_i its arg-max, rho_i the sum of the others, u_i their shares of it (0 at m_i),
+q_i = p_i / (1 - p_i), and
 
-    n_ij = sum_t u_it u_jt.
+    v_ij = sum_t u_it p_jt.
 
-Every sum over classes that the squared length needs follows from it without cancellation:
+The gradient of log(1 - p_ic) in the logits of row i is k_ic = q_ic (p_i - 1_c), with 1_c = 1 at c and 0 elsewhere, or
+p_ic (u_i - 1_c) where c = m_i, and the squared length of the gradient of log P(absent) is
 
-    sum_t p_it p_jt = rho_i rho_j n_ij + (p_i p_j at m)                      where m_i = m_j = m
-                    = rho_i rho_j n_ij + (p_i p_j at m_i) + (p_i p_j at m_j)   otherwise
-    sum_{t != m_i} u_it p_jt = rho_j n_ij + (u_i p_j at m_j)                  where m_i != m_j
+    sum_ij (Gram matrix)_ij k_ic k_jc.
+
+Without cancellation, at a class c:
+
+    k_i k_j = q_i q_j (1 + sum_t p_it p_jt - p_i - p_j)     where it is no arg-max: the factor is at least 1/4
+            = p_i (p_j + q_j v_ij)                          where c = m_i
+    sum_t p_it p_jt = rho_i v_ij + (p_i p_j at m_i)
 """
 
 from dataclasses import dataclass
@@ -67,20 +73,16 @@ def squared_lengths(rows: Rows, gram: Tensor) -> Tensor:
     p = rows.probabilities
     q = (rows.e / rows.others).masked_fill(is_top | ~rows.there, 0)
     u = (rows.e / rows.rest).masked_fill(is_top | (rows.rest == 0), 0)
+    inverse_rest = torch.where(rows.rest < torch.finfo(p.dtype).tiny, 0, 1 / rows.rest)
     at_own = 1 / rows.total
-    below = rows.rest / rows.total
-    n = u @ u.mT
-    u_there = u.gather(-1, top[:, None, :].expand_as(n))
-    p_there = below * u_there
+    v = u @ p.mT
+    p_there = p.gather(-1, top[:, None, :].expand_as(v)).mT
     same = top[:, :, None] == top[:, None, :]
-    product = p_there * at_own.mT
-    overlap = below * below.mT * n + torch.where(same, at_own * at_own.mT, product + product.mT)
-    odds = p_there.mT / (1 - p_there.mT)
-    apart = 2 * odds * (below.mT * n + u_there * at_own.mT)
-    of_top = (gram * at_own * torch.where(same, at_own.mT * n, apart)).sum(-1, keepdim=True)
-    pq = p * q
-    by_row = p * (gram @ p) + q * ((gram * overlap) @ q) - pq * (gram @ pq) + is_top * of_top
-    return by_row.sum(1)
+    odds = torch.where(same, inverse_rest.mT, p_there / (1 - p_there))
+    of_top = at_own * (gram * (p_there + odds * v) * (2 - same.to(p.dtype))).sum(-1, keepdim=True)
+    overlap = rows.rest * at_own * v + at_own * p_there
+    by_row = q * ((gram * (1 + overlap)) @ q - 2 * p * (gram @ q))
+    return torch.where(is_top, of_top, by_row).sum(1)
 
 
 def squared_lengths_by_gradient(rows: Rows, seen: Tensor) -> Tensor:
