@@ -18,7 +18,7 @@ from bagwise.model import MIMLClassifier
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers.annotator_noise import AnnotatorRates, labels_of_bag
 from bagwise.project.answers.events import LISTED, Event
-from bagwise.project.queue.ranking import Ranking, Wait, wait_for
+from bagwise.project.queue.ranking import FEW_PEOPLE, Ranking, Wait, wait_for
 from bagwise.project.queue.spreading import GroupCounts, in_turns
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
@@ -116,11 +116,9 @@ class Leases:
         state = self.state
         needed = count + (1 + RANKED_PER_LEASE) * self._leased + state.votes.half_asked + SPARE_CANDIDATES
         needed = max(needed, LEAST_RANKED)
-        rankings, after = state.trainer.rankings, len(state.events)
-        newest = rankings.newest
-        lacking = state.events[after if newest is None else newest.applied : after]
-        people = len({event.annotator for event in lacking})
-        return rankings.waits(after, needed << tried, people, require_newer=tried > 0)
+        rankings, events = state.trainer.rankings, state.events
+        lacking = () if rankings.newest is None else islice(events, rankings.newest.applied, None)
+        return rankings.waits(len(events), needed << tried, _people_of(lacking), require_newer=tried > 0)
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
         """Questions for each request; None where it must wait for a newer or a longer ranking."""
@@ -304,6 +302,16 @@ class _Granting:
         self.leases.append(lease)
         self._leased.update(question.pairs)
         return lease
+
+
+def _people_of(events: Iterable[Event]) -> int:
+    """How many people gave these answers, counted until they are more than a few."""
+    people = set[str]()
+    for event in events:
+        people.add(event.annotator)
+        if len(people) > FEW_PEOPLE:
+            break
+    return len(people)
 
 
 def none_left(request: LeaseRequest) -> list[Lease]:
