@@ -177,7 +177,7 @@ class Leases:
 
 
 class _Left:
-    """The questions of a ranking without those that are decided by now; they are made as far as somebody reads."""
+    """The questions of a ranking without those that are decided by now; a question is made when it is first read."""
 
     def __init__(self, ranking: Ranking) -> None:
         self.ranking = ranking
