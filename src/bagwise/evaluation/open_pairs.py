@@ -14,8 +14,8 @@ Known labels stay as they are. An open pair is unlike its prediction, which was 
              Where even of the chosen pairs fewer than one in six has the class, it was searched for, and the open pairs
              that are not predicted have it less often than chosen ones tell: the median of their shift is
              SHIFT_OF_ABSENT, lower by SEARCHED[1] for each unit that the log-odds of a yes are below SEARCHED[0].
-             The shift of a source that was not seen before can hardly be predicted (`benchmarks/audit_limits.py`), hence
-             the wide prior around these
+             The shift of a source that was not seen before can hardly be predicted (`benchmarks/audit_limits.py`),
+             hence the wide prior around these
     effect   of a class: N(-g^2/2, g^2), so that a typical class may differ and the mean of all does not; audits of the
              class alone tell it, since the errors of chosen pairs of a class do not predict those of its open ones
              (correlation of their effects -0.2 to 0.3 on six data sets)
