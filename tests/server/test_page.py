@@ -132,6 +132,7 @@ def test_offline_and_back_every_answer_arrives_once(page, served, truth):
     page.wait_for_selector("#bag .strip")
     answer_by_key(page, truth)
     wait_for_events(served, 1)
+    wait_until_all_is_saved(page)
     wait_for_questions(page, 2)
     served.kill()
     given = 0
