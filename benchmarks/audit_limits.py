@@ -43,19 +43,14 @@ def shift_of(log_odds, wrong):
     return float(mode[0])
 
 
-def log_odds_of(true):
-    """Of a share, as far as so many cases tell."""
-    return float(np.log((np.count_nonzero(true) + 0.5) / (np.count_nonzero(~true) + 0.5)))
-
-
 def observed(stage, curve, predicted, logits):
     """What the project knows, by name."""
     known, still_open = stage.known, ~stage.known
     chosen = known & ~stage.audit
     return {
-        "share of yes among chosen": log_odds_of(stage.truth[chosen]),
-        "share predicted among open": log_odds_of(predicted[still_open]),
-        "share predicted among chosen": log_odds_of(predicted[chosen]),
+        "share of yes among chosen": open_pairs._log_odds(stage.truth[chosen]),
+        "share predicted among open": open_pairs._log_odds(predicted[still_open]),
+        "share predicted among chosen": open_pairs._log_odds(predicted[chosen]),
         "curve: a": curve[0],
         "curve: b": curve[1],
         "curve: h": curve[2],
