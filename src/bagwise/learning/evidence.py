@@ -34,7 +34,12 @@ def evidence_and_belief(probability: Array) -> tuple[Array, Array]:
     ([0, 1], [0.625, 0.5])
     """
     exact = probability.astype(float)
-    return exact.argmax(axis=0), 1 - np.prod(1 - exact, axis=0)
+    return strongest(exact), 1 - np.prod(1 - exact, axis=0)
+
+
+def strongest(probability: Array) -> Array:
+    """For one bag: the strongest instance of every class, from P(class) of its instances, (instances, classes)."""
+    return np.asarray(probability.argmax(axis=0))
 
 
 def explain(question: Question, probability: Array) -> Question:
@@ -46,7 +51,12 @@ def explain(question: Question, probability: Array) -> Question:
     return replace(question, evidence=tuple(evidence.tolist()), belief=tuple(belief.tolist()))
 
 
+def instance_probabilities(model: MIMLClassifier, bags: Bags) -> list[Array]:
+    """P(class) of the instances of every bag, each (instances, classes)."""
+    return np.split(model.predict_instance_proba(bags), bags.offsets[1:-1]) if len(bags) else []
+
+
 def strongest_instances(model: MIMLClassifier, bags: Bags) -> Array:
     """The instance of every bag that the model believes each class in, (bags, classes)."""
-    of_bags = np.split(model.predict_instance_proba(bags), bags.offsets[1:-1])
-    return np.array([evidence_and_belief(part)[0] for part in of_bags], np.int64).reshape(len(bags), -1)
+    of_bags = [strongest(part) for part in instance_probabilities(model, bags)]
+    return np.array(of_bags, np.int64).reshape(len(bags), -1)

@@ -26,7 +26,7 @@ from bagwise.learning.base import Learner, NothingToAsk
 from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.evidence import explain
 from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request, top_k_on
-from bagwise.learning.questions import Answer, Present, Question, as_instances, diversify
+from bagwise.learning.questions import Answer, Overlap, Present, Question, as_instances, diversify
 from bagwise.learning.top_k import Statistics
 from bagwise.model import MIMLClassifier, ScoredPool, solvers
 from bagwise.model.solvers import State
@@ -517,7 +517,7 @@ class ActiveLearner(Learner):
         found = self._pool.choose(self.model, self._label_store, self._options(granularity), requests)
         drawn, chosen = found.choices
         if spread:
-            chosen = diversify(chosen, (), by_score)[:by_score]
+            chosen = diversify(chosen, Overlap(), by_score)
         turns = (self._n_answered + np.flatnonzero(audits)).tolist()
         designed, uniform, best = self._designed_draws(turns), self._uniform_draws(drawn), iter(chosen)
         ranking = Ranked()

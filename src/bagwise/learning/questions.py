@@ -1,9 +1,10 @@
 """Question and Answer: what a learner asks and learns from, the same types from learner to project."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -159,27 +160,116 @@ class Answer:
         return self.instance is None or self.present == (True,)
 
 
-def diversify(questions: Sequence[Question], asked: Sequence[Pair], count: int) -> list[Question]:
-    """Best first, but among the first `count` those about a class or a bag that is asked about already come later.
+class Overlap:
+    """How much a question is like those that are asked and not answered yet: questions about its bag or its classes.
+
+    Being asked of another person, a question is not like itself.
+
+    Parameters
+    ----------
+    asked : iterable of pairs
+        What is asked.
+
+    Examples
+    --------
+    >>> overlap = Overlap([(0, 0), (0, 2)])
+    >>> overlap.of(Question(0, (1,))), overlap.of(Question(1, (2,))), overlap.of(Question(0, (2,)))
+    (2, 1, 1)
+    """
+
+    def __init__(self, asked: Iterable[Pair] = ()) -> None:
+        self._bags, self._classes, self.pairs = Counter[int](), Counter[int](), Counter[Pair]()
+        self.add(asked)
+
+    def add(self, asked: Iterable[Pair]) -> None:
+        """Count what is asked besides.
+
+        Parameters
+        ----------
+        asked : iterable of pairs
+            What is asked.
+        """
+        for pair in asked:
+            bag, label_class = pair
+            self._bags[bag] += 1
+            self._classes[label_class] += 1
+            self.pairs[pair] += 1
+
+    def of(self, question: Question) -> int:
+        """Return how many questions it is like; never below zero.
+
+        Parameters
+        ----------
+        question : Question
+            What may be asked next.
+
+        Returns
+        -------
+        int
+        """
+        found = self._bags[question.bag]
+        for pair in question.pairs:
+            found += self._classes[pair[1]] - 2 * self.pairs[pair]
+        return found
+
+    def copy(self) -> "Overlap":
+        """Return the same, to be counted on apart from this.
+
+        Returns
+        -------
+        Overlap
+        """
+        return Overlap(self.pairs.elements())
+
+
+def diversify(questions: Iterable[Question], asked: Overlap, count: int) -> list[Question]:
+    """Return `count` of the questions: always the best of those that are least like what is asked already.
 
     Questions that are asked before the answers to them are learned should not all be the same question in disguise.
-    `asked` are pairs that were asked and are not answered yet.
+    No more questions are read than it takes.
+
+    Parameters
+    ----------
+    questions : iterable of Question
+        Best first.
+    asked : Overlap
+        What is asked and not answered yet.
+    count : int
+        How many are wanted.
+
+    Returns
+    -------
+    list of Question
+
+    Examples
+    --------
+    >>> ranked = iter([Question(0, (0,)), Question(0, (1,)), Question(1, (1,)), Question(2, (2,))])
+    >>> [one.pairs for one in diversify(ranked, Overlap(), 2)], next(ranked).bag
+    ([((0, 0),), ((1, 1),)], 2)
     """
-    bags, classes, pairs = Counter(b for b, _ in asked), Counter(c for _, c in asked), Counter(asked)
-    left = list(questions)
-    ordered: list[Question] = []
+    overlap = asked.copy() if count > 1 else asked
+    unread, read, chosen = iter(questions), list[Question](), list[Question]()
+    while len(chosen) < count:
+        best, least = None, 0
+        for question in chain(tuple(read), _reading(unread, read)):
+            found = overlap.of(question)
+            if best is None or found < least:
+                best, least = question, found
+            if least == 0:
+                break
+        if best is None:
+            break
+        read.remove(best)
+        chosen.append(best)
+        if len(chosen) < count:
+            overlap.add(best.pairs)
+    return chosen
 
-    def overlap(question: Question) -> int:
-        return bags[question.bag] + sum(classes[c] - 2 * pairs[question.bag, c] for c in question.classes)
 
-    while left and len(ordered) < count:
-        best = min(left, key=overlap)
-        left.remove(best)
-        ordered.append(best)
-        bags[best.bag] += 1
-        classes.update(best.classes)
-        pairs.update(best.pairs)
-    return ordered + left
+def _reading(unread: Iterator[Question], read: list[Question]) -> Iterator[Question]:
+    for question in unread:
+        read.append(question)
+        yield question
 
 
 def as_present(answer: Any) -> Present:

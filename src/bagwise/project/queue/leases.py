@@ -5,15 +5,18 @@ the settings want, none twice to one person. All people who ask at the same time
 """
 
 import uuid
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import numpy as np
+
 from bagwise.core.errors import BagwiseError
+from bagwise.kernels import Array
 from bagwise.learning.audits import next_questions
-from bagwise.learning.evidence import explain
-from bagwise.learning.questions import Pair, Question
+from bagwise.learning.evidence import explain, instance_probabilities
+from bagwise.learning.questions import Overlap, Pair, Question
 from bagwise.model import MIMLClassifier
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers.annotator_noise import AnnotatorRates, labels_of_bag
@@ -132,12 +135,13 @@ class Leases:
                         until = queries.clock(connection) + state.settings.asking.lease_seconds
                         granting = _Granting(state, self._current(), queries.leases(connection), until)
                         found = [granting.grant(request) for request in requests]
-                        if granting.granted:
-                            queries.add_leases(connection, granting.granted)
+                        explained = granting.explained()
+                        if explained:
+                            queries.add_leases(connection, list(explained.values()))
                         break
                 state.reload()
             self._leased = len(granting.leases)
-            return found
+        return [None if leases is None else [explained.get(lease.key, lease) for lease in leases] for leases in found]
 
     def _current(self) -> "_Left | None":
         """Those questions of the published ranking that are still open."""
@@ -163,15 +167,10 @@ class Leases:
             together.setdefault((event.annotator, event.bag), []).append(event)
         with state.database.writing() as connection:
             until = queries.clock(connection) + state.settings.asking.lease_seconds
+            questions = _explained(state, model, people, [_question_of(events) for events in together.values()])
             leases = [
-                Lease(
-                    uuid.uuid4().hex,
-                    _explained(state, model, people, _question_of(events)),
-                    annotator,
-                    until,
-                    max(event.number for event in events),
-                )
-                for (annotator, _), events in together.items()
+                Lease(uuid.uuid4().hex, question, annotator, until, max(event.number for event in events))
+                for question, ((annotator, _), events) in zip(questions, together.items(), strict=True)
             ]
             queries.add_leases(connection, leases)
 
@@ -201,13 +200,17 @@ class _Granting:
     def __init__(self, state: ProjectState, left: _Left | None, leases: list[Lease], until: float) -> None:
         self.state, self.left, self.leases, self.until = state, left, leases, until
         self.granted: list[Lease] = []
-        self._leased = Counter(pair for lease in leases for pair in lease.question.pairs)
+        self._of_person = defaultdict[str, list[Lease]](list)
+        for lease in leases:
+            self._of_person[lease.annotator].append(lease)
+        self._asked = Overlap(pair for lease in leases for pair in lease.question.pairs)
+        self._untouched: dict[Pair, int] = {}
         since = state.events[left.ranking.applied :] if left is not None else []
         self._answered = sum(event.answer != "skipped" and event.shown != LISTED for event in since)
 
     def grant(self, request: LeaseRequest) -> list[Lease] | None:
-        """The person's own leases, newest first, and as many more as are missing."""
-        own = [lease for lease in self.leases if lease.annotator == request.annotator]
+        """The person's own leases, newest first, and as many more as are missing; these are explained later."""
+        own = self._of_person[request.annotator]
         still = [
             open_lease
             for lease in own
@@ -219,21 +222,22 @@ class _Granting:
             return still[: request.count]
         if self.left is None:
             return None
-        ranking, left = self.left.ranking, filter(request.allows, self.left)
+        ranking = self.left.ranking
+        left = self.left if request.among is None else filter(request.allows, self.left)
         leased_to_them = {pair for lease in own for pair in lease.question.pairs}
         # Every question that was leased, answered since or not, has had its turn.
         turn = len(self.leases) + self._answered
         turns = ranking.questions[turn : turn + missing]
         audits = [question.audit and request.among is None for question in turns]
+        free: Iterable[Question]
         if self.state.group_counts is None:
-            free = list(islice(self._free(left, request.annotator, leased_to_them), missing + SPARE_CANDIDATES))
+            free = islice(self._free(left, request.annotator, leased_to_them), missing + SPARE_CANDIDATES)
         else:
             free = self._in_turns(self.state.group_counts, left, request.annotator, leased_to_them, missing, audits)
-        enough = len(free) >= missing if request.among is None else still or free
+        chosen = next_questions(audits, free, self._asked, missing)
+        enough = len(chosen) >= missing if request.among is None else still or chosen
         if not enough and not (ranking.complete and self._is_current(ranking)):
             return None
-        asked = [pair for lease in self.leases for pair in lease.question.pairs]
-        chosen = next_questions(audits, free, asked, missing)
         return still + [self._lease(question, request.annotator, ranking) for question in chosen]
 
     def _is_current(self, ranking: Ranking) -> bool:
@@ -278,7 +282,7 @@ class _Granting:
 
         Of several questions about instances of one pair it is the first.
         """
-        leased, wants, taken = self._leased, self.state.wants, set(own)
+        leased, taken = self._asked.pairs, set(own)
         most = self.state.votes.people
         for question in left:
             if not self.state.may_ask(question.bag):
@@ -287,21 +291,41 @@ class _Granting:
                 pair[1]
                 for pair in question.pairs
                 if pair not in taken
-                and leased.get(pair, 0) < most
-                and wants(pair, annotator, question.instance) > leased.get(pair, 0)
+                and (already := leased[pair]) < most
+                and self._wants(pair, annotator, question.instance) > already
             ]
             if classes:
                 chosen = _with_classes(question, classes)
                 taken.update(chosen.pairs)
                 yield chosen
 
+    def _wants(self, pair: Pair, annotator: str, instance: int | None) -> int:
+        """As the state; where nobody answered yet, as for nearly all pairs, it is the same for everyone."""
+        found = self._untouched.get(pair)
+        if found is None:
+            found = self.state.wants(pair, annotator, instance)
+            if not self.state.votes.is_touched(pair):
+                self._untouched[pair] = found
+        return found
+
     def _lease(self, question: Question, annotator: str, ranking: Ranking) -> Lease:
-        explained = _explained(self.state, ranking.model, ranking.people, question)
-        lease = Lease(uuid.uuid4().hex, explained, annotator, self.until, ranking.applied)
+        lease = Lease(uuid.uuid4().hex, question, annotator, self.until, ranking.applied)
         self.granted.append(lease)
         self.leases.append(lease)
-        self._leased.update(question.pairs)
+        self._of_person[annotator].append(lease)
+        self._asked.add(question.pairs)
         return lease
+
+    def explained(self) -> dict[str, Lease]:
+        """The granted leases with evidence and belief, by key."""
+        if self.left is None or not self.granted:
+            return {}
+        ranking = self.left.ranking
+        questions = _explained(self.state, ranking.model, ranking.people, [lease.question for lease in self.granted])
+        return {
+            lease.key: replace(lease, question=question)
+            for lease, question in zip(self.granted, questions, strict=True)
+        }
 
 
 def _people_of(events: Iterable[Event]) -> int:
@@ -334,27 +358,46 @@ def _with_classes(question: Question, classes: Sequence[int]) -> Question:
     )
 
 
-def _explained(state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, question: Question) -> Question:
-    """The question with its evidence and belief given what is known of the instances, its likeliest class first.
+def _explained(
+    state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, questions: Sequence[Question]
+) -> list[Question]:
+    """The questions with evidence and belief given what is known of the instances, their likeliest class first.
 
     Where a bag does not show its instances, a question about one of them is asked about the bag.
     """
-    if question.instance is not None and not state.shows_instances(question.bag):
-        question = replace(question, instance=None)
-    bags = state.bags.select([question.bag])
-    if state.votes.pointed_classes(question.bag):
-        labels = labels_of_bag(state.contents, state.votes, people, question.bag)
-        explained = explain(question, model.pool(bags, labels).scorer.instance_probabilities())
-    else:
-        explained = explain(question, model.predict_instance_proba(bags))
-    if question.belief:
-        explained = replace(explained, belief=question.belief)
-    by_belief = sorted(range(len(question.classes)), key=lambda place: -explained.belief[place])
+    shown = [
+        question
+        if question.instance is None or state.shows_instances(question.bag)
+        else replace(question, instance=None)
+        for question in questions
+    ]
+    probability = _instance_probabilities(state, model, people, {question.bag for question in shown})
+    return [_likeliest_first(question, explain(question, probability[question.bag])) for question in shown]
+
+
+def _instance_probabilities(
+    state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, bags: Collection[int]
+) -> dict[int, Array]:
+    """P(class) of the instances of each bag, (instances, classes), given what is known of them."""
+    pointed = [bag for bag in bags if state.votes.pointed_classes(bag)]
+    others = np.array(sorted(set(bags).difference(pointed)), np.int64)
+    of_others = instance_probabilities(model, state.bags.select(others))
+    found = dict(zip(others.tolist(), of_others, strict=True))
+    for bag in pointed:
+        labels = labels_of_bag(state.contents, state.votes, people, bag)
+        found[bag] = model.pool(state.bags.select([bag]), labels).scorer.instance_probabilities()
+    return found
+
+
+def _likeliest_first(asked: Question, explained: Question) -> Question:
+    """The explained question with its likeliest class first, by the belief with which it was asked where it has one."""
+    belief = asked.belief or explained.belief
+    by_belief = sorted(range(len(belief)), key=lambda place: -belief[place])
     return replace(
         explained,
         classes=tuple(explained.classes[place] for place in by_belief),
         evidence=tuple(explained.evidence[place] for place in by_belief),
-        belief=tuple(explained.belief[place] for place in by_belief),
+        belief=tuple(belief[place] for place in by_belief),
     )
 
 
