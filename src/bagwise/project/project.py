@@ -544,25 +544,25 @@ class Project:
         """
         return self._state.shows_instances(bag)
 
-    def evidence(self, bags: Sequence[int], label_class: int) -> list[int]:
-        """Return for each bag the instance that contributes most to P(class in bag).
+    def evidence(self, pairs: Sequence[Pair]) -> list[int]:
+        """Return for each pair the instance of the bag that contributes most to P(class in bag).
 
         Parameters
         ----------
-        bags : sequence of int
-            Positions of bags.
-        label_class : int
-            Position of the class.
+        pairs : sequence of (int, int)
+            Bags and classes.
 
         Returns
         -------
         list of int
             Positions of instances in their bags.
         """
-        if not bags:
+        if not pairs:
             return []
+        bags = sorted({bag for bag, _ in pairs})
         found = strongest_instances(self._state.trainer.newest(), self.bags.select(bags))
-        return [int(instance) for instance in found[:, label_class]]
+        strongest = dict(zip(bags, found, strict=True))
+        return [int(strongest[bag][label_class]) for bag, label_class in pairs]
 
     def validate_known(self) -> None:
         """Raise `BagwiseError` where no label is known, so that no model has learned anything."""
@@ -1127,6 +1127,8 @@ class Project:
             By instance and class.
         """
         found = labels_in_bag(self.contents, self.votes, bag)
+        if not found:
+            return []
         disputed = {one for instances in disputed_in_bag(self.contents, self.votes, bag).values() for one in instances}
         return sorted(
             (label for label in found if label.present is not None and label.instance not in disputed),

@@ -13,7 +13,7 @@ from bagwise.project.project import Project
 from bagwise.project.queue.ranking import Ranking
 from bagwise.project.training.warm_up import warm
 
-NICE = 5
+NICE = 10
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Questions and answers, undo and corrections."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -316,12 +316,14 @@ def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1
 
 def questions_out(project: Project, leases: Sequence[Lease]) -> list[QuestionOut]:
     """Leased questions with all that is shown of them."""
-    notes = project.notes.about({lease.bag for lease in leases}) if leases else {}
-    return [question_out(project, lease, notes[lease.bag]) for lease in leases]
+    if not leases:
+        return []
+    notes = project.notes.about({lease.bag for lease in leases})
+    examples = examples_of(project, {lease.label_class for lease in leases})
+    return [_question_out(project, lease, notes[lease.bag], examples[lease.label_class]) for lease in leases]
 
 
-def question_out(project: Project, lease: Lease, notes: Sequence[Note]) -> QuestionOut:
-    """A leased question with all that is shown of it, the notes about its bag among them."""
+def _question_out(project: Project, lease: Lease, notes: Sequence[Note], examples: list[Example]) -> QuestionOut:
     question = lease.question
     return QuestionOut(
         key=lease.key,
@@ -332,7 +334,7 @@ def question_out(project: Project, lease: Lease, notes: Sequence[Note]) -> Quest
         audit=question.audit,
         probability=question.probability,
         belief=question.belief[0],
-        examples=examples_of(project, lease.label_class),
+        examples=examples,
         classes=[project.classes[c] for c in question.classes],
         positions=list(question.classes),
         beliefs=list(question.belief),
@@ -396,13 +398,13 @@ def source_of(project: Project, position: int) -> SourceOut | None:
     )
 
 
-def examples_of(project: Project, label_class: int) -> list[Example]:
-    """Bags that have the class, to compare with."""
-    found = project.examples(label_class, EXAMPLES)
-    return [
-        Example(**_shown_of(project, position), evidence=evidence)
-        for position, evidence in zip(found, project.evidence(found, label_class), strict=True)
-    ]
+def examples_of(project: Project, classes: Collection[int]) -> dict[int, list[Example]]:
+    """Bags that have each class, to compare with."""
+    found = [(bag, label_class) for label_class in classes for bag in project.examples(label_class, EXAMPLES)]
+    shown: dict[int, list[Example]] = {label_class: [] for label_class in classes}
+    for (bag, label_class), evidence in zip(found, project.evidence(found), strict=True):
+        shown[label_class].append(Example(**_shown_of(project, bag), evidence=evidence))
+    return shown
 
 
 def event_out(project: Project, event: Event) -> EventOut:
