@@ -1,25 +1,28 @@
-"""A bare FastAPI application for the two requests of `load.py`.
+"""A bare FastAPI application for the two requests of `load.py`, or that of Bagwise with nothing behind it.
 
-    python benchmarks/echo.py QUESTION.json PORT
+    python benchmarks/echo.py [--project DIR] QUESTION.json PORT
 
 It parses and validates every answer; what it sends is as large as what Bagwise sends, made of the same models, and
-encoded for every request.
+encoded for every request. With a project it is Bagwise's application, with all its checks of a request, but nobody is
+looked up, and nothing saved or asked.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
+from bagwise.project import Event, Project
+from bagwise.server import Site, application
 from bagwise.server.api.questions import AnswerIn, EventOut, QuestionOut
+from bagwise.server.run import configuration
 
 
-def application(questions):
-    """Return the application; `questions` is the response of Bagwise, as JSON."""
+def bare_application(asked):
+    """Return an application that answers with these questions."""
     app = FastAPI(openapi_url="/api/openapi.json")
-    asked = TypeAdapter(list[QuestionOut]).validate_json(questions)
     (first,) = asked
     event = {
         "number": 1, "kind": "answer", "bag_id": first.bag.id, "class_name": first.class_name, "annotator": "person 0",
@@ -38,5 +41,48 @@ def application(questions):
     return app
 
 
+class Nothing:
+    """Stands for the batcher of an application."""
+
+    def __init__(self, project, asked):
+        self.project, self._asked = project, asked
+
+    async def who(self, _shown):
+        return "person 0"
+
+    async def ask(self, _request):
+        return self._asked
+
+    async def submit(self, submission):
+        at = "2026-01-01T00:00:00.000+00:00"
+        return [Event(1, submission.key, "answer", submission.annotator, at, 0, 0, submission.answers[0])]
+
+    def close(self):
+        pass
+
+
+def application_with_nothing_behind(project, asked):
+    """Return Bagwise's application, whose routes get these questions and events at once."""
+    app = application(project, "person 0")
+    app.state.batcher.close()
+    app.state.batcher = Nothing(project, asked)
+    return app
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--project", type=Path, default=None)
+    parser.add_argument("question", type=Path)
+    parser.add_argument("port", type=int)
+    options = parser.parse_args()
+    asked = TypeAdapter(list[QuestionOut]).validate_json(options.question.read_bytes())
+    if options.project is None:
+        uvicorn.run(bare_application(asked), port=options.port, log_config=None, access_log=False)
+    else:
+        with Project.open(options.project, apart=True) as project:
+            app = application_with_nothing_behind(project, asked)
+            uvicorn.Server(configuration(app, Site(), options.port)).run()
+
+
 if __name__ == "__main__":
-    uvicorn.run(application(Path(sys.argv[1]).read_bytes()), port=int(sys.argv[2]), log_config=None, access_log=False)
+    main()

@@ -1,14 +1,16 @@
 """Load test: scripted annotators against a real `bagwise serve`, relative to one annotator alone in the same run.
 
-    python benchmarks/load.py [--people 50] [--seconds 60] [--bags 10000] [--folder DIR] [--out FILE]
+    python -m benchmarks.load [--people 50] [--seconds 60] [--bags 10000] [--folder DIR] [--out FILE]
 
-Every annotator signs in with a token and repeats: send the answer, fetch the next question. First
-one of them alone, then all without a pause (`flat out`), then all with a pause of about a second before each answer, as
-fast people have (`paced`). Afterwards what the server acknowledged is compared with the database, and `bagwise check`
-replays it. The figure of merit is the 99th percentile of answer + next question over the median of one alone: below 10
-in both. Flat out it is a matter of throughput: fifty who never pause have the cores busy all the time. So the same run
-measures what bounds it: the processor's time of an answer and its question, by process and by part, beside a bare
-FastAPI application that gets the same requests (`echo.py`) and bare SQLite transactions with the same rows.
+Every annotator signs in with a token and repeats: send the answer, fetch the next question. First one of them alone,
+who waits for the next question until the model has learned the answer where that takes less than a tenth of a second,
+and one who never waits for it; then all without a pause (`flat out`), then all with a pause of about a second before
+each answer, as fast people have (`paced`). Afterwards what the server acknowledged is compared with the database, and
+`bagwise check` replays it. The figure of merit is the 99th percentile of answer + next question over the median of one
+alone: below 10 in both. Flat out it is a matter of throughput: fifty who never pause have the cores busy all the time.
+So the same run measures what bounds it: the processor's time of an answer and its question, by process and by part
+(`load_parts.py`), beside a bare FastAPI application that gets the same requests, Bagwise's own application with nothing
+behind it (`echo.py`), and bare SQLite.
 """
 
 import argparse
@@ -17,7 +19,6 @@ import json
 import os
 import random
 import socket
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -27,23 +28,22 @@ from pathlib import Path
 
 import httpx2 as httpx
 import numpy as np
-from pydantic import TypeAdapter
 from rich.console import Console
-from sqlalchemy import insert
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateTable
 
 from bagwise.formats import Source
-from bagwise.project import Invitations, LeaseRequest, Project, Submission
-from bagwise.project.access.invitations import Shown
-from bagwise.project.storage import queries, schema
-from bagwise.server.api.questions import QuestionOut, event_out, questions_out
+from bagwise.project import Invitations, Project
+from benchmarks import load_parts
 
 CLASSES, PER_BAG, FEATURES = 50, 10, 64
 PAUSE = 1.0
 LIMIT = 10.0
-BATCH, BATCHES = 6, 50
-"""How many answers the server saves together, flat out, and how many such batches are measured by part."""
+ALONE, NOT_WAITING, FLAT_OUT, PACED = "alone", "alone, not waiting", "flat out", "paced"
+SERVE_WITHOUT_WAITING = """
+from bagwise.project.queue import ranking
+ranking.TIMEOUT = 0.0
+from bagwise.cli import main
+main()
+"""
 
 
 def make(folder, bags, people):
@@ -109,15 +109,17 @@ def _seconds(pid):
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def serving(folder):
-    """`bagwise serve`."""
-    return Served("-m", "bagwise", "serve", str(folder), "--no-browser", "--port")
+def serving(folder, waiting=True):
+    """`bagwise serve`, or the same whose questions never wait until the model has learned the last answer."""
+    command = ["-m", "bagwise"] if waiting else ["-c", SERVE_WITHOUT_WAITING]
+    return Served(*command, "serve", str(folder), "--no-browser", "--port")
 
 
-def echoing(questions, folder):
-    """The bare application, which sends this question."""
+def echoing(questions, folder, project=None):
+    """The bare application, or with a project Bagwise's own with nothing behind it, which sends this question."""
     (folder / "question.json").write_bytes(questions)
-    return Served(str(Path(__file__).with_name("echo.py")), str(folder / "question.json"))
+    of_project = [] if project is None else ["--project", str(project)]
+    return Served(str(Path(__file__).with_name("echo.py")), *of_project, str(folder / "question.json"))
 
 
 class Connection:
@@ -148,22 +150,23 @@ class Connection:
 class Crowd:
     """Annotators who answer what is true; `acknowledged` has what the server said it saved, `handed` what it asked."""
 
-    def __init__(self, address, truth):
-        self.address, self.truth = address, truth
+    def __init__(self, truth):
+        self.truth = truth
         self.acknowledged, self.handed, self.faults = [], [], []
 
-    def work(self, tokens, seconds, pause):
+    def work(self, served, tokens, seconds, pause):
         """Seconds of every answer + next question, when all of these work at once."""
-        return asyncio.run(self._all(tokens, seconds, pause))
+        return asyncio.run(self._all(served.address, tokens, seconds, pause))
 
-    async def _all(self, tokens, seconds, pause):
+    async def _all(self, address, tokens, seconds, pause):
         until = time.monotonic() + seconds
-        found = await asyncio.gather(*(self._one(token, until, pause, number) for number, token in enumerate(tokens)))
+        people = (Connection(address, token) for token in tokens)
+        found = await asyncio.gather(*(self._one(one, until, pause, number) for number, one in enumerate(people)))
         return np.array([one for times in found for one in times])
 
-    async def _one(self, token, until, pause, number):
+    async def _one(self, connection, until, pause, number):
         times, draw = [], random.Random(number)
-        async with Connection(self.address, token) as client:
+        async with connection as client:
             question = await self._next(client)
             while question is not None and time.monotonic() < until:
                 await asyncio.sleep(pause * draw.uniform(0.5, 1.5))
@@ -212,7 +215,7 @@ def compare(folder, crowd):
 def phase(served, crowd, tokens, seconds, pause=0):
     """Times of answer + next question, and what of the processor each took, in milliseconds."""
     before = served.processor_seconds()
-    times = crowd.work(tokens, seconds, pause)
+    times = crowd.work(served, tokens, seconds, pause)
     after = served.processor_seconds()
     processor = {name: (after[name] - before[name]) * 1000 / len(times) for name in before}
     return milliseconds(times, seconds) | {"processor": processor}
@@ -226,103 +229,35 @@ def milliseconds(times, seconds):
     }
 
 
-def echo(folder, questions, people, seconds, alone):
-    """What the bare application makes of the same clients."""
+def echo(folder, questions, people, seconds, alone, project=None):
+    """What the bare application makes of the same clients, or with a project Bagwise's own with nothing behind it."""
     found = json.loads(questions)[0]
     truth = {(int(found["bag"]["id"]), int(found["class_name"].split()[1])): False}
-    with echoing(questions, folder) as served:
-        crowd = Crowd(served.address, truth)
-        crowd.work([""], alone / 4, 0)
+    with echoing(questions, folder, project) as served:
+        crowd = Crowd(truth)
+        crowd.work(served, [""], alone / 4, 0)
         return {
-            "alone": phase(served, crowd, [""], alone),
-            "flat out": phase(served, crowd, [""] * people, seconds),
+            ALONE: phase(served, crowd, [""], alone),
+            FLAT_OUT: phase(served, crowd, [""] * people, seconds),
         }
-
-
-class Parts:
-    """Milliseconds of the processor, and by the clock, of named parts of the work."""
-
-    def __init__(self):
-        self.processor, self.clock = Counter(), Counter()
-
-    def __call__(self, name, work, *arguments):
-        """What `work` returns."""
-        clock, processor = time.perf_counter(), time.thread_time()
-        found = work(*arguments)
-        self.processor[name] += (time.thread_time() - processor) * 1000
-        self.clock[name] += (time.perf_counter() - clock) * 1000
-        return found
-
-    def per_answer(self, answers):
-        return {
-            name: {"processor": self.processor[name] / answers, "clock": self.clock[name] / answers}
-            for name in self.processor
-        }
-
-
-def parts(folder, tokens, truth):
-    """What the parts of an answer and the next question take, in batches, outside a server; and a question as JSON.
-
-    Nothing is learned meanwhile, as flat out hardly anything is: the questions are those of one stored ranking.
-    """
-    took, people = Parts(), [f"person {i}" for i in range(BATCH)]
-    encode = TypeAdapter(list[QuestionOut]).dump_json
-    with Project.open(folder) as project:
-        project.ask(people[0])
-    with Project.open(folder, apart=True) as project:
-        signed_in = Invitations(project.database).who
-        shown, requests = [Shown(token) for token in tokens[:BATCH]], [LeaseRequest(name) for name in people]
-        asked = [one for (one,) in project.lease(requests)]
-        for _ in range(BATCHES):
-            submissions = [
-                Submission(one.key, one.annotator, ("present" if truth[one.pair] else "absent",)) for one in asked
-            ]
-            took("sign-in, twice", lambda: (signed_in(shown), signed_in(shown)))
-            saved = took("transaction of the answers", project.submit_all, submissions)
-            for (event,) in saved:
-                took("response to the answer", event_out, project, event)
-            leases = took("choosing and leasing the question", project.lease, requests)
-            asked = [one for (one,) in leases]
-            questions = took("building the question", questions_out, project, asked)
-            for one in questions:
-                encoded = took("encoding the question", encode, [one])
-        rows = [queries._event_row(event) for event in project.events[-BATCH * BATCHES :]]
-    return took.per_answer(BATCH * BATCHES), rows, encoded
-
-
-def bare_sqlite(folder, rows, together):
-    """A transaction with a file of its own for so many of the same rows each, on the disk before the next."""
-    connection = sqlite3.connect(folder / f"bare-{together}.db", isolation_level=None)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute(str(CreateTable(schema.events).compile(dialect=sqlite.dialect())))
-    statement = str(insert(schema.events).compile(dialect=sqlite.dialect(paramstyle="named")))
-    took = Parts()
-    for first in range(0, len(rows) - together + 1, together):
-        some = rows[first : first + together]
-        took("insert", lambda some=some: (connection.execute("BEGIN"), connection.executemany(statement, some)))
-        took("commit", connection.execute, "COMMIT")
-    connection.close()
-    saved = len(rows) // together * together
-    return {"answers_per_second": 1000 * saved / sum(took.clock.values())} | took.per_answer(saved)
 
 
 def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
     """Everything, as one dictionary."""
     truth, tokens = make(folder, bags, people)
+    crowd, phases = Crowd(truth), {}
+    with serving(folder, waiting=False) as served:
+        crowd.work(served, tokens[:1], alone / 4, 0)
+        phases[NOT_WAITING] = phase(served, crowd, tokens[:1], alone)
     with serving(folder) as served:
-        crowd = Crowd(served.address, truth)
-        crowd.work(tokens[:1], alone / 4, 0)
-        phases = {
-            "alone": phase(served, crowd, tokens[:1], alone),
-            "flat out": phase(served, crowd, tokens, seconds),
-            "paced": phase(served, crowd, tokens, seconds, PAUSE),
-        }
-    median = phases["alone"]["median"]
+        crowd.work(served, tokens[:1], alone / 4, 0)
+        phases[ALONE] = phase(served, crowd, tokens[:1], alone)
+        phases[FLAT_OUT] = phase(served, crowd, tokens, seconds)
+        phases[PACED] = phase(served, crowd, tokens, seconds, PAUSE)
     afterwards = compare(folder, crowd)
-    of_parts, rows, question = parts(folder, tokens, truth)
-    bare = echo(folder.parent, question, people, seconds / 4, alone / 4)
-    sizes = sorted({1, BATCH, people})
+    of_parts, floors, rows, question = load_parts.parts(folder, tokens, truth)
+    short = people, seconds / 4, alone / 4
+    sizes = sorted({1, load_parts.BATCH, people})
     return {
         "bags": bags,
         "classes": CLASSES,
@@ -331,12 +266,17 @@ def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
         "cores": os.cpu_count(),
         "load": os.getloadavg()[0],
         "milliseconds": phases,
-        "p99 / median alone": {name: phases[name]["p99"] / median for name in ("flat out", "paced")},
+        "p99 / median alone": {
+            alone: {name: phases[name]["p99"] / phases[alone]["median"] for name in (FLAT_OUT, PACED)}
+            for alone in (ALONE, NOT_WAITING)
+        },
         "parts": of_parts,
-        "batch": BATCH,
+        "floors": floors,
+        "batch": load_parts.BATCH,
         "question_bytes": len(question),
-        "echo": bare,
-        "bare SQLite": {str(size): bare_sqlite(folder.parent, rows, size) for size in sizes},
+        "echo": echo(folder.parent, question, *short),
+        "checked": echo(folder.parent, question, *short, folder),
+        "bare SQLite": {str(size): load_parts.bare_sqlite(folder.parent, rows, size) for size in sizes},
         "afterwards": afterwards,
     }
 
@@ -360,7 +300,7 @@ def main():
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=2) + "\n")
     Console().print_json(data=found)
-    if not in_order(found) or max(found["p99 / median alone"].values()) >= LIMIT:
+    if not in_order(found) or max(found["p99 / median alone"][ALONE].values()) >= LIMIT:
         sys.exit("Something was lost, doubled or refused, or the 99th percentile is too high.")
 
 

@@ -16,7 +16,7 @@ from bagwise.formats import Source
 from bagwise.ingest import worker_pool as segmentation_workers
 from bagwise.project import Project
 from bagwise.project.instances import worker_pool as partition_workers
-from bagwise.project.queue import ranking
+from bagwise.project.queue import leases, ranking
 from bagwise.research.experiments import runner
 from tests.support import forked, new_tables, postgresql
 from tools import programs
@@ -59,6 +59,7 @@ def small():
 def patient(monkeypatch):
     """A machine that stalls for a moment must not change what a test is asked."""
     monkeypatch.setattr(ranking, "TIMEOUT", 600.0)
+    monkeypatch.setattr(leases, "RECENTLY", 0.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

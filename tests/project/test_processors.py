@@ -10,7 +10,7 @@ import pytest
 
 from bagwise.project import check
 from bagwise.project.answers import replay
-from bagwise.project.queue import ranking
+from bagwise.project.queue import leases, ranking
 from tests.recorded import SETTINGS, recorded, replayed, weights_of
 from tools.nightly import PROCESSORS
 
@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_recorded_project_is_replayed_bit_for_bit(name, tmp_path, monkeypatch):
     monkeypatch.setattr(replay, "REFIT_EVERY", replay.REFIT_EVERY)
     monkeypatch.setattr(ranking, "TIMEOUT", ranking.TIMEOUT)
+    monkeypatch.setattr(leases, "RECENTLY", leases.RECENTLY)
     rows, weights = recorded(name)
     for number, (row, project) in enumerate(replayed(name, tmp_path / "project")):
         assert row == rows[number]

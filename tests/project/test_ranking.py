@@ -8,6 +8,7 @@ from concurrent.futures import Future
 import pytest
 
 from bagwise.learning.questions import Question
+from bagwise.project.queue import ranking as queue_ranking
 from bagwise.project.queue.ranking import FEW_PEOPLE, RankedQuestions, Ranking, RankingPublisher, wait_for
 
 
@@ -48,15 +49,36 @@ def test_what_is_there_is_not_waited_for_and_patience_ends():
 RANKED = RankedQuestions.of([Question(3, (0,), score=0.5), Question(5, (1,), score=0.25, audit=True, probability=0.1)])
 
 
+def newest(applied):
+    return Ranking(RANKED, True, applied, "", 0, None, None)
+
+
 def test_a_request_waits_for_the_last_answer_but_not_where_many_people_answer():
     began = []
     rankings = RankingPublisher(lambda: began.append(True))
-    rankings.newest = Ranking(RANKED, True, 10, "", 0, None, None)
+    rankings.newest = newest(10)
     assert list(rankings.waits(10, 1)) == [], "it knows all answers"
     assert next(rankings.waits(60, 1, people=FEW_PEOPLE), None) is not None
     assert list(rankings.waits(60, 1, people=FEW_PEOPLE + 1)) == []
     assert began, "the trainer learns the answers all the same"
     assert next(rankings.waits(60, 1, people=FEW_PEOPLE + 1, require_newer=True))[1] is None
+
+
+def test_for_a_crowd_the_trainer_stops_after_a_ranking_and_begins_now_and_then(monkeypatch):
+    began, crowd = [], FEW_PEOPLE + 1
+    rankings = RankingPublisher(lambda: began.append(True))
+    rankings.newest = newest(10)
+    assert list(rankings.waits(20, 1, crowd)) == []
+    assert rankings.publish(newest(18), done=False), "although there are more answers"
+    assert (list(rankings.waits(30, 1, crowd)), began) == ([], [True]), "the last one was published just now"
+    assert next(rankings.waits(30, 1, crowd, require_newer=True)), "but who needs a newer one gets it"
+    assert began == [True, True]
+    rankings.publish(newest(30), done=True)
+    monkeypatch.setattr(queue_ranking, "CROWD_SECONDS", 0.0)
+    assert (list(rankings.waits(40, 1, crowd)), len(began)) == ([], 3)
+    rankings.publish(newest(40), done=True)
+    assert next(rankings.waits(50, 1), None) is not None, "one person alone waits again"
+    assert not rankings.publish(newest(45), done=False), "and the trainer goes on until it knows every answer"
 
 
 def test_ranked_questions_are_the_same_in_another_process():

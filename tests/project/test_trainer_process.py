@@ -95,11 +95,11 @@ def test_a_longer_ranking_is_made_while_people_go_on_answering(beside, say):
     answer_some(beside, say, 3)
     training = beside._state.trainer
     newest = training.rankings.newest
-    short = replace(newest, questions=newest.questions[:5], complete=False)
+    short = replace(newest, questions=newest.questions[:5], complete=False, applied=len(beside.events))
     training.rankings.wanted = 5
-    assert training._publish(short, done=False), "the process goes on by itself"
+    assert training._publish(short)
     training.rankings.wanted = 10
-    assert not training._publish(short, done=False), "it has to be told"
+    assert not training._publish(short), "the process is told again"
 
 
 def test_a_killed_learner_is_begun_again(beside, say, monkeypatch):

@@ -18,7 +18,7 @@ import numpy as np
 from bagwise.formats import Source
 from bagwise.project import Asking, Learning, Project
 from bagwise.project.answers import replay
-from bagwise.project.queue import ranking
+from bagwise.project.queue import leases, ranking
 
 FOLDER = Path(__file__).parent
 BAGS = FOLDER / "bags.npz"
@@ -78,7 +78,7 @@ class People:
 
 def replayed(name: str, folder: Path) -> Iterator[tuple[list[str], Project]]:
     """Yield every event in order as a row of the recording, and the project after it."""
-    replay.REFIT_EVERY, ranking.TIMEOUT = TURNING_POINT, 600.0
+    replay.REFIT_EVERY, ranking.TIMEOUT, leases.RECENTLY = TURNING_POINT, 600.0, 0.0
     with np.load(BAGS) as file:
         instances, offsets, truth = file["instances"], file["offsets"], file["truth"]
     bags = np.split(instances, offsets[1:-1])

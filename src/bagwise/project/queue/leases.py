@@ -4,6 +4,7 @@ What is asked is decided by the learner (`learning`); this module only leases it
 the settings want, none twice to one person. All people who ask at the same time are served in one transaction.
 """
 
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
@@ -21,7 +22,7 @@ from bagwise.model import MIMLClassifier
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers.annotator_noise import AnnotatorRates, labels_of_bag
 from bagwise.project.answers.events import LISTED, Event
-from bagwise.project.queue.ranking import FEW_PEOPLE, Ranking, Wait, wait_for
+from bagwise.project.queue.ranking import Ranking, Wait, wait_for
 from bagwise.project.queue.spreading import GroupCounts, in_turns
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
@@ -31,6 +32,8 @@ SPARE_CANDIDATES = 60
 RANKED_PER_LEASE, LEAST_RANKED = 200, 2000
 """Questions ranked for each that is leased, and at least: during a refit, for seconds, no newer ranking comes."""
 PRUNE_AFTER = 16
+RECENTLY = 2.0
+"""Seconds: who asked within them is one of those who are answering now."""
 TRIES = 30
 TRIES_AMONG = 7
 """Of a request for some bags alone: it gives up when none of the best 256,000 questions is about them."""
@@ -101,6 +104,7 @@ class Leases:
     def __init__(self, state: ProjectState) -> None:
         self.state = state
         self._leased = 0
+        self._asked_at: dict[str, float] = {}
         self._left: _Left | None = None
         self._pruned_at = 0
 
@@ -119,14 +123,15 @@ class Leases:
         state = self.state
         needed = count + (1 + RANKED_PER_LEASE) * self._leased + state.votes.half_asked + SPARE_CANDIDATES
         needed = max(needed, LEAST_RANKED)
-        rankings, events = state.trainer.rankings, state.events
-        lacking = () if rankings.newest is None else islice(events, rankings.newest.applied, None)
-        return rankings.waits(len(events), needed << tried, _people_of(lacking), require_newer=tried > 0)
+        recently = time.monotonic() - RECENTLY
+        people = sum(asked > recently for asked in self._asked_at.values())
+        return state.trainer.rankings.waits(len(state.events), needed << tried, people, require_newer=tried > 0)
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
         """Questions for each request; None where it must wait for a newer or a longer ranking."""
         for request in requests:
             validate_name(request.annotator)
+            self._asked_at[request.annotator] = time.monotonic()
         state = self.state
         with state.lock:
             while True:
@@ -326,16 +331,6 @@ class _Granting:
             lease.key: replace(lease, question=question)
             for lease, question in zip(self.granted, questions, strict=True)
         }
-
-
-def _people_of(events: Iterable[Event]) -> int:
-    """How many people gave these answers, counted until they are more than a few."""
-    people = set[str]()
-    for event in events:
-        people.add(event.annotator)
-        if len(people) > FEW_PEOPLE:
-            break
-    return len(people)
 
 
 def none_left(request: LeaseRequest) -> list[Lease]:

@@ -1,7 +1,8 @@
 """Rankings: what the learner would ask next, published by the trainer, and how long a request waits for a newer one.
 
-A request waits at most `TIMEOUT` seconds for the trainer to catch up, and not at all where more than `FEW_PEOPLE` gave
-the answers that it lacks; then the ranking that was published last is used.
+A request waits at most `TIMEOUT` seconds for the trainer to catch up; then the ranking that was published last is used.
+A crowd, more than `FEW_PEOPLE` at a time, does not wait at all, since others answer meanwhile whatever is learned. It
+is enough to rank for it every `CROWD_SECONDS`; requests have the processor in between.
 """
 
 import threading
@@ -21,7 +22,7 @@ TIMEOUT = 0.1
 """Seconds; a longer wait no longer feels immediate."""
 FIRST_LOOK, LONGEST_PAUSE = 0.0005, 0.008
 FEW_PEOPLE = 4
-"""Where more people gave the answers that a ranking lacks, no request waits for one that knows them: others come."""
+CROWD_SECONDS = 0.25
 RECENT = 3
 """If each of so many rankings took longer than `TIMEOUT`, requests do not wait for the next."""
 
@@ -141,6 +142,8 @@ class RankingPublisher:
         self.newest: Ranking | None = None
         self._resumed = False
         self.wanted, self.closed = 0, False
+        self.is_crowded = False
+        """Whether more than a few people are answering: then the trainer stops after each ranking, until it begins."""
         self.least_version = 0
         """Rankings with older contents are about other bags than may be asked about now."""
 
@@ -155,7 +158,7 @@ class RankingPublisher:
     def waits(self, after: int, count: int, people: int = 1, require_newer: bool = False) -> Iterator[Wait]:
         """What to wait for, one after the other, for `count` questions that know `after` events.
 
-        So many people gave the answers that the newest ranking lacks.
+        So many `people` are answering now.
 
         There may be nothing to wait for. There is no time limit where nothing was published yet, nor with
         `require_newer`, which waits for any newer ranking.
@@ -182,6 +185,9 @@ class RankingPublisher:
             enough = found is not None and self.is_current(found, after) and found.has(count)
             if self.closed or (enough and not self._resumed):
                 return None
+            self.is_crowded = people > FEW_PEOPLE
+            if self.is_crowded and not require_newer and self._is_recent(count):
+                return None
             self._resumed = False
             self.wanted = max(self.wanted, count) if self._busy else count
             if not self._busy:
@@ -190,17 +196,24 @@ class RankingPublisher:
                 self._begin()
             if enough:
                 return None
-            hopeful = people <= FEW_PEOPLE and min(self._took, default=0.0) <= TIMEOUT
+            hopeful = not self.is_crowded and min(self._took, default=0.0) <= TIMEOUT
             return self._published, self._behind_since + TIMEOUT if hopeful else 0.0
 
+    def _is_recent(self, count: int) -> bool:
+        """Whether the newest ranking has `count` questions and was published less than `CROWD_SECONDS` ago."""
+        found = self.newest
+        usable = found is not None and found.version >= self.least_version and found.has(count)
+        return usable and not self._busy and time.monotonic() < self._began + CROWD_SECONDS
+
     def publish(self, ranking: Ranking, done: bool) -> bool:
-        """Publish a ranking; return whether the trainer becomes idle, as it does when it is `done`."""
+        """Publish a ranking; return whether the trainer becomes idle, as it does when it is `done`, or for a crowd."""
         with self._mutex:
             self.newest = ranking
             # Events that this ranking does not know were saved after its computation began.
             self._behind_since, self._began = self._began, time.monotonic()
             self._took.append(self._began - self._behind_since)
-            self._busy = not (self.closed or (done and self.is_current(ranking, 0) and ranking.has(self.wanted)))
+            enough = (done or self.is_crowded) and self.is_current(ranking, 0) and ranking.has(self.wanted)
+            self._busy = not (self.closed or enough)
             idle, published = not self._busy, self._next()
         published.set_result(None)
         return idle

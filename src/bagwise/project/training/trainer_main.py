@@ -1,7 +1,6 @@
 """The training process: it receives how many questions are needed, trains on all events, and sends rankings.
 
-Messages to it are numbers of questions. Its messages are pairs of a ranking, or of the error that occurred instead, and
-whether it is the last for now.
+Messages to it are numbers of questions, and each is answered with a ranking, or with the error that occurred instead.
 """
 
 import logging
@@ -17,23 +16,16 @@ NICE = 10
 
 logger = logging.getLogger(__name__)
 
-Message = tuple[Ranking | Exception, bool]
 
-
-def rank(project: Project, parent: ParentConnection[Message, int]) -> None:
-    """Send rankings until the process has to stop."""
+def rank(project: Project, parent: ParentConnection[Ranking | Exception, int]) -> None:
+    """Send a ranking for every message, until the process has to stop."""
     warmed = False
     while (count := parent.receive()) is not None:
-        done = False
-        while not done and parent.is_idle:
-            try:
-                ranking = project.rank(count)
-                done = ranking.applied >= len(project.events)
-                parent.send((ranking, done))
-            except Exception as error:
-                logger.warning("training failed", exc_info=error)
-                parent.send((error, True))
-                break
+        try:
+            parent.send(project.rank(count))
+        except Exception as error:
+            logger.warning("training failed", exc_info=error)
+            parent.send(error)
         if not warmed and parent.is_idle:
             # After the first question, which somebody waits for.
             warm(project)

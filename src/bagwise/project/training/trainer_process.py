@@ -27,7 +27,7 @@ MODULE = "bagwise.project.training.trainer_main"
 CLOSING_SECONDS = 10.0
 RESTART_SECONDS = 2.0
 
-Process = ChildProcess[int, tuple[Ranking | Exception, bool]]
+Process = ChildProcess[int, Ranking | Exception]
 
 logger = logging.getLogger(__name__)
 
@@ -92,24 +92,20 @@ class TrainerProcess(Trainer):
         process.send(self.rankings.wanted)
 
     def _listen(self, process: Process) -> None:
-        for result, done in process.messages():
+        for result in process.messages():
             if isinstance(result, BaseException):
                 self.rankings.fail(result)
-            elif not self._publish(result, done):
+            elif not self._publish(result):
                 process.send(self.rankings.wanted)
         self._restart_later(process)
 
-    def _publish(self, ranking: Ranking, done: bool) -> bool:
-        """Publish it; False where the process waits although there are further events, or has to rank more from now on.
-
-        While many people answer it never waits, and would rank as few questions as when one person began.
-        """
+    def _publish(self, ranking: Ranking) -> bool:
+        """Publish it; return whether it is the last for now."""
         if ranking.contents != self._start[0].digest():
             # The contents changed: the next request notices it, and gets another trainer.
             self.rankings.close()
             return True
-        is_last = self.rankings.publish(ranking, done and ranking.applied >= len(self._events))
-        return is_last or (not done and ranking.has(self.rankings.wanted))
+        return self.rankings.publish(ranking, done=ranking.applied >= len(self._events))
 
     def _restart_later(self, process: Process) -> None:
         time.sleep(RESTART_SECONDS)
