@@ -187,6 +187,14 @@ class _Left:
         self.ranking = ranking
         self._read: list[Question] = []
         self._unread = iter(ranking.questions)
+        self._answered, self._counted = 0, ranking.applied
+
+    def answered(self, events: Sequence[Event]) -> int:
+        """How many of the `events` that the ranking lacks are answers to questions."""
+        new = events[self._counted :]
+        self._answered += sum(event.answer != "skipped" and event.shown != LISTED for event in new)
+        self._counted = len(events)
+        return self._answered
 
     def __iter__(self) -> Iterator[Question]:
         yield from self._read
@@ -210,8 +218,7 @@ class _Granting:
             self._of_person[lease.annotator].append(lease)
         self._asked = Overlap(pair for lease in leases for pair in lease.question.pairs)
         self._untouched: dict[Pair, int] = {}
-        since = state.events[left.ranking.applied :] if left is not None else []
-        self._answered = sum(event.answer != "skipped" and event.shown != LISTED for event in since)
+        self._answered = 0 if left is None else left.answered(state.events)
 
     def grant(self, request: LeaseRequest) -> list[Lease] | None:
         """The person's own leases, newest first, and as many more as are missing; these are explained later."""
