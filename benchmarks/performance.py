@@ -3,7 +3,7 @@
 bagwise bench kernels learner --out benchmarks/results     (likewise scale, train, peers, gpu)
 python benchmarks/gpu.py                                    (on a machine with a card)
 python benchmarks/serve_start.py --before SRC               (SRC: the `src` folder of an older checkout)
-python benchmarks/load.py
+python -m benchmarks.load
 python benchmarks/performance.py
 """
 
@@ -17,6 +17,15 @@ from bagwise.research.bench.display import markdown
 
 PAGE = ROOT / "docs" / "performance.md"
 FILES = ("kernels-learner", "scale", "train", "peers", "gpu")
+ALONE, SAVING = "alone, not waiting", "transaction of the answers"
+FLOORS = {
+    "sign-in, twice": "the same statements by sqlite3",
+    SAVING: "the same statements by sqlite3",
+    "choosing and leasing the question": "the same statements, a product of NumPy",
+    "building the question": "the same statement, lists of the numbers, pydantic",
+}
+IN_HTTP = ("encoding the question", "response to the answer")
+"""Parts that the applications beside do as well."""
 
 
 def tables():
@@ -44,19 +53,20 @@ def serve_start():
 def load():
     """What `benchmarks/load.py` found: beside bare servers and databases, by part, and what bounds it."""
     found = json.loads((RESULTS / "load.json").read_text())
-    phases, bare, people = found["milliseconds"], found["echo"], found["people"]
-    alone = phases["alone"]["median"]
+    phases, people = found["milliseconds"], found["people"]
+    alone = phases[ALONE]["median"]
     rows = [_served(f"Bagwise, {name}", one, alone) for name, one in phases.items()]
-    rows += [_served(f"bare FastAPI, {name}", one, alone) for name, one in bare.items()]
+    for what, key in (("Bagwise with nothing behind it", "checked"), ("bare FastAPI", "echo")):
+        rows += [_served(f"{what}, {name}", one, alone) for name, one in found[key].items()]
     for together, one in found["bare SQLite"].items():
         processor = one["insert"]["processor"] + one["commit"]["processor"]
         each = f"bare SQLite, {together} answer{'' if together == '1' else 's'} each"
         rows.append([each, f"{one['answers_per_second']:,.0f}", "", "", f"{processor:.2f}", "", ""])
     head = ["", "answers/s", "median / one alone", "p99 / one alone", "server", "training", "clients"]
     size = (
-        f"{found['bags']:,} bags, {found['classes']} classes, {people} people, {found['cores']} cores, beside other "
-        f"work (load {found['load']:.0f}). One alone: {alone:.1f} ms. The last three columns are milliseconds of the "
-        f"processor for an answer and the next question, which has {found['question_bytes'] / 1000:.0f} kB."
+        f"{found['bags']:,} bags, {found['classes']} classes, {people} people, {found['cores']} cores. One alone who does "
+        f"not wait: {alone:.1f} ms. The last three columns are milliseconds of the processor for an answer and the next "
+        f"question, which has {found['question_bytes'] / 1000:.0f} kB."
     )
     return {
         "load": f"{size}\n\n{table(head, rows)}",
@@ -73,47 +83,49 @@ def _served(name, one, alone):
 
 def _parts_of_an_answer(found):
     """What each part of an answer takes of the server's processor, beside its floor."""
-    parts, floor = found["parts"], found["bare SQLite"][str(found["batch"])]
-    flat_out = found["milliseconds"]["flat out"]["processor"]["server"]
-    http = found["echo"]["flat out"]["processor"]["server"]
-    inside = {name: one["processor"] for name, one in parts.items() if name != "encoding the question"}
-    saving = floor["insert"]["processor"] + floor["commit"]["processor"]
-    rows = [["HTTP, parsing, validation, encoding", f"{http:.2f}", "the bare FastAPI application", "1.0"]]
+    parts, floors = found["parts"], found["floors"]
+    flat_out, checked, http = (
+        one["flat out"]["processor"]["server"] for one in (found["milliseconds"], found["checked"], found["echo"])
+    )
+    inside = {name: one["processor"] for name, one in parts.items() if name not in IN_HTTP}
+    rows = [
+        ["HTTP, parsing, validation, encoding", f"{http:.2f}", f"{http:.2f}: the bare FastAPI application", "1.0"],
+        ["checks of the request: host, origin, size, person, filters", f"{checked - http:.2f}", "", ""],
+    ]
     for name, taken in inside.items():
-        saves = name == "transaction of the answers"
-        beside = [f"bare SQLite, {found['batch']} answers each: {saving:.2f}", f"{taken / saving:.1f}"]
-        rows.append([name, f"{taken:.2f}", *(beside if saves else ["", ""])])
-    rest = flat_out - http - sum(inside.values())
-    rows.append(
-        ["the rest: checks of the request, hand-over between threads, rankings received", f"{rest:.2f}", "", ""]
-    )
-    rows.append(
-        ["together, flat out", f"{flat_out:.2f}", f"the bare FastAPI application: {http:.2f}", f"{flat_out / http:.1f}"]
-    )
-    transaction = parts["transaction of the answers"]
-    waited = transaction["clock"] - transaction["processor"]
-    disk = floor["insert"]["clock"] + floor["commit"]["clock"] - saving
-    beside = [f"bare SQLite, {found['batch']} answers each: {disk:.2f}", f"{waited / disk:.1f}"]
+        floor = floors.get(name, {}).get("processor")
+        beside = ["", ""] if floor is None else [f"{floor:.3f}: {FLOORS[name]}", f"{taken / floor:.1f}"]
+        rows.append([name, f"{taken:.2f}", *beside])
+    rest = flat_out - checked - sum(inside.values())
+    rows.append(["the rest: threads that wait for each other, rankings received", f"{rest:.2f}", "", ""])
+    of_floors = http + sum(one["processor"] for one in floors.values())
+    beside = [f"{of_floors:.2f}: all of these", f"{flat_out / of_floors:.1f}"]
+    rows.append(["together, flat out", f"{flat_out:.2f}", *beside])
+    waited, at_least = (one[SAVING]["clock"] - one[SAVING]["processor"] for one in (parts, floors))
+    beside = [f"{at_least:.3f}: the same statements by sqlite3", f"{waited / at_least:.1f}"]
     rows.append(["waiting for the disk, by the clock", f"{waited:.2f}", *beside])
     return table(["part", "ms for each answer", "floor", "ratio"], rows)
 
 
 def _bound(found):
     """What the goal of ten times one alone would take."""
-    people, alone = found["people"], found["milliseconds"]["alone"]["median"]
-    flat_out, bare = found["milliseconds"]["flat out"], found["echo"]["flat out"]
-    needed = people * 1000 / (10 * alone)
-    reached = flat_out["p99"] / alone
-    server, bare_server = flat_out["processor"]["server"], bare["processor"]["server"]
-    taken, bare_taken = sum(flat_out["processor"].values()), sum(bare["processor"].values())
+    people, alone = found["people"], found["milliseconds"][ALONE]["median"]
+    flat_out, paced, bare = (
+        *(found["milliseconds"][name] for name in ("flat out", "paced")),
+        found["echo"]["flat out"],
+    )
+    spread = flat_out["p99"] / flat_out["median"]
+    needed = spread * people * 1000 / (10 * alone)
+    taken, bare_taken = (sum(one["processor"].values()) for one in (flat_out, bare))
+    floors = sum(one["processor"] for one in found["floors"].values()) + bare_taken
     return (
-        f"It is {reached:.0f} times. {people} people who never pause share what the server can do: their mean time is "
-        f"{people} divided by the answers per second. For a mean of ten times one alone ({alone:.1f} ms) it takes "
-        f"{needed:,.0f} answers per second, {needed / flat_out['answers_per_second']:.1f} times as many as there were, "
-        f"for the slowest hundredth more. The server takes {server:.2f} ms for an answer of the one core that an "
-        f"interpreter uses, so at most {1000 / server:,.0f} per second, and {taken:.2f} ms of all cores together with "
-        f"training and clients. The bare application takes {bare_server:.2f} ms, {bare_taken:.2f} ms with its "
-        f"clients; its slowest hundredth takes {bare['p99'] / alone:.1f} times one alone with Bagwise."
+        f"It is {flat_out['p99'] / alone:.0f} times flat out, and {paced['p99'] / alone:.1f} times for fifty who pause. "
+        f"{people} people who never pause share what the server can do: their mean time is {people} divided by the answers "
+        f"per second, and the slowest hundredth takes {spread:.1f} times as long. For ten times one alone ({alone:.1f} ms) "
+        f"it takes {needed:,.0f} answers per second, {1000 * found['cores'] / needed:.2f} ms of both cores for each. The "
+        f"bare application takes {bare_taken:.2f} ms with its clients, and reaches {bare['answers_per_second']:,.0f} "
+        f"answers per second; with the floors of the parts above it is {floors:.2f} ms, without any learning. Bagwise takes "
+        f"{taken:.2f} ms with training and clients."
     )
 
 

@@ -1,6 +1,7 @@
 """Start the server: checks of host and port, the configuration of uvicorn, and the loop that serves."""
 
 import contextlib
+import gc
 import logging
 import socket
 import sys
@@ -18,6 +19,9 @@ from bagwise.server.site import Site
 # Every statement to the database releases the interpreter lock and has to get it back from the thread that learns: the
 # 5 ms that Python lets a thread keep it add up.
 SWITCH_SECONDS = 0.0005
+# What requests leave behind is found among the new objects. To look for garbage among the old ones too, every second as
+# Python would do, stops everyone for a tenth of a second where there are 20,000 answers, all of which stay.
+GARBAGE_THRESHOLDS = 20_000, 20, 100
 
 logger = logging.getLogger(__name__)
 
@@ -171,6 +175,7 @@ def serve(project: Project, annotator: str, site: Site | None = None, port: int 
     site = site or Site()
     validate_host(project, site)
     sys.setswitchinterval(SWITCH_SECONDS)
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     logger.info("serving %s on %s port %d", project.folder, site.host, port)
     # BLAS is limited to one thread once, since doing it for every question takes time.
     with single_threaded_blas(), contextlib.suppress(KeyboardInterrupt):

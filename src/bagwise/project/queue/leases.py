@@ -121,10 +121,11 @@ class Leases:
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
         """Return what to wait for before questions are leased, after `tried` attempts found too few."""
         state = self.state
-        needed = count + (1 + RANKED_PER_LEASE) * self._leased + state.votes.half_asked + SPARE_CANDIDATES
-        needed = max(needed, LEAST_RANKED)
         recently = time.monotonic() - RECENTLY
         people = sum(asked > recently for asked in self._asked_at.values())
+        # Who is between an answer and the next question has no lease.
+        needed = count + (1 + RANKED_PER_LEASE) * max(self._leased, people) + state.votes.half_asked + SPARE_CANDIDATES
+        needed = max(needed, LEAST_RANKED)
         return state.trainer.rankings.waits(len(state.events), needed << tried, people, require_newer=tried > 0)
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
