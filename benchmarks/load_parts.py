@@ -9,6 +9,7 @@ import asyncio
 import sqlite3
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import TypeAdapter
 from scipy.special import softmax
@@ -126,7 +127,8 @@ def parts(folder, tokens, truth):
 
 async def hand_over(took):
     """What it takes to do nothing in the threads that look up, save, and lease, for as many people at once."""
-    batches = [Batch(name, list) for name in ("who", "answers", "who again", "leases")]
+    signing_in, working = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+    batches = [Batch(thread, list) for thread in (signing_in, working, signing_in, working)]
 
     async def one():
         for batch in batches:
@@ -137,8 +139,8 @@ async def hand_over(took):
         await asyncio.gather(*(one() for _ in range(BATCH)))
     took.processor[HAND_OVER] += (time.process_time() - processor) * 1000
     took.clock[HAND_OVER] += (time.perf_counter() - clock) * 1000
-    for batch in batches:
-        batch.close()
+    for thread in (signing_in, working):
+        thread.shutdown()
 
 
 def bare_sqlite(folder, rows, together):

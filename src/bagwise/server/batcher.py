@@ -19,11 +19,12 @@ Shows = TypeVar("Shows")
 
 
 class Batch(Generic[Request, Response]):
-    """Calls `serve`, in a thread of its own, with all that came in since the last time."""
+    """Calls `serve`, in this thread, with all that came in since the last time."""
 
-    def __init__(self, name: str, serve: Callable[[list[Request]], Sequence[Response | Exception]]) -> None:
-        self._serve = serve
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"bagwise-{name}")
+    def __init__(
+        self, thread: ThreadPoolExecutor, serve: Callable[[list[Request]], Sequence[Response | Exception]]
+    ) -> None:
+        self._serve, self._thread = serve, thread
         self._waiting: list[tuple[Request, asyncio.Future[Response]]] = []
         self._serving: asyncio.Task[None] | None = None
 
@@ -51,19 +52,18 @@ class Batch(Generic[Request, Response]):
                 else:
                     served.set_result(result)
 
-    def close(self) -> None:
-        """Stop serving."""
-        self._thread.shutdown()
-
 
 class Batcher(Generic[Shows]):
     """Batches the sign-ins, answers and leases of one project; `show` makes what is sent of the leases of a batch."""
 
     def __init__(self, project: Project, show: Callable[[Project, Sequence[Lease]], list[Shows]]) -> None:
         self.project, self._show = project, show
-        self.who = Batch[Shown, str | None]("who", Invitations(project.database).who)
-        self.submit = Batch[Submission, list[Event]]("answers", project.submit_all)
-        self._lease = Batch[LeaseRequest, list[Shows] | None]("leases", self._leased)
+        signing_in, working = (ThreadPoolExecutor(1, f"bagwise-{name}") for name in ("sign-in", "project"))
+        self.who = Batch[Shown, str | None](signing_in, Invitations(project.database).who)
+        # In one thread: they hold the same lock, and two threads would wait for each other more often than they work.
+        self.submit = Batch[Submission, list[Event]](working, project.submit_all)
+        self._lease = Batch[LeaseRequest, list[Shows] | None](working, self._leased)
+        self._threads = signing_in, working
 
     async def ask(self, request: LeaseRequest) -> list[Shows]:
         """As `Project.ask`, but what is shown of the leases."""
@@ -83,5 +83,5 @@ class Batcher(Generic[Shows]):
 
     def close(self) -> None:
         """Stop serving."""
-        for batch in (self.who, self.submit, self._lease):
-            batch.close()
+        for thread in self._threads:
+            thread.shutdown()
