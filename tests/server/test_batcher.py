@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -27,17 +28,16 @@ def test_all_who_wait_are_served_at_once_each_with_their_own():
         return [BagwiseError(f"not {wish}") if wish == 3 else 10 * wish for wish in wishes]
 
     async def work():
-        together = Batch("test", serve)
+        together = Batch(thread, serve)
         waiting = [asyncio.create_task(together(0))]
         await asyncio.sleep(0.05)
         waiting += [asyncio.create_task(together(wish)) for wish in range(1, 6)]
         await asyncio.sleep(0.05)
         goes_on.set()
-        found = await asyncio.gather(*waiting, return_exceptions=True)
-        together.close()
-        return found
+        return await asyncio.gather(*waiting, return_exceptions=True)
 
-    found = run(work)
+    with ThreadPoolExecutor(1) as thread:
+        found = run(work)
     assert served == [[0], [1, 2, 3, 4, 5]]
     assert [one for one in found if isinstance(one, int)] == [0, 10, 20, 40, 50]
     with pytest.raises(BagwiseError, match="not 3"):
@@ -51,10 +51,11 @@ def test_what_fails_for_all_fails_for_all_and_the_next_are_served():
         return wishes
 
     async def work():
-        together = Batch("test", serve)
+        together = Batch(thread, serve)
         found = await asyncio.gather(together("bad"), together("good"), return_exceptions=True)
         return [*found, await together("later")]
 
-    *failed, later = run(work)
+    with ThreadPoolExecutor(1) as thread:
+        *failed, later = run(work)
     assert [str(one) for one in failed] == ["The database is gone."] * 2
     assert later == "later"
