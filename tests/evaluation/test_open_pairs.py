@@ -21,11 +21,11 @@ def drawn_with(seed, known=0.4, bags=BAGS):
     return probability, truth, rng.random(truth.shape) < known, rng
 
 
-def mean_errors(probability, labels, audit, seed=0):
+def mean_errors(probability, labels, audit, seed=0, belief=None):
     """The mean share of wrong predictions among open pairs."""
-    rng = np.random.default_rng(seed)
-    model = open_pairs.learn(probability, labels, audit, 300, rng)
-    sets = model.label_sets(probability, labels, rng)
+    rng, believed = np.random.default_rng(seed), probability if belief is None else belief
+    model = open_pairs.learn(probability, believed, labels, audit, 300, rng)
+    sets = model.label_sets(probability, believed, labels, rng)
     return np.mean([((one != (probability > 0.5)) & ~labels.known).sum() / (~labels.known).sum() for one in sets])
 
 
@@ -33,8 +33,9 @@ def mean_errors(probability, labels, audit, seed=0):
 def test_every_draw_has_the_known_labels(probability, seed):
     rng = np.random.default_rng(seed)
     labels = Labels(rng.random((12, 2)) < 0.5, rng.random((12, 2)) < 0.7)
-    model = open_pairs.learn(probability, labels, labels.known & (rng.random((12, 2)) < 0.5), 5, rng)
-    for one in model.label_sets(probability, labels, rng):
+    belief = rng.random((12, 2))
+    model = open_pairs.learn(probability, belief, labels, labels.known & (rng.random((12, 2)) < 0.5), 5, rng)
+    for one in model.label_sets(probability, belief, labels, rng):
         np.testing.assert_array_equal(one[labels.known], labels.value[labels.known])
 
 
@@ -86,24 +87,31 @@ def test_thousands_of_audits_neither_overflow_nor_underflow():
     assert found.high - found.low < 0.03
 
 
-def test_where_hardly_any_chosen_pair_has_a_class_it_was_searched_for(monkeypatch):
-    """Open pairs that are not predicted then have it less often than chosen ones tell; audits may say otherwise."""
-    rng = np.random.default_rng(4)
-    probability = np.full((BAGS, CLASSES), 0.15)
+def test_answers_to_questions_that_were_chosen_for_a_belief_tell_of_pairs_with_that_belief():
+    """Asked where the model was in doubt, and right to be; of open pairs it is sure, and right again."""
+    rng = np.random.default_rng(5)
+    probability = np.full((BAGS, CLASSES), 0.3)
     known = rng.random(probability.shape) < 0.4
-    searched = Labels((rng.random(known.shape) < 0.08) & known, known)
-    found = Labels((rng.random(known.shape) < 0.3) & known, known)
-    none = np.zeros_like(known)
-    now = [mean_errors(probability, labels, none) for labels in (searched, found)]
-    monkeypatch.setattr(open_pairs, "SEARCHED", (open_pairs.SEARCHED[0], 0.0))
-    otherwise = [mean_errors(probability, labels, none) for labels in (searched, found)]
-    assert now[0] < 0.8 * otherwise[0]
-    assert now[1] == otherwise[1]
-    monkeypatch.undo()
-    audited = Labels(searched.value | (audit := known & (rng.random(known.shape) < 0.1)), known)
-    assert mean_errors(probability, audited, audit) > 2 * now[0]
+    belief = np.where(known, rng.uniform(0.3, 0.7, known.shape), 0.02)
+    truth = rng.random(known.shape) < belief
+    labels, none = Labels(truth & known, known), np.zeros_like(known)
+    without, given_belief = (mean_errors(probability, labels, none, belief=one) for one in (None, belief))
+    errors = truth[~known].mean()
+    assert errors < 0.05 < 0.3 < without
+    assert abs(given_belief - errors) < 0.4 * abs(without - errors)
+    audited = Labels(truth & known | (audit := known & (rng.random(known.shape) < 0.1)), known)
+    assert mean_errors(probability, audited, audit, belief=belief) > 2 * given_belief, "audits may say otherwise"
 
 
-def test_the_shift_of_searched_classes_has_a_limit():
-    assert open_pairs._shift_of_absent(np.zeros(10_000, bool)) == open_pairs.LOWEST_OF_ABSENT
-    assert open_pairs._shift_of_absent(np.ones(10, bool)) == open_pairs.SHIFT_OF_ABSENT
+def test_what_nobody_was_asked_about_is_believed_as_it_is_predicted():
+    probability, truth, known, _ = drawn_with(6)
+    labels, audit = Labels(truth & known, known), np.zeros_like(known)
+    unknown = np.full(probability.shape, np.nan)
+    assert evaluation.estimate(probability, labels, audit, unknown) == evaluation.estimate(probability, labels, audit)
+
+
+def test_where_few_open_pairs_are_predicted_those_are_wrong_more_often():
+    few, many = np.zeros(100, bool), np.ones(100, bool)
+    few[:8] = True
+    assert open_pairs._shift_of_predicted(few) == pytest.approx(0.75, abs=0.1)
+    assert open_pairs._shift_of_predicted(many) == open_pairs.FEWEST_AND_MOST[0]

@@ -136,8 +136,11 @@ class Quality:
     classes: tuple[ClassQuality, ...] = ()
 
 
-def estimate(out_of_fold: Array, labels: Labels, audit: Array, seed: int = 0) -> Quality:
+def estimate(out_of_fold: Array, labels: Labels, audit: Array, belief: Array | None = None, seed: int = 0) -> Quality:
     """Estimate the quality of a model. The same input gives the same estimate.
+
+    Give `belief` where questions were chosen by a model: without it intervals hold the truth less often where most
+    classes are rare (`docs/quality.md`).
 
     Parameters
     ----------
@@ -147,6 +150,9 @@ def estimate(out_of_fold: Array, labels: Labels, audit: Array, seed: int = 0) ->
         The known labels.
     audit : ndarray of bool, shape (B, C)
         Which of the known labels are answers to questions drawn at random.
+    belief : ndarray, shape (B, C), optional
+        P(class is in bag) by the model that did not know the label yet: of a known pair when it was asked, of an open
+        one now; `out_of_fold` where it is NaN, or not given.
     seed : int
         Seed of the draws.
 
@@ -163,17 +169,18 @@ def estimate(out_of_fold: Array, labels: Labels, audit: Array, seed: int = 0) ->
     (80, True)
     """
     usable = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
-    probability, labels, audit = out_of_fold[usable], labels.select(usable), audit[usable]
+    believed = out_of_fold if belief is None else np.where(np.isnan(belief), out_of_fold, belief)
+    probability, believed, labels, audit = out_of_fold[usable], believed[usable], labels.select(usable), audit[usable]
     audits = int((audit & labels.known).sum())
     if labels.n_known < FEWEST_ANSWERS:
         return Quality(labels.n_known, audits, classes=(ClassQuality(),) * labels.n_classes)
     rng = np.random.default_rng([seed, labels.n_known])
-    errors = open_pairs.learn(probability, labels, audit, DRAWS, rng)
+    errors = open_pairs.learn(probability, believed, labels, audit, DRAWS, rng)
     some = _some(len(labels), rng)
     predicted, known = probability[some] > THRESHOLD, labels.select(some)
     estimated = list(metrics.estimable().values())
     values, counts = [], []
-    for drawn in errors.label_sets(probability[some], known, rng):
+    for drawn in errors.label_sets(probability[some], believed[some], known, rng):
         values.append([metric(drawn, predicted) for metric in estimated])
         counts.append([(drawn & predicted).sum(axis=0), drawn.sum(axis=0)])
     cases = {"bags": len(predicted), "pairs": predicted.size}

@@ -31,7 +31,7 @@ from bagwise.project.project import Project
 from bagwise.project.training.thresholds import labels_and_audits
 
 FILE = "quality.json"
-VERSION = 4
+VERSION = 5
 FIRST_POINT, GROWTH, MOST_POINTS = 50, 1.5, 8
 MOST_KEPT = 50
 CHEAP = 30_000_000
@@ -294,12 +294,11 @@ def _thinned(found: dict[int, ProjectQuality], needed: set[int]) -> dict[int, Pr
 
 
 def _estimate(project: Project, events: Sequence[Event]) -> ProjectQuality:
-    present, out_of_fold, labels, audits = judged(project, events)
-    audited, weights = audits.audited, audits.weights
-    values = np.where(labels.known, labels.value, np.nan)
-    predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
+    found = judged(project, events)
+    labels, audited, weights = found.labels, found.audits.audited, found.audits.weights
+    values, predicted = found.values, found.predicted
     return ProjectQuality(
-        **vars(evaluation.estimate(out_of_fold, labels, audited)),
+        **vars(evaluation.estimate(found.out_of_fold, labels, audited, found.belief)),
         sites={
             site: tuple(
                 audited_share(values[here, c], predicted[here, c], audited[here, c], weights[here, c])
@@ -317,8 +316,43 @@ def _bags_by_site(project: Project) -> dict[str, Array]:
     return {name: of_bags == number for number, name in enumerate(files.sites) if (of_bags == number).any()}
 
 
-def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Labels, AuditHistory]:
-    """Return what estimates are made of, fitted to everything known, for active classes and bags not removed.
+@dataclass(frozen=True)
+class Judged:
+    """What estimates are made of, for active classes and bags that are not removed.
+
+    Parameters
+    ----------
+    present, out_of_fold : ndarray of shape (bags, classes)
+        P(class in bag) by the model, fitted to everything known, and without the labels of the bag.
+    belief : ndarray of shape (bags, classes)
+        P(class in bag) before the label was known: when the question was asked, of open pairs now; NaN where nobody
+        asked.
+    labels : Labels
+        The known labels.
+    audits : AuditHistory
+        Which of them answer audit questions, and how those were drawn.
+    """
+
+    present: Array
+    out_of_fold: Array
+    belief: Array
+    labels: Labels
+    audits: AuditHistory
+
+    @property
+    def values(self) -> Array:
+        """1, 0, or NaN where the label is not known."""
+        return np.where(self.labels.known, self.labels.value, np.nan)
+
+    @property
+    def predicted(self) -> Array:
+        """Whether the class is predicted, without the labels of the bag where these were held out."""
+        held_out = self.labels.known & ~np.isnan(self.out_of_fold)
+        return np.asarray(np.where(held_out, self.out_of_fold, self.present) > THRESHOLD)
+
+
+def judged(project: Project, events: Sequence[Event]) -> Judged:
+    """Return what estimates are made of.
 
     Parameters
     ----------
@@ -329,12 +363,7 @@ def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Lab
 
     Returns
     -------
-    present, out_of_fold : ndarray of shape (bags, classes)
-        P(class in bag) by the model, and without the labels of the bag.
-    labels : Labels
-        The known labels.
-    audits : AuditHistory
-        Which of them answer audit questions, and how those were drawn.
+    Judged
     """
     counted = replay.Replay(project.contents, project.settings)
     counted.count(events)
@@ -346,8 +375,19 @@ def judged(project: Project, events: Sequence[Event]) -> tuple[Array, Array, Lab
         model.fit(project.bags, labels)
     kept, active = project.contents.kept_bags, project.contents.class_list.active
     out_of_fold, wanted = evaluation.crossfit(model, project.bags, labels), np.ix_(kept, active)
+    present = model.predict_proba(project.bags)
+    belief = np.where(labels.known, _belief_when_asked(events, present.shape), present)
     known = Labels(labels.value[wanted], labels.known[wanted])
-    return model.predict_proba(project.bags)[wanted], out_of_fold[wanted], known, audits.select(kept, active)
+    return Judged(present[wanted], out_of_fold[wanted], belief[wanted], known, audits.select(kept, active))
+
+
+def _belief_when_asked(events: Sequence[Event], shape: tuple[int, ...]) -> Array:
+    """P(class in bag) by the model that first asked about each pair; NaN where none did."""
+    found = np.full(shape, np.nan)
+    for event in events:
+        if event.belief is not None and event.instance is None and np.isnan(found[event.pair]):
+            found[event.pair] = event.belief
+    return found
 
 
 # The file

@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from bagwise.core.errors import BagwiseError
-from bagwise.data.metrics import THRESHOLD
 from bagwise.evaluation import Interval
 from bagwise.evaluation.prevalence import FEWEST_AUDITS, audited_share
 from bagwise.formats import DetectionTable
@@ -300,10 +299,9 @@ class _Audits:
 
     @classmethod
     def of(cls, project: Project, wanted: Array) -> "_Audits":
-        present, out_of_fold, labels, audits = judged(project, list(project.events))
-        values = np.where(labels.known, labels.value, np.nan)
-        predicted = np.where(labels.known & ~np.isnan(out_of_fold), out_of_fold, present) > THRESHOLD
-        return cls(values[wanted], predicted[wanted], audits.audited[wanted], audits.weights[wanted])
+        found = judged(project, list(project.events))
+        audits = found.audits
+        return cls(found.values[wanted], found.predicted[wanted], audits.audited[wanted], audits.weights[wanted])
 
     def estimate(self, bags: Array, label_class: int) -> tuple[int, Interval | None]:
         """How many audits of these bags there are, and the share that they allow to estimate."""
