@@ -14,6 +14,7 @@ Then: the first stop of every project with further audits, of single pairs or of
 import argparse
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -51,9 +52,9 @@ def observed(stage, curve, predicted, logits):
         "share of yes among chosen": open_pairs._log_odds(stage.truth[chosen]),
         "share predicted among open": open_pairs._log_odds(predicted[still_open]),
         "share predicted among chosen": open_pairs._log_odds(predicted[chosen]),
-        "curve: a": curve[0],
-        "curve: b": curve[1],
-        "curve: h": curve[2],
+        "f: a": curve[0],
+        "f: b": curve[1],
+        "f: c": curve[2],
         "how sure of open": float(np.abs(logits[still_open]).mean()),
         "how sure of chosen": float(np.abs(logits[chosen]).mean()),
         "classes, log": float(np.log(predicted.shape[1])),
@@ -66,14 +67,12 @@ def shifts(stage):
     """For each side: the shift, the median that the rule in use expects, and what the project knows."""
     labels, predicted = stage.labels, stage.out_of_fold > THRESHOLD
     logits = calibration.logits_of(stage.out_of_fold)
-    features, known, chosen = open_pairs._features(logits), stage.known, stage.known & ~stage.audit
+    believed = np.where(np.isnan(stage.belief), stage.out_of_fold, stage.belief)
+    features, known = open_pairs._features(stage.out_of_fold, believed), stage.known
     precision = open_pairs.CURVE_SPREAD**-2.0
     value = labels.value[known].astype(float)
     curve, _ = calibration.posterior_mode(features[known], value, np.ones(len(value)), open_pairs.CURVE, precision)
-    rules = (
-        open_pairs._shift_of_absent(labels.value[chosen]),
-        open_pairs._shift_of_predicted(predicted[~known]),
-    )
+    rules = open_pairs.SHIFT_OF_ABSENT, open_pairs._shift_of_predicted(predicted[~known])
     for side, sign in enumerate((1.0, -1.0)):
         pairs = ~known & (predicted == bool(side))
         if pairs.sum() >= FEWEST_PAIRS:
@@ -90,7 +89,7 @@ def with_audits(stage, count, of_bags, rng):
     drawn = np.zeros_like(stage.known)
     drawn[bags[order[:count]], classes[order[:count]]] = True
     audit = (stage.audit & stage.known) | drawn
-    return coverage.Stage(stage.truth, stage.known | drawn, stage.order, audit, stage.probability, stage.out_of_fold)
+    return replace(stage, known=stage.known | drawn, audit=audit)
 
 
 def measured(folder, source, seed):

@@ -6,8 +6,8 @@ Every project draws 60 to 250 bags from one of 13 sources and asks 100 to 300 qu
 them audits), every second project after a twentieth of its bags was labelled. When half of the questions and when all
 are answered, the model is fitted and its quality estimated. The truth is what its out-of-fold predictions are worth on
 all bags of the project. The naive estimate counts all answers alike. The first 200 projects of each source are also
-judged by the former priors of the errors of open pairs; beside the half-width stands how many times as wide as by these
-it is, in these projects. `--design balanced` draws audits by design.
+judged without what the model believed when it asked; beside the coverage and half-width of all projects stand the
+coverage of these, and how many times as wide as without it is. `--design balanced` draws audits by design.
 
 Seeds from 20,000 on are for the committed figures alone: no prior was set on projects with these seeds.
 
@@ -20,7 +20,6 @@ import json
 import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cache
 from multiprocessing import get_context
@@ -39,22 +38,13 @@ from bagwise.data import metrics
 from bagwise.datasets._letters import _uci_letters, words_of
 from bagwise.datasets._types import union_of_instances
 from bagwise.datasets.carroll import POEM
-from bagwise.evaluation import open_pairs
 from bagwise.kernels.arithmetic.blocks import use_one_thread
 from bagwise.learning.audits import DESIGNS
 
 NEW_BAGS = 1500
 INITIAL = 0.05
 STOPS = (0.5, 1.0)
-FORMER = {
-    "SHIFT_OF_ABSENT": -0.15,
-    "SEARCHED": (-1.6, 0.0),
-    "SHIFT_SPREAD": 0.5,
-    "CLASS_SPREAD": 0.8,
-    "FEW_PREDICTED": (0.2, 0.0),
-    "FEWEST_AND_MOST": (0.0, 1.0),
-}
-WITH_FORMER = 200
+ALSO_WITHOUT_BELIEF = 200
 ROUNDING = 1e-9
 
 
@@ -190,9 +180,10 @@ def simulate(source, seed, design="uniform"):
     return [one for stage in replay(source, seed, design) for one in judged(stage)]
 
 
-def judged(stage):
+def judged(stage, with_belief=True):
     """(quantity, truth, interval, naive estimate) of everything that is estimated at one stop."""
-    estimated = evaluation.estimate(stage.out_of_fold, stage.labels, stage.audit)
+    belief = stage.belief if with_belief else None
+    estimated = evaluation.estimate(stage.out_of_fold, stage.labels, stage.audit, belief)
     yield from _judged(estimated, stage.truth, stage.labels, stage.out_of_fold)
 
 
@@ -219,19 +210,6 @@ def kept_stages(folder, source, seed, design):
             Stage(**{field.name: arrays[f"{field.name}-{number}"] for field in fields(Stage)})
             for number in range(len(STOPS))
         ]
-
-
-@contextmanager
-def former_priors():
-    """The priors of the errors of open pairs until November 2026."""
-    now = {name: getattr(open_pairs, name) for name in FORMER}
-    try:
-        for name, value in FORMER.items():
-            setattr(open_pairs, name, value)
-        yield
-    finally:
-        for name, value in now.items():
-            setattr(open_pairs, name, value)
 
 
 def _first_labels(truth, rng):
@@ -290,16 +268,16 @@ def collect(found, source, judged):
 
 
 def report_of(found, compared, projects, seed, design):
-    """A row for each source and quantity; `compared` has the same projects by both priors."""
+    """A row for each source and quantity; `compared` has the same projects with and without beliefs."""
     results = []
     for source, quantity in sorted(found, key=lambda key: (key[1], key[0])):
         row = {"quantity": quantity, "source": source, **summary(found[source, quantity])}
-        if (source, quantity) in compared["former"]:
-            same, former = (summary(compared[priors][source, quantity]) for priors in ("now", "former"))
+        if (source, quantity) in compared["without"]:
+            same, without = (summary(compared[name][source, quantity]) for name in ("with", "without"))
             row |= {
-                "former_estimates": former["estimates"],
-                "former_coverage": former["coverage"],
-                "times_former_width": round(same["mean_width"] / former["mean_width"], 3),
+                "estimates_without_belief": without["estimates"],
+                "coverage_without_belief": without["coverage"],
+                "times_width_without_belief": round(same["mean_width"] / without["mean_width"], 3),
             }
         results.append(row)
     return {"projects": projects, "seed": seed, "design": design, "results": results}
@@ -319,11 +297,16 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + 60 * options.minutes
     todo = specified(options.projects, options.seed)
-    found, compared, done = defaultdict(list), {"now": defaultdict(list), "former": defaultdict(list)}, 0
+    found, compared, done = defaultdict(list), {"with": defaultdict(list), "without": defaultdict(list)}, 0
     with ProcessPoolExecutor(options.processes, get_context("spawn"), use_one_thread) as pool:
         futures = [
             pool.submit(
-                _kept_and_judged, options.replays, *one, options.design, until, one[1] < options.seed + WITH_FORMER
+                _kept_and_judged,
+                options.replays,
+                *one,
+                options.design,
+                until,
+                one[1] < options.seed + ALSO_WITHOUT_BELIEF,
             )
             for one in todo
         ]
@@ -331,34 +314,42 @@ def main():
             if (of_project := future.result()) is None:
                 continue
             done += 1
-            now, former = of_project
-            collect(found, source, now)
-            if former is not None:
-                collect(compared["now"], source, now)
-                collect(compared["former"], source, former)
+            with_belief, without = of_project
+            collect(found, source, with_belief)
+            if without is not None:
+                collect(compared["with"], source, with_belief)
+                collect(compared["without"], source, without)
     report = report_of(found, compared, done, options.seed, options.design)
     options.out.write_text(json.dumps(report, indent=2) + "\n")
-    table = Table("quantity", "source", "estimates", "coverage", "half-width", "times before", "mean error", "naive")
+    head = (
+        "quantity",
+        "source",
+        "estimates",
+        "coverage",
+        "without beliefs",
+        "half-width",
+        "times without",
+        "mean error",
+    )
+    table = Table(*head, "naive")
     for one in report["results"]:
         error = f"{one['mean_error']:+.3f} ± {one['standard_error']:.3f}"
-        widths = f"{one['mean_width'] / 2:.3f}", f"{one.get('times_former_width', float('nan')):.2f}"
-        cells = f"{one['coverage']:.1%}", *widths, error, f"{one['naive_mean_error']:+.3f}"
+        widths = f"{one['mean_width'] / 2:.3f}", f"{one.get('times_width_without_belief', float('nan')):.2f}"
+        covered = f"{one['coverage']:.1%}", f"{one.get('coverage_without_belief', float('nan')):.1%}"
+        cells = *covered, *widths, error, f"{one['naive_mean_error']:+.3f}"
         table.add_row(one["quantity"], one["source"], str(one["estimates"]), *cells)
     Console().print(table)
 
 
-def _kept_and_judged(folder, source, seed, design, until, with_former):
-    """What came of a project, and by the former priors; None where there was no time to simulate it."""
+def _kept_and_judged(folder, source, seed, design, until, also_without):
+    """What came of a project, and the same without beliefs; None where there was no time to simulate it."""
     if not replay_file(folder, source, seed, design).exists():
         if time.monotonic() > until:
             return None
         keep_replay(folder, source, seed, design)
     stages = kept_stages(folder, source, seed, design)
-    now = [one for stage in stages for one in judged(stage)]
-    if not with_former:
-        return now, None
-    with former_priors():
-        return now, [one for stage in stages for one in judged(stage)]
+    found = [one for stage in stages for one in judged(stage)]
+    return found, [one for stage in stages for one in judged(stage, False)] if also_without else None
 
 
 if __name__ == "__main__":

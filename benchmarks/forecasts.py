@@ -48,16 +48,18 @@ def simulate(source, seed):
     names = [str(c) for c in range(known.shape[1])]
     model = MIMLClassifier(transformer=drawn.transformer, tol=1e-4)
     learner = ActiveLearner(bags, names, model=model, update="replay", random_state=seed)
-    audit, estimates, truth = np.zeros(known.shape, bool), [], []
+    audit, belief = np.zeros(known.shape, bool), np.full(known.shape, np.nan)
+    estimates, truth = [], []
     for answers in AT:
         while len(learner.answers) < answers and not learner.exhausted:
             question = learner.ask()
             pair = question.bag, question.classes[0]
-            audit[pair] = question.audit
+            audit[pair], belief[pair] = question.audit, question.belief[0]
             learner.tell(question, bool(known[pair]))
         fitted = MIMLClassifier(transformer=drawn.transformer, tol=1e-4).fit(bags, learner.labels)
         out_of_fold = evaluation.crossfit(fitted, bags, learner.labels)
-        found = evaluation.estimate(out_of_fold, learner.labels, audit).metrics["bag_accuracy"]
+        before = np.where(learner.labels.known, belief, fitted.predict_proba(bags))
+        found = evaluation.estimate(out_of_fold, learner.labels, audit, before).metrics["bag_accuracy"]
         estimates.append([found.value, found.low, found.high])
         truth.append(metrics.bag_accuracy(known, out_of_fold))
     return {"source": source, "seed": seed, "estimates": np.round(estimates, 4).tolist(), "truth": truth}

@@ -46,18 +46,19 @@ def run(name, fold, budget, seed=100):
     budget = min(budget, int((~known.known).sum()))
     model = MIMLClassifier(transformer=training.transformer)
     learner = ActiveLearner(training.bags, training.classes, known, model, update="replay", random_state=seed)
-    audit = np.zeros(known.known.shape, bool)
+    audit, belief = np.zeros(known.known.shape, bool), np.full(known.known.shape, np.nan)
     rows, points = [], []
     for answers in points_until(budget):
         while len(learner.answers) < answers:
             question = learner.ask()
             pair = question.bag, question.classes[0]
-            audit[pair] = question.audit
+            audit[pair], belief[pair] = question.audit, question.belief[0]
             learner.tell(question, bool(training.labels.value[pair]))
         fitted = MIMLClassifier(transformer=training.transformer).fit(training.bags, learner.labels)
         present = fitted.predict_proba(training.bags)
         out_of_fold = evaluation.crossfit(fitted, training.bags, learner.labels)
-        found = evaluation.estimate(out_of_fold, learner.labels, audit)
+        before = np.where(learner.labels.known, belief, present)
+        found = evaluation.estimate(out_of_fold, learner.labels, audit, before)
         points.append(Point(answers, found.metrics["bag_accuracy"]))
         truth = metrics.bag_accuracy(new.labels.value, fitted.predict_proba(new.bags))
         verdict = decide(Evidence(answers, tuple(points)), Goal())

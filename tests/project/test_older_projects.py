@@ -3,7 +3,7 @@
 `tests/recorded/schema_0010` is the project `default` of `tests/recorded` with three audits in ten, as commit b9df905
 wrote it before audits had probabilities: its database as SQL, the labels and audits that it had, and the estimate of
 its quality. Commit 97f44a0 gave the estimate of b9df905 within 1e-6; the estimate was recorded again when `open_pairs`
-changed for all projects (674629f, 73bf56c, 3245866), with the same labels and audits.
+changed for all projects (674629f, 73bf56c, 3245866, 2b63564), with the same labels and audits.
 """
 
 import json

@@ -1,5 +1,7 @@
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -7,7 +9,7 @@ from bagwise import BagwiseError
 from bagwise.cli import app
 from bagwise.project import Project, quality_of
 from bagwise.project.reports import quality_process
-from bagwise.project.reports.quality import FILE, grid
+from bagwise.project.reports.quality import FILE, grid, judged
 
 
 @pytest.fixture
@@ -33,6 +35,24 @@ def test_the_same_answers_give_the_same_report_with_and_without_the_file(answere
         assert quality_of(answered) == first
     (answered.folder / FILE).unlink()
     assert quality_of(answered) == first
+
+
+def test_a_belief_is_that_of_the_model_that_asked_first_and_of_open_pairs_that_of_now(answered, say):
+    events = list(answered.events)
+    answered.correct(events[0].number, "ann", "unsure")
+    answered.correct(len(events) + 1, "ann", events[0].answer)
+    found = judged(answered, answered.events)
+    for event in events:
+        if found.labels.known[event.pair]:
+            assert found.belief[event.pair] == event.belief
+        else:
+            assert event.answer == "unsure"
+    still_open = ~found.labels.known
+    np.testing.assert_array_equal(found.belief[still_open], found.present[still_open])
+    nobody_asked = judged(answered, [replace(event, belief=None) for event in answered.events])
+    assert np.isnan(nobody_asked.belief[found.labels.known]).all()
+    of_instances = judged(answered, [replace(event, instance=0) for event in answered.events])
+    assert np.isnan(of_instances.belief[of_instances.labels.known]).all()
 
 
 def test_what_was_estimated_before_is_looked_up(answered, monkeypatch):
