@@ -1,4 +1,4 @@
-"""Many people at once against a real `bagwise serve`; the full size is `python benchmarks/load.py`."""
+"""Many people at once against a real `bagwise serve`; the full size is `python -m benchmarks.load`."""
 
 from concurrent.futures import ThreadPoolExecutor
 
