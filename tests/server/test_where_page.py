@@ -57,6 +57,7 @@ def test_answers_are_filtered_by_site_day_and_hour(page, server, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{server.address}/#answers")
     page.wait_for_selector("#history li .whereabouts")
+    page.locator("#history-site option").nth(len(SITES)).wait_for(state="attached")
     assert page.locator("#history-site option").all_inner_texts() == ["all sites", *SITES]
     assert page.locator("#history-from").get_attribute("min") == "2026-05-01"
     assert faults(page) == []
