@@ -119,7 +119,7 @@ def _bound(found):
     taken, bare_taken = (sum(one["processor"].values()) for one in (flat_out, bare))
     floors = sum(one["processor"] for one in found["floors"].values()) + bare_taken
     return (
-        f"It is {flat_out['p99'] / alone:.0f} times flat out, and {paced['p99'] / alone:.1f} times for who pause. "
+        f"It is {flat_out['p99'] / alone:.0f} times flat out, and {paced['p99'] / alone:.1f} times with pauses. "
         f"{people} people who never pause share what the server can do: their mean time is {people} divided by the "
         f"answers per second, and the slowest hundredth takes {spread:.1f} times as long. For ten times one alone "
         f"({alone:.1f} ms) it takes {needed:,.0f} answers per second, {1000 * found['cores'] / needed:.1f} ms of both "
