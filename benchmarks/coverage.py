@@ -183,7 +183,7 @@ def simulate(source, seed, design="uniform"):
 def judged(stage, with_belief=True):
     """(quantity, truth, interval, naive estimate) of everything that is estimated at one stop."""
     belief = stage.belief if with_belief else None
-    estimated = evaluation.estimate(stage.out_of_fold, stage.labels, stage.audit, belief)
+    estimated = evaluation.estimate(stage.out_of_fold, stage.labels, stage.audit, belief=belief)
     yield from _judged(estimated, stage.truth, stage.labels, stage.out_of_fold)
 
 

@@ -59,7 +59,7 @@ def simulate(source, seed):
         fitted = MIMLClassifier(transformer=drawn.transformer, tol=1e-4).fit(bags, learner.labels)
         out_of_fold = evaluation.crossfit(fitted, bags, learner.labels)
         before = np.where(learner.labels.known, belief, fitted.predict_proba(bags))
-        found = evaluation.estimate(out_of_fold, learner.labels, audit, before).metrics["bag_accuracy"]
+        found = evaluation.estimate(out_of_fold, learner.labels, audit, belief=before).metrics["bag_accuracy"]
         estimates.append([found.value, found.low, found.high])
         truth.append(metrics.bag_accuracy(known, out_of_fold))
     return {"source": source, "seed": seed, "estimates": np.round(estimates, 4).tolist(), "truth": truth}

@@ -58,7 +58,7 @@ def run(name, fold, budget, seed=100):
         present = fitted.predict_proba(training.bags)
         out_of_fold = evaluation.crossfit(fitted, training.bags, learner.labels)
         before = np.where(learner.labels.known, belief, present)
-        found = evaluation.estimate(out_of_fold, learner.labels, audit, before)
+        found = evaluation.estimate(out_of_fold, learner.labels, audit, belief=before)
         points.append(Point(answers, found.metrics["bag_accuracy"]))
         truth = metrics.bag_accuracy(new.labels.value, fitted.predict_proba(new.bags))
         verdict = decide(Evidence(answers, tuple(points)), Goal())

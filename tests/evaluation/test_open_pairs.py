@@ -107,7 +107,9 @@ def test_what_nobody_was_asked_about_is_believed_as_it_is_predicted():
     probability, truth, known, _ = drawn_with(6)
     labels, audit = Labels(truth & known, known), np.zeros_like(known)
     unknown = np.full(probability.shape, np.nan)
-    assert evaluation.estimate(probability, labels, audit, unknown) == evaluation.estimate(probability, labels, audit)
+    assert evaluation.estimate(probability, labels, audit, belief=unknown) == evaluation.estimate(
+        probability, labels, audit
+    )
 
 
 def test_where_few_open_pairs_are_predicted_those_are_wrong_more_often():

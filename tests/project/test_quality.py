@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from typer.testing import CliRunner
 from bagwise import BagwiseError
 from bagwise.cli import app
 from bagwise.project import Project, quality_of
+from bagwise.project.answers.events import Event
 from bagwise.project.reports import quality_process
-from bagwise.project.reports.quality import FILE, grid, judged
+from bagwise.project.reports.quality import FILE, _belief_when_asked, grid, judged
+from bagwise.project.storage.class_list import ClassList
 
 
 @pytest.fixture
@@ -37,22 +40,40 @@ def test_the_same_answers_give_the_same_report_with_and_without_the_file(answere
     assert quality_of(answered) == first
 
 
-def test_a_belief_is_that_of_the_model_that_asked_first_and_of_open_pairs_that_of_now(answered, say):
+def test_a_belief_is_that_of_the_model_that_asked_first_and_of_open_pairs_that_of_now(answered):
     events = list(answered.events)
     answered.correct(events[0].number, "ann", "unsure")
     answered.correct(len(events) + 1, "ann", events[0].answer)
-    found = judged(answered, answered.events)
+    changed = [*events, *(replace(event, belief=0.123) for event in answered.events[len(events) :])]
+    found = judged(answered, changed)
     for event in events:
-        if found.labels.known[event.pair]:
-            assert found.belief[event.pair] == event.belief
-        else:
-            assert event.answer == "unsure"
+        assert (found.belief[event.pair] == event.belief) == found.labels.known[event.pair]
     still_open = ~found.labels.known
     np.testing.assert_array_equal(found.belief[still_open], found.present[still_open])
-    nobody_asked = judged(answered, [replace(event, belief=None) for event in answered.events])
-    assert np.isnan(nobody_asked.belief[found.labels.known]).all()
-    of_instances = judged(answered, [replace(event, instance=0) for event in answered.events])
-    assert np.isnan(of_instances.belief[of_instances.labels.known]).all()
+    nobody_asked = judged(answered, [replace(event, belief=None) for event in events])
+    assert np.isnan(nobody_asked.belief[nobody_asked.labels.known]).all()
+
+
+def test_a_belief_about_an_instance_or_of_a_skipped_question_is_not_that_of_an_answer():
+    first = Event(1, "a", "answer", "ann", "2026-01-01T00:00:00.000+00:00", 0, 0, "skipped", belief=0.9)
+    later = replace(first, number=2, key="b", annotator="bea", answer="present", belief=0.5)
+    of_instance = replace(later, number=3, key="c", bag=1, instance=2)
+    about_bag = replace(of_instance, number=4, key="d", kind="correction", instance=None, replaces=3)
+    again = replace(about_bag, number=5, key="e", replaces=4)
+    other = replace(later, number=6, key="f", bag=2, label_class=1, belief=0.25)
+    classes = ClassList.of(["wren", "robin"], [])
+    found = _belief_when_asked([first, later, of_instance, about_bag, again, other], classes, (3, 2))
+    assert found[0, 0] == 0.5
+    assert np.isnan(found[1]).all()
+    assert found[2, 1] == 0.25
+
+
+def test_of_a_merged_class_the_largest_belief_about_its_members_counts():
+    classes = SimpleNamespace(root=lambda _: 2)
+    one = Event(1, "a", "answer", "ann", "2026-01-01T00:00:00.000+00:00", 0, 0, "absent", belief=0.1)
+    two = replace(one, number=2, key="b", label_class=1, belief=0.4)
+    found = _belief_when_asked([one, two], classes, (1, 3))
+    assert np.array_equal(found, [[np.nan, np.nan, 0.4]], equal_nan=True)
 
 
 def test_what_was_estimated_before_is_looked_up(answered, monkeypatch):

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 import pytest
 
 from bagwise.learning.questions import Question
+from bagwise.project.queue import leases
 from bagwise.project.queue import ranking as queue_ranking
 from bagwise.project.queue.ranking import FEW_PEOPLE, RankedQuestions, Ranking, RankingPublisher, wait_for
 
@@ -65,6 +66,7 @@ def test_a_request_waits_for_the_last_answer_but_not_where_many_people_answer():
 
 
 def test_for_a_crowd_the_trainer_stops_after_a_ranking_and_begins_now_and_then(monkeypatch):
+    monkeypatch.setattr(queue_ranking, "CROWD_SECONDS", 600.0)
     began, crowd = [], FEW_PEOPLE + 1
     rankings = RankingPublisher(lambda: began.append(True))
     rankings.newest = newest(10)
@@ -86,3 +88,25 @@ def test_ranked_questions_are_the_same_in_another_process():
     assert received == RANKED
     assert list(received[1:]) == [Question(5, (1,), score=0.25, audit=True, probability=0.1)]
     assert received != RANKED[:1]
+
+
+def test_who_asked_just_now_or_gave_what_the_ranking_lacks_is_counted(project, say, monkeypatch):
+    monkeypatch.setattr(leases, "RECENTLY", 600.0)
+    counted = []
+    waits = RankingPublisher.waits
+
+    def counting(self, after, count, people=1, require_newer=False):
+        counted.append((people, count))
+        return waits(self, after, count, people, require_newer)
+
+    monkeypatch.setattr(RankingPublisher, "waits", counting)
+    asked = [project.ask(f"person {number}")[0] for number in range(FEW_PEOPLE + 8)]
+    assert [people for people, _ in counted] == list(range(FEW_PEOPLE + 8))
+    assert {count % leases.RANKED_AT_LEAST for _, count in counted} == {0}, "in steps"
+    assert counted[-1][1] > (FEW_PEOPLE + 7) * leases.RANKED_PER_LEASE
+    monkeypatch.setattr(leases, "RECENTLY", 0.0)
+    for one in asked[:3]:
+        project.answer(one.key, one.annotator, say(one))
+    counted.clear()
+    project.ask("ann")
+    assert counted[0][0] == 3

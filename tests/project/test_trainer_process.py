@@ -91,7 +91,7 @@ def test_what_was_missed_up_to_a_turning_point_need_not_be_learned_one_by_one(pr
         np.testing.assert_array_equal(found[name], expected, name)
 
 
-def test_a_longer_ranking_is_made_while_people_go_on_answering(beside, say):
+def test_a_ranking_that_is_too_short_is_followed_by_a_longer_one(beside, say):
     answer_some(beside, say, 3)
     training = beside._state.trainer
     newest = training.rankings.newest

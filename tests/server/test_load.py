@@ -2,15 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from bagwise.project.queue import leases, ranking
 from benchmarks import load
 from tests.support import forked
 
 
 def test_nothing_is_lost_doubled_or_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "subprocess", forked)
-    monkeypatch.setattr(ranking, "TIMEOUT", 0.1)
-    monkeypatch.setattr(leases, "RECENTLY", 2.0)
     # In a thread, since Playwright leaves an event loop running in this one.
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(load.measure, tmp_path / "p", bags=200, people=6, seconds=3.0, alone=1.0).result()

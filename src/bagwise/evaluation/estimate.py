@@ -136,7 +136,9 @@ class Quality:
     classes: tuple[ClassQuality, ...] = ()
 
 
-def estimate(out_of_fold: Array, labels: Labels, audit: Array, belief: Array | None = None, seed: int = 0) -> Quality:
+def estimate(
+    out_of_fold: Array, labels: Labels, audit: Array, *, belief: Array | None = None, seed: int = 0
+) -> Quality:
     """Estimate the quality of a model. The same input gives the same estimate.
 
     Give `belief` where questions were chosen by a model: without it intervals hold the truth less often where most

@@ -310,7 +310,7 @@ def next_questions(audits: Sequence[bool], free: Iterable[Question], asked: Over
     >>> [one.bag for one in next_questions([False, True], free, Overlap(), 2)]
     [0, 1]
     """
-    both = _Sorted(free)
+    both = _ByKind(free)
     drawn = list(islice(both.drawn(), sum(audits)))
     if drawn:
         asked = asked.copy()
@@ -326,7 +326,7 @@ def next_questions(audits: Sequence[bool], free: Iterable[Question], asked: Over
     return (ordered + chosen + drawn)[:count]
 
 
-class _Sorted:
+class _ByKind:
     """Questions that were drawn at random and those that were chosen, read when one of them is needed."""
 
     def __init__(self, questions: Iterable[Question]) -> None:

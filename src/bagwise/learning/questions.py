@@ -223,7 +223,7 @@ class Overlap:
 
 
 def diversify(questions: Iterable[Question], asked: Overlap, count: int) -> list[Question]:
-    """Return `count` of the questions: always the best of those that are least like what is asked already.
+    """Return up to `count` of the questions: always the best of those that are least like what is asked already.
 
     Questions that are asked before the answers to them are learned should not all be the same question in disguise.
     No more questions are read than it takes.

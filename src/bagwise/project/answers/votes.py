@@ -314,7 +314,7 @@ class Votes:
 
     def is_touched(self, pair: Pair) -> bool:
         """Whether some event is about the pair: then what it wants may differ between people."""
-        return pair in self._chains or pair in self._imported
+        return pair in self._chains
 
     def has_answered(self, pair: Pair, annotator: str, instance: int | None = None) -> bool:
         """Whether this person has an answer that counts to the pair, or to the question about this instance of it."""

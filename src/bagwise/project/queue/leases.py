@@ -22,14 +22,14 @@ from bagwise.model import MIMLClassifier
 from bagwise.project.access.names import validate_name
 from bagwise.project.answers.annotator_noise import AnnotatorRates, labels_of_bag
 from bagwise.project.answers.events import LISTED, Event
-from bagwise.project.queue.ranking import Ranking, Wait, wait_for
+from bagwise.project.queue.ranking import FEW_PEOPLE, Ranking, Wait, wait_for
 from bagwise.project.queue.spreading import GroupCounts, in_turns
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 from bagwise.project.storage.queries import Lease
 
 SPARE_CANDIDATES = 60
-RANKED_PER_LEASE, LEAST_RANKED = 200, 2000
+RANKED_PER_LEASE, RANKED_AT_LEAST = 200, 2000
 """Questions ranked for each that is leased, and at least: during a refit, for seconds, no newer ranking comes."""
 PRUNE_AFTER = 16
 RECENTLY = 2.0
@@ -121,18 +121,25 @@ class Leases:
     def waits(self, count: int, tried: int = 0) -> Iterator[Wait]:
         """Return what to wait for before questions are leased, after `tried` attempts found too few."""
         state = self.state
-        recently = time.monotonic() - RECENTLY
-        people = sum(asked > recently for asked in self._asked_at.values())
+        people = self._people()
         # Who is between an answer and the next question has no lease.
         needed = count + (1 + RANKED_PER_LEASE) * max(self._leased, people) + state.votes.half_asked + SPARE_CANDIDATES
-        needed = max(needed, LEAST_RANKED)
+        # In steps: a ranking is not too short for whoever asks for one more.
+        needed = -(-needed // RANKED_AT_LEAST) * RANKED_AT_LEAST
         return state.trainer.rankings.waits(len(state.events), needed << tried, people, require_newer=tried > 0)
+
+    def _people(self) -> int:
+        """How many people are answering: those who asked this process, or who gave the answers that a ranking lacks."""
+        recently, newest = time.monotonic() - RECENTLY, self.state.trainer.rankings.newest
+        asking = sum(asked > recently for asked in list(self._asked_at.values()))
+        lacking = () if newest is None else islice(self.state.events, newest.applied, None)
+        return max(asking, _people_of(lacking))
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
         """Questions for each request; None where it must wait for a newer or a longer ranking."""
         for request in requests:
             validate_name(request.annotator)
-            self._asked_at[request.annotator] = time.monotonic()
+        self._remember(requests)
         state = self.state
         with state.lock:
             while True:
@@ -148,6 +155,11 @@ class Leases:
                 state.reload()
             self._leased = len(granting.leases)
         return [None if leases is None else [explained.get(lease.key, lease) for lease in leases] for leases in found]
+
+    def _remember(self, requests: Sequence[LeaseRequest]) -> None:
+        now = time.monotonic()
+        recent = {name: asked for name, asked in self._asked_at.items() if asked > now - RECENTLY}
+        self._asked_at = recent | dict.fromkeys((request.annotator for request in requests), now)
 
     def _current(self) -> "_Left | None":
         """Those questions of the published ranking that are still open."""
@@ -223,6 +235,9 @@ class _Granting:
 
     def grant(self, request: LeaseRequest) -> list[Lease] | None:
         """The person's own leases, newest first, and as many more as are missing; these are explained later."""
+        if self.left is None:
+            # Not even an own lease: it cannot be shown without a model.
+            return None
         own = self._of_person[request.annotator]
         still = [
             open_lease
@@ -233,8 +248,6 @@ class _Granting:
         missing = request.count - len(still)
         if missing <= 0:
             return still[: request.count]
-        if self.left is None:
-            return None
         ranking = self.left.ranking
         left = self.left if request.among is None else filter(request.allows, self.left)
         leased_to_them = {pair for lease in own for pair in lease.question.pairs}
@@ -339,6 +352,16 @@ class _Granting:
             lease.key: replace(lease, question=question)
             for lease, question in zip(self.granted, questions, strict=True)
         }
+
+
+def _people_of(events: Iterable[Event]) -> int:
+    """How many people gave these answers, counted until they are more than a few."""
+    people = set[str]()
+    for event in events:
+        people.add(event.annotator)
+        if len(people) > FEW_PEOPLE:
+            break
+    return len(people)
 
 
 def none_left(request: LeaseRequest) -> list[Lease]:

@@ -143,7 +143,7 @@ class RankingPublisher:
         self._resumed = False
         self.wanted, self.closed = 0, False
         self.is_crowded = False
-        """Whether more than a few people are answering: then the trainer stops after each ranking, until it begins."""
+        """Whether more than a few people are answering: then the trainer is idle after a ranking, until a request."""
         self.least_version = 0
         """Rankings with older contents are about other bags than may be asked about now."""
 

@@ -25,9 +25,11 @@ from bagwise.evaluation.forecast import Forecast, Point, forecast
 from bagwise.evaluation.prevalence import audited_share
 from bagwise.evaluation.stopping import Evidence, Verdict, decide
 from bagwise.kernels import Array
+from bagwise.learning.questions import Pair
 from bagwise.project.answers import replay
 from bagwise.project.answers.events import Event
 from bagwise.project.project import Project
+from bagwise.project.storage.class_list import ClassList
 from bagwise.project.training.thresholds import labels_and_audits
 
 FILE = "quality.json"
@@ -298,7 +300,7 @@ def _estimate(project: Project, events: Sequence[Event]) -> ProjectQuality:
     labels, audited, weights = found.labels, found.audits.audited, found.audits.weights
     values, predicted = found.values, found.predicted
     return ProjectQuality(
-        **vars(evaluation.estimate(found.out_of_fold, labels, audited, found.belief)),
+        **vars(evaluation.estimate(found.out_of_fold, labels, audited, belief=found.belief)),
         sites={
             site: tuple(
                 audited_share(values[here, c], predicted[here, c], audited[here, c], weights[here, c])
@@ -376,17 +378,27 @@ def judged(project: Project, events: Sequence[Event]) -> Judged:
     kept, active = project.contents.kept_bags, project.contents.class_list.active
     out_of_fold, wanted = evaluation.crossfit(model, project.bags, labels), np.ix_(kept, active)
     present = model.predict_proba(project.bags)
-    belief = np.where(labels.known, _belief_when_asked(events, present.shape), present)
+    belief = np.where(labels.known, _belief_when_asked(events, project.contents.class_list, present.shape), present)
     known = Labels(labels.value[wanted], labels.known[wanted])
     return Judged(present[wanted], out_of_fold[wanted], belief[wanted], known, audits.select(kept, active))
 
 
-def _belief_when_asked(events: Sequence[Event], shape: tuple[int, ...]) -> Array:
-    """P(class in bag) by the model that first asked about each pair; NaN where none did."""
-    found = np.full(shape, np.nan)
+def _belief_when_asked(events: Sequence[Event], class_list: ClassList, shape: tuple[int, ...]) -> Array:
+    """P(class in bag) by the model that first asked for each answer; NaN where none did.
+
+    Of a class that was merged from others it is the largest belief about one of these.
+    """
+    of_instances, first = set[int](), dict[Pair, float]()
     for event in events:
-        if event.belief is not None and event.instance is None and np.isnan(found[event.pair]):
-            found[event.pair] = event.belief
+        if event.instance is not None or event.replaces in of_instances:
+            # A correction has the belief of what it replaces: here that an instance is of the class.
+            of_instances.add(event.number)
+        elif event.belief is not None and event.answer != "skipped":
+            first.setdefault(event.pair, event.belief)
+    found = np.full(shape, np.nan)
+    for (bag, label_class), belief in first.items():
+        pair = bag, class_list.root(label_class)
+        found[pair] = np.fmax(found[pair], belief)
     return found
 
 

@@ -1,8 +1,9 @@
 """Trainer: keeps the learner of an open project up to its events, in order, and ranks what to ask next.
 
 Learning one answer takes milliseconds, but now and then everything is fitted again, which takes seconds. So training
-runs in a separate thread until every event is learned, and publishes a ranking every `PUBLISH_EVERY` seconds. What
-is learned does not depend on which requests waited for it.
+runs in a separate thread until every event is learned, and publishes a ranking every `PUBLISH_EVERY` seconds; for a
+crowd it stops after each ranking, and goes on with the next request. What is learned does not depend on which requests
+waited for it.
 """
 
 import copy

@@ -22,11 +22,13 @@ def rank(project: Project, parent: ParentConnection[Ranking | Exception, int]) -
     warmed = False
     while (count := parent.receive()) is not None:
         try:
-            parent.send(project.rank(count))
+            ranking = project.rank(count)
+            parent.send(ranking)
         except Exception as error:
             logger.warning("training failed", exc_info=error)
             parent.send(error)
-        if not warmed and parent.is_idle:
+            continue
+        if not warmed and parent.is_idle and ranking.applied >= len(project.events):
             # After the first question, which somebody waits for.
             warm(project)
             warmed = True
