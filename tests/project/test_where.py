@@ -210,7 +210,7 @@ def test_a_training_process_goes_on_with_other_candidates(make, tmp_path):
 @pytest.mark.parametrize("audit", [0.0, 0.2])
 def test_questions_are_spread_over_sites(make, say, audit, monkeypatch):
     # A short ranking, which is about some of the sites only.
-    monkeypatch.setattr("bagwise.project.queue.leases.LEAST_RANKED", 70)
+    monkeypatch.setattr("bagwise.project.queue.leases.RANKED_AT_LEAST", 70)
     project = make(audit=audit, spread="site")
     answers = Counter()
     for number in range(45):
