@@ -20,8 +20,9 @@ def coverage():
             one["source"],
             f"{one['estimates']:,}",
             f"{one['coverage']:.1%}",
+            f"{one['coverage_without_belief']:.1%}",
             f"{one['mean_width'] / 2:.3f}",
-            f"{one['times_former_width']:.2f}",
+            f"{one['times_width_without_belief']:.2f}",
             f"{one['mean_error']:+.3f} ± {one['standard_error']:.3f}",
             f"{one['naive_mean_error']:+.3f}",
         ]
@@ -32,8 +33,9 @@ def coverage():
         "source",
         "estimates",
         "coverage",
+        "without beliefs",
         "half-width",
-        "times before",
+        "times without",
         "mean error",
         "naive: mean error",
     ]
