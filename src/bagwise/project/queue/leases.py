@@ -326,7 +326,7 @@ class _Granting:
                 yield chosen
 
     def _wants(self, pair: Pair, annotator: str, instance: int | None) -> int:
-        """As the state; where nobody answered yet, as for nearly all pairs, it is the same for everyone."""
+        """As `ProjectState.wants`, kept for pairs without any answer, of which it is the same for every person."""
         found = self._untouched.get(pair)
         if found is None:
             found = self.state.wants(pair, annotator, instance)

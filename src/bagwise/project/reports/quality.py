@@ -327,8 +327,8 @@ class Judged:
     present, out_of_fold : ndarray of shape (bags, classes)
         P(class in bag) by the model, fitted to everything known, and without the labels of the bag.
     belief : ndarray of shape (bags, classes)
-        P(class in bag) before the label was known: when the question was asked, of open pairs now; NaN where nobody
-        asked.
+        P(class in bag) before the label was known: when the question was asked, of open pairs now; NaN for labels that
+        were not asked.
     labels : Labels
         The known labels.
     audits : AuditHistory
