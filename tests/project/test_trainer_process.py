@@ -43,6 +43,17 @@ def test_a_process_of_its_own_learns_the_same(beside, in_a_file, say):
     all_is_well(beside)
 
 
+def test_a_first_ranking_does_not_wait_until_every_answer_is_learned(in_a_file, say, monkeypatch):
+    """A server that is started again after a crowd: hundreds of answers are not learned yet."""
+    answer_some(in_a_file, say, 6)
+    monkeypatch.setattr(trainer, "PUBLISH_EVERY", -1.0)
+    with Project.open(in_a_file.folder) as opened:
+        assert opened.rank(2).applied < len(opened.events)
+        monkeypatch.setattr(trainer, "PUBLISH_EVERY", 600.0)
+        assert opened.rank(2).applied == len(opened.events)
+        assert np.array_equal(opened.online_model().weights_, in_a_file.learner.model.weights_)
+
+
 @pytest.mark.slow
 def test_nobody_waits_for_learning(project, say, monkeypatch):
     """The learner hangs; twelve people go on as if nothing were wrong."""

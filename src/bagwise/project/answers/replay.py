@@ -240,19 +240,30 @@ def full(
     bags: Bags,
     settings: Settings,
     events: Sequence[Event],
-    snapshots: Snapshots | None = None,
     progress: Callable[[int], None] = lambda _: None,
+) -> Replay:
+    """Replay all events, from the last turning point."""
+    replay = begun(contents, bags, settings, events)
+    progress(replay.applied)
+    for event in events[replay.applied :]:
+        replay.apply(event)
+        progress(1)
+    return replay
+
+
+def begun(
+    contents: Contents,
+    bags: Bags,
+    settings: Settings,
+    events: Sequence[Event],
+    snapshots: Snapshots | None = None,
     pool: Pool | None = None,
 ) -> Replay:
-    """Replay all events, from the newest snapshot that fits, or from the last turning point."""
+    """Begin a replay at the newest snapshot that fits, or at the last turning point: the later events are left."""
     start = turning_point(contents, len(events))
     found = snapshots.newest(events, start) if snapshots is not None else None
     done, snapshot = found if found is not None else (start, None)
     replay = Replay(contents, settings, bags, pool)
     replay.count(events[:done])
     replay.begin(snapshot)
-    progress(done)
-    for event in events[done:]:
-        replay.apply(event)
-        progress(1)
     return replay

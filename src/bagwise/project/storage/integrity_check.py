@@ -167,7 +167,7 @@ def _checksum(bags: Bags, first: int, last: int) -> int:
 
 def _replay(project: Project, progress: Progress) -> str:
     live = project.snapshot()
-    fresh = replay.full(project.contents, project.bags, project.settings, project.events, None, progress)
+    fresh = replay.full(project.contents, project.bags, project.settings, project.events, progress)
     for name, expected in fresh.snapshot().items():
         if not np.array_equal(live[name], expected):
             return f"{name} differ"

@@ -163,24 +163,23 @@ class Trainer:
     # Training
 
     def _catch_up_with_events(self, progress: Progress, until: float = float("inf")) -> None:
-        if self.replay is None:
+        current = self.replay
+        if current is None:
             if self._cluster and self._pool is None:
                 self._pool = pool_on(self._cluster, self._start[1])
-            current = replay.full(*self._start, list(self._events), self._snapshots, progress, self._pool)
+            current = replay.begun(*self._start, list(self._events), self._snapshots, self._pool)
+            progress(current.applied)
+        try:
+            self._train(current, progress, until)
+        except BaseException:
+            # Interrupted while learning: the half-learned state is dropped and learned again.
+            self.replay = None
+            raise
+        if self.replay is None or current.applied >= self._saved + SNAPSHOT_EVERY:
             self._save_snapshot(current)
-        else:
-            current = self.replay
-            try:
-                self._train(current, until)
-            except BaseException:
-                # Interrupted while learning: the half-learned state is dropped and learned again.
-                self.replay = None
-                raise
-            if current.applied >= self._saved + SNAPSHOT_EVERY:
-                self._save_snapshot(current)
         self.replay = current
 
-    def _train(self, current: replay.Replay, until: float) -> None:
+    def _train(self, current: replay.Replay, progress: Progress, until: float) -> None:
         events = self._events
         point = replay.turning_point(current.contents, len(events))
         if point > current.applied:
@@ -189,6 +188,7 @@ class Trainer:
             if time.monotonic() > until:
                 break
             current.apply(event)
+            progress(1)
 
     def _save_snapshot(self, current: replay.Replay) -> None:
         self._snapshots.save(current.applied, current.votes.digest(), current.snapshot())
