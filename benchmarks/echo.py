@@ -51,7 +51,7 @@ class Nothing:
         return "person 0"
 
     async def ask(self, _request):
-        return self._asked
+        return [one.model_dump_json().encode() for one in self._asked]
 
     async def submit(self, submission):
         at = "2026-01-01T00:00:00.000+00:00"

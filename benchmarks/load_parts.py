@@ -2,7 +2,7 @@
 
 The floor of what the database does are the same SQL statements with the same parameters, executed by Python's `sqlite3`
 on a copy of the project; that of evidence is one product of NumPy and a softmax; that of building a question are its
-numbers as a list, and its models made from plain values by pydantic.
+numbers as a list, and its models made from plain values and encoded by pydantic.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from sqlalchemy.schema import CreateTable
 from bagwise.project import Invitations, LeaseRequest, Project, Submission
 from bagwise.project.access.invitations import Shown
 from bagwise.project.storage import queries, schema
-from bagwise.server.api.questions import QuestionOut, event_out, questions_out
+from bagwise.server.api.questions import QuestionOut, event_out, questions_json
 from bagwise.server.batcher import Batch
 
 BATCH, BATCHES = 6, 50
 """How many answers the server saves together, flat out, and how many such batches are measured."""
 SIGN_IN, SAVING, RESPONSE = "sign-in, twice", "transaction of the answers", "response to the answer"
-CHOOSING, BUILDING, ENCODING = "choosing and leasing the question", "building the question", "encoding the question"
+CHOOSING, BUILDING = "choosing and leasing the question", "building and encoding the question"
 HAND_OVER = "hand-over to threads and back, four times"
 
 
@@ -111,18 +111,18 @@ def parts(folder, tokens, truth):
             floor(CHOOSING, execute_bare, bare, statements.taken())
             x = project.bags.select([one.bag for one in asked]).instances
             floor(CHOOSING, lambda x=x: softmax(x @ model.coef_.T + model.intercept_, axis=1).argmax(axis=0))
-            questions = took(BUILDING, questions_out, project, asked)
+            questions = took(BUILDING, questions_json, project, asked)
             floor(BUILDING, execute_bare, bare, statements.taken())
-            for one in questions:
-                encoded = took(ENCODING, adapter.dump_json, [one])
+            for one in map(QuestionOut.model_validate_json, questions):
                 shown_instances = len(one.bag.instances) + sum(len(example.instances) for example in one.examples)
                 floor(BUILDING, x[:shown_instances].tolist)
                 floor(BUILDING, adapter.validate_python, [one.model_dump()])
+                floor(BUILDING, adapter.dump_json, [one])
         bare.close()
         rows = [queries._event_row(event) for event in project.events[-BATCH * BATCHES :]]
     asyncio.run(hand_over(took))
     answers = BATCH * BATCHES
-    return took.per_answer(answers), floor.per_answer(answers), rows, encoded
+    return took.per_answer(answers), floor.per_answer(answers), rows, b"[%b]" % questions[0]
 
 
 async def hand_over(took):

@@ -112,7 +112,7 @@ def application(project: Project, annotator: str, site: Site | None = None, embe
         lifespan=_lifespan,
     )
     app.state.project, app.state.annotator = project, annotator
-    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, questions.questions_out)
+    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, questions.questions_json)
     app.state.searches, app.state.maps = Searches(project, embed), PlaneProcess(project)
     app.state.site, app.state.rate_limit = site, RateLimit()
     app.add_middleware(SecurityMiddleware, site=site)

@@ -5,13 +5,18 @@ The database takes as long for twenty requests as for one, so twenty people wait
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Generic, TypeVar
 
 from bagwise.project import Event, Invitations, Lease, LeaseRequest, Project, Submission
 from bagwise.project.access.invitations import Shown
 from bagwise.project.queue.leases import none_left
+
+STANDS_STILL = 0.05
+"""Seconds for which the event loop waits for a batch that is served, at most."""
+ITERATIONS = 3
+"""Of the event loop, from the bytes of a request to the call of a batch."""
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -36,12 +41,23 @@ class Batch(Generic[Request, Response]):
             self._serving = asyncio.create_task(self._serve_all())
         return await served
 
+    async def _all_in(self) -> None:
+        """Let the event loop read what has arrived meanwhile."""
+        seen = 0
+        while seen < len(self._waiting):
+            seen = len(self._waiting)
+            for _ in range(ITERATIONS):
+                await asyncio.sleep(0)
+
     async def _serve_all(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._waiting:
+            await self._all_in()
             batch, self._waiting = self._waiting, []
             try:
-                found = await loop.run_in_executor(self._thread, self._serve, [request for request, _ in batch])
+                serving = self._thread.submit(self._serve, [request for request, _ in batch])
+                # Two threads share one interpreter: beside this one, the other would take a third longer.
+                wait([serving], STANDS_STILL)
+                found = await asyncio.wrap_future(serving)
             except Exception as error:
                 found = [error] * len(batch)
             for (_, served), result in zip(batch, found, strict=True):

@@ -1,11 +1,14 @@
 """Questions and answers, undo and corrections."""
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, Field
+from fastapi.responses import Response
+from pydantic import BaseModel, Field, TypeAdapter
 
 from bagwise.core.errors import BagwiseError
 from bagwise.learning.questions import Pair, Question
@@ -30,6 +33,10 @@ from bagwise.server.dependencies import (
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
+INSTANCES, NO_INSTANCES = b'"instances":', b'"instances":[]'
+MOST_KEPT, LARGEST_KEPT = 512, 32 * 1024
+"""How many bags' instances are kept as JSON, and the most bytes of the instances of one."""
+INSTANCE_VALUES = TypeAdapter(list[list[float]])
 
 router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED)
 
@@ -223,21 +230,22 @@ class UndoOut(EventOut):
     others: list[EventOut]
 
 
-@router.get("/questions/next")
+@router.get("/questions/next", response_model=list[QuestionOut])
 async def next_questions(
     batcher: CurrentBatcher,
     person: Person,
     recorded: Recorded,
     count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1,
     region: RegionText = "",
-) -> list[QuestionOut]:
+) -> Response:
     """Up to `count` questions; asking again without answering gives the same.
 
     With a region of the map, only about bags with an instance in it, with a site, days or hours only about bags that
     were recorded there and then; in both cases without random checks.
     """
     among = await run_in_threadpool(_bags_among, batcher.project, region, recorded) if region or recorded else None
-    return await batcher.ask(LeaseRequest(person, count, among))
+    found: list[bytes] = await batcher.ask(LeaseRequest(person, count, among))
+    return Response(b"[%b]" % b",".join(found), media_type="application/json")
 
 
 def _bags_among(project: Project, region: str, recorded: BagFilter) -> frozenset[int]:
@@ -314,20 +322,57 @@ def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
 
 
-def questions_out(project: Project, leases: Sequence[Lease]) -> list[QuestionOut]:
-    """Leased questions with all that is shown of them."""
+def questions_json(project: Project, leases: Sequence[Lease]) -> list[bytes]:
+    """Leased questions with all that is shown of them: a `QuestionOut` each, as JSON.
+
+    Numbers of instances are most of it, and most of them are those of examples, which many questions have in common.
+    So they are encoded apart, and those of examples once.
+    """
     if not leases:
         return []
     notes = project.notes.about({lease.bag for lease in leases})
     examples = examples_of(project, {lease.label_class for lease in leases})
-    return [_question_out(project, lease, notes[lease.bag], examples[lease.label_class]) for lease in leases]
+    found = list[bytes]()
+    for lease in leases:
+        of_class = examples[lease.label_class]
+        question = _question_out(project, lease, notes[lease.bag], [example for _, example in of_class])
+        instances = [_instances_json(project, *one) for one in ((lease.bag, question.bag), *of_class)]
+        found.append(_with_instances(question, instances))
+    return found
 
 
-def _question_out(project: Project, lease: Lease, notes: Sequence[Note], examples: list[Example]) -> QuestionOut:
+def _with_instances(question: QuestionOut, instances: Sequence[bytes]) -> bytes:
+    """A question as JSON, with the instances of its bag and of its examples, which it lacks."""
+    # Within a string every quotation mark is escaped, so this is nowhere else.
+    first, *rest = question.model_dump_json().encode().split(NO_INSTANCES)
+    pieces = [first]
+    for encoded, piece in zip(instances, rest, strict=True):
+        pieces += INSTANCES, encoded, piece
+    return b"".join(pieces)
+
+
+def _instances_json(project: Project, position: int, shown: Bag) -> bytes:
+    """The instances of a bag as they are shown, as JSON."""
+    if shown.medium:
+        return b"[]"
+    x = project.bags[position]
+    content = x.tobytes(), x.dtype.str, x.shape[1]
+    return _encoded(*content) if x.nbytes <= LARGEST_KEPT else _encoded.__wrapped__(*content)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _encoded(content: bytes, dtype: str, features: int) -> bytes:
+    return INSTANCE_VALUES.dump_json(np.frombuffer(content, dtype).reshape(-1, features).tolist())
+
+
+def _question_out(
+    project: Project, lease: Lease, notes: Sequence[Note], examples: list[Example]
+) -> QuestionOut:
+    """A question without the instances of its bags."""
     question = lease.question
     return QuestionOut(
         key=lease.key,
-        bag=bag_of(project, question.bag),
+        bag=Bag(**_shown_of(project, question.bag)),
         bag_word=project.settings.display.bag,
         class_name=project.classes[lease.label_class],
         evidence=question.evidence[0],
@@ -360,16 +405,17 @@ def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
 
 def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
-    return Bag(**_shown_of(project, position))
+    found = Bag(**_shown_of(project, position))
+    return found if found.medium else found.model_copy(update={"instances": project.bags[position].tolist()})
 
 
 def _shown_of(project: Project, position: int) -> dict[str, Any]:
-    """The fields of a `Bag`."""
+    """The fields of a `Bag`, without its instances."""
     medium, shape = medium_of(project, position), project.settings.picture
     return {
         "id": str(project.contents.ids[position]),
         "medium": medium,
-        "instances": [] if medium else project.bags[position].tolist(),
+        "instances": [],
         "features": [] if medium or shape else project.contents.features,
         "shape": shape,
         "known": [
@@ -398,12 +444,12 @@ def source_of(project: Project, position: int) -> SourceOut | None:
     )
 
 
-def examples_of(project: Project, classes: Collection[int]) -> dict[int, list[Example]]:
-    """Bags that have each class, to compare with."""
+def examples_of(project: Project, classes: Collection[int]) -> dict[int, list[tuple[int, Example]]]:
+    """Bags that have each class, to compare with: the position of each, and what is shown of it but its instances."""
     found = [(bag, label_class) for label_class in classes for bag in project.examples(label_class, EXAMPLES)]
-    shown: dict[int, list[Example]] = {label_class: [] for label_class in classes}
+    shown: dict[int, list[tuple[int, Example]]] = {label_class: [] for label_class in classes}
     for (bag, label_class), evidence in zip(found, project.evidence(found), strict=True):
-        shown[label_class].append(Example(**_shown_of(project, bag), evidence=evidence))
+        shown[label_class].append((bag, Example(**_shown_of(project, bag), evidence=evidence)))
     return shown
 
 
