@@ -30,6 +30,7 @@ from bagwise.server.dependencies import (
     Recorded,
     RegionText,
 )
+from bagwise.server.routing import LeanRoute
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
@@ -38,7 +39,7 @@ MOST_KEPT, LARGEST_KEPT = 512, 32 * 1024
 """How many bags' instances are kept as JSON, and the most bytes of the instances of one."""
 INSTANCE_VALUES = TypeAdapter(list[list[float]])
 
-router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED)
+router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED, route_class=LeanRoute)
 
 
 Instance = Annotated[int, Field(ge=0, lt=2**31)]
