@@ -371,10 +371,13 @@ def connect_to_parent(nice: int = 0) -> ParentConnection[Any, Any]:
     Parameters
     ----------
     nice
-        By how much to lower the priority of this process, 0 to 19, on systems that have `nice`.
+        By how much to lower the priority of this process, 0 to 19, on systems that have `nice`. One of low priority
+        also takes no core from another process before its turn, on Linux.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "nice"):
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        if hasattr(os, "nice"):
             os.nice(nice)
+        if nice > 0 and hasattr(os, "SCHED_BATCH"):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     return ParentConnection()

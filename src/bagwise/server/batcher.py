@@ -57,7 +57,7 @@ class Batch(Generic[Request, Response]):
                 serving = self._thread.submit(self._serve, [request for request, _ in batch])
                 # Two threads share one interpreter: beside this one, the other would take a third longer.
                 wait([serving], STANDS_STILL)
-                found = await asyncio.wrap_future(serving)
+                found = serving.result() if serving.done() else await asyncio.wrap_future(serving)
             except Exception as error:
                 found = [error] * len(batch)
             for (_, served), result in zip(batch, found, strict=True):
