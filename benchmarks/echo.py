@@ -47,13 +47,13 @@ class Nothing:
     def __init__(self, project, asked):
         self.project, self._asked = project, asked
 
-    async def who(self, _shown):
+    async def who(self, _shown, _remembered):
         return "person 0"
 
-    async def ask(self, _request):
+    async def ask(self, _shown, _request):
         return [one.model_dump_json().encode() for one in self._asked]
 
-    async def submit(self, submission):
+    async def submit(self, _shown, submission):
         at = "2026-01-01T00:00:00.000+00:00"
         return [Event(1, submission.key, "answer", submission.annotator, at, 0, 0, submission.answers[0])]
 

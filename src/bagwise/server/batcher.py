@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from bagwise.project import Event, Invitations, Lease, LeaseRequest, Project, Submission
+from bagwise.project import Event, Invitations, Lease, LeaseRequest, NotSignedIn, Project, Submission
 from bagwise.project.access.invitations import Shown
 from bagwise.project.queue.leases import none_left
 
@@ -17,6 +17,11 @@ STANDS_STILL = 0.05
 """Seconds for which the event loop waits for a batch that is served, at most."""
 ITERATIONS = 3
 """Of the event loop, from the bytes of a request to the call of a batch."""
+
+MOST_REMEMBERED = 10_000
+
+Signed = tuple[Shown, Submission | LeaseRequest]
+"""A request, and the credentials it came with."""
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -70,27 +75,69 @@ class Batch(Generic[Request, Response]):
 
 
 class Batcher(Generic[Shows]):
-    """Batches the sign-ins, answers and leases of one project; `show` makes what is sent of the leases of a batch."""
+    """Batches the requests to one project; `show` makes what is sent of the leases of a batch.
+
+    Who sent an answer, or asks, is remembered, and looked up again with the batch in which the request is served.
+    """
 
     def __init__(self, project: Project, show: Callable[[Project, Sequence[Lease]], list[Shows]]) -> None:
         self.project, self._show = project, show
+        self._invitations = Invitations(project.database)
         signing_in, working = (ThreadPoolExecutor(1, f"bagwise-{name}") for name in ("sign-in", "project"))
-        self.who = Batch[Shown, str | None](signing_in, Invitations(project.database).who)
+        self._look_up = Batch[Shown, str | None](signing_in, self._invitations.who)
         # In one thread: they hold the same lock, and two threads would wait for each other more often than they work.
-        self.submit = Batch[Submission, list[Event]](working, project.submit_all)
-        self._lease = Batch[LeaseRequest, list[Shows] | None](working, self._leased)
+        self._serve = Batch[Signed, Any](working, self._served)
         self._threads = signing_in, working
+        self._remembered: dict[Shown, str | None] = {}
 
-    async def ask(self, request: LeaseRequest) -> list[Shows]:
-        """As `Project.ask`, but what is shown of the leases."""
+    async def who(self, shown: Shown, remembered: bool = False) -> str | None:
+        """The person with these credentials, None where no person was ever invited; perhaps as it is remembered."""
+        if remembered and shown in self._remembered:
+            return self._remembered[shown]
+        name = await self._look_up(shown)
+        if len(self._remembered) >= MOST_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[shown] = name
+        return name
+
+    async def submit(self, shown: Shown, submission: Submission) -> list[Event]:
+        """As `Project.submit`, for the person with these credentials."""
+        events: list[Event] = await self._serve((shown, submission))
+        return events
+
+    async def ask(self, shown: Shown, request: LeaseRequest) -> list[Shows]:
+        """As `Project.ask`, for the person with these credentials, but what is shown of the leases."""
         for tried in range(request.tries):
             for published, seconds in self.project.waits(request.count, tried):
                 await asyncio.wait([asyncio.wrap_future(published)], timeout=seconds)
-            shown = await self._lease(request)
-            if shown is not None:
-                return shown
+            leased: list[Shows] | None = await self._serve((shown, request))
+            if leased is not None:
+                return leased
         none_left(request)
         return []
+
+    def _served(self, requests: Sequence[Signed]) -> list[Any]:
+        """What each request gets: the events of an answer, what is shown of leases, or the error."""
+        names = self._invitations.who([shown for shown, _ in requests])
+        found: list[Any] = [self._refused(*one, name) for one, name in zip(requests, names, strict=True)]
+        for kind, serve in ((Submission, self.project.submit_all), (LeaseRequest, self._leased)):
+            places = [
+                place for place, (_, one) in enumerate(requests) if isinstance(one, kind) and found[place] is None
+            ]
+            for place, result in zip(places, _each(serve, [requests[place][1] for place in places]), strict=True):
+                found[place] = result
+        return found
+
+    def _refused(
+        self, shown: Shown, request: Submission | LeaseRequest, name: str | NotSignedIn | None
+    ) -> NotSignedIn | None:
+        """The error of a request whose person has signed out meanwhile, or was revoked."""
+        if name in (None, request.annotator):
+            return None
+        self._remembered.pop(shown, None)
+        return (
+            name if isinstance(name, NotSignedIn) else NotSignedIn("Another person is signed in: load the page again.")
+        )
 
     def _leased(self, requests: Sequence[LeaseRequest]) -> list[list[Shows] | None]:
         found = self.project.lease(requests)
@@ -101,3 +148,11 @@ class Batcher(Generic[Shows]):
         """Stop serving."""
         for thread in self._threads:
             thread.shutdown()
+
+
+def _each(serve: Callable[[list[Any]], Sequence[Any]], requests: list[Any]) -> Sequence[Any]:
+    """What each of these gets; the error where they fail together, so that others who are served with them do not."""
+    try:
+        return serve(requests) if requests else []
+    except Exception as error:
+        return [error] * len(requests)

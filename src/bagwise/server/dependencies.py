@@ -5,6 +5,7 @@ A group of routes is a module of `api` with a `router` that documents `REFUSED`,
 """
 
 import logging
+from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -117,11 +118,11 @@ def cookie_of(project: Project) -> str:
     return f"bagwise-{project.contents.project[:8]}"
 
 
-async def known_by(request: Request, shown: Shown) -> str | None:
+async def known_by(request: Request, shown: Shown, remembered: bool = False) -> str | None:
     """Return the person with this token or session, None where nobody has to sign in; wrong tokens are rate-limited."""
     batcher: Batcher[Any] = request.app.state.batcher
     try:
-        return await batcher.who(shown)
+        return await batcher.who(shown, remembered)
     except NotSignedIn:
         if shown.token is not None:
             rate_limit: RateLimit = request.app.state.rate_limit
@@ -154,27 +155,57 @@ class Replaced(BagwiseError):
     """The page was loaded for another project or person than the server has now."""
 
 
+ProjectHeader = Annotated[
+    str | None, Header(description="Refuse the request if another project is served; `GET /api/me` has its id.")
+]
+PersonHeader = Annotated[
+    str | None, Header(description="Refuse the request if another person is signed in; percent-encoded UTF-8.")
+]
+
+
 async def person(
-    request: Request,
-    bearer: Bearer,
-    bagwise_project: Annotated[
-        str | None, Header(description="Refuse the request if another project is served; `GET /api/me` has its id.")
-    ] = None,
-    bagwise_person: Annotated[
-        str | None, Header(description="Refuse the request if another person is signed in; percent-encoded UTF-8.")
-    ] = None,
+    request: Request, bearer: Bearer, bagwise_project: ProjectHeader = None, bagwise_person: PersonHeader = None
 ) -> str:
     """Return who sent the request: by token, by session, or, where nobody was ever invited, the server's annotator."""
-    state = request.app.state
-    project: Project = state.project
-    if bagwise_project not in (None, project.contents.project):
-        raise Replaced("The server has another project now: load the page again.")
-    token = bearer.credentials if bearer is not None else None
-    annotator: str = state.annotator
-    name = await known_by(request, Shown(token, request.cookies.get(cookie_of(project)))) or annotator
-    if bagwise_person is not None and unquote(bagwise_person) != name:
-        raise Replaced(f"{name} is signed in now: load the page again.")
-    return name
+    return (await _signed_in(request, bearer, bagwise_project, bagwise_person)).name
 
 
 Person = Annotated[str, Depends(person)]
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """A person, and the credentials by which they are known."""
+
+    name: str
+    shown: Shown
+
+
+async def remembered_person(
+    request: Request, bearer: Bearer, bagwise_project: ProjectHeader = None, bagwise_person: PersonHeader = None
+) -> SignedIn:
+    """Return who sent the request, perhaps as it is remembered: the batcher looks it up when it serves the request."""
+    return await _signed_in(request, bearer, bagwise_project, bagwise_person, remembered=True)
+
+
+RememberedPerson = Annotated[SignedIn, Depends(remembered_person)]
+
+
+async def _signed_in(
+    request: Request,
+    bearer: HTTPAuthorizationCredentials | None,
+    expected_project: str | None,
+    expected_person: str | None,
+    remembered: bool = False,
+) -> SignedIn:
+    state = request.app.state
+    project: Project = state.project
+    if expected_project not in (None, project.contents.project):
+        raise Replaced("The server has another project now: load the page again.")
+    token = bearer.credentials if bearer is not None else None
+    annotator: str = state.annotator
+    shown = Shown(token, request.cookies.get(cookie_of(project)))
+    name = await known_by(request, shown, remembered) or annotator
+    if expected_person is not None and unquote(expected_person) != name:
+        raise Replaced(f"{name} is signed in now: load the page again.")
+    return SignedIn(name, shown)

@@ -29,6 +29,7 @@ from bagwise.server.dependencies import (
     Person,
     Recorded,
     RegionText,
+    RememberedPerson,
 )
 from bagwise.server.routing import LeanRoute
 
@@ -234,7 +235,7 @@ class UndoOut(EventOut):
 @router.get("/questions/next", response_model=list[QuestionOut])
 async def next_questions(
     batcher: CurrentBatcher,
-    person: Person,
+    person: RememberedPerson,
     recorded: Recorded,
     count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1,
     region: RegionText = "",
@@ -245,7 +246,7 @@ async def next_questions(
     were recorded there and then; in both cases without random checks.
     """
     among = await run_in_threadpool(_bags_among, batcher.project, region, recorded) if region or recorded else None
-    found: list[bytes] = await batcher.ask(LeaseRequest(person, count, among))
+    found: list[bytes] = await batcher.ask(person.shown, LeaseRequest(person.name, count, among))
     return Response(b"[%b]" % b",".join(found), media_type="application/json")
 
 
@@ -255,7 +256,7 @@ def _bags_among(project: Project, region: str, recorded: BagFilter) -> frozenset
 
 
 @router.post("/answers")
-async def save_answer(batcher: CurrentBatcher, person: Person, sent: AnswerIn) -> EventOut:
+async def save_answer(batcher: CurrentBatcher, person: RememberedPerson, sent: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
     shown = "highlighted" if sent.highlighted else "not highlighted"
     bag, classes = None, None
@@ -264,9 +265,9 @@ async def save_answer(batcher: CurrentBatcher, person: Person, sent: AnswerIn) -
         classes = (label_class,)
     pointing = (tuple(sent.where),), (tuple(sent.elsewhere),)
     submission = Submission(
-        sent.key, person, (sent.answer,), classes, bag, sent.seconds, shown, *pointing, sent.instance
+        sent.key, person.name, (sent.answer,), classes, bag, sent.seconds, shown, *pointing, sent.instance
     )
-    (event,) = await batcher.submit(submission)
+    (event,) = await batcher.submit(person.shown, submission)
     return event_out(batcher.project, event)
 
 
@@ -275,9 +276,10 @@ def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
 
 
 @router.post("/answers/whole")
-async def save_whole_answer(batcher: CurrentBatcher, person: Person, sent: WholeAnswerIn) -> list[EventOut]:
+async def save_whole_answer(batcher: CurrentBatcher, person: RememberedPerson, sent: WholeAnswerIn) -> list[EventOut]:
     """Save the answer to a whole-bag question, one event for each class; sent twice it is saved once."""
-    events = await batcher.submit(await run_in_threadpool(_whole_bag_submission, batcher.project, person, sent))
+    submission = await run_in_threadpool(_whole_bag_submission, batcher.project, person.name, sent)
+    events = await batcher.submit(person.shown, submission)
     return [event_out(batcher.project, event) for event in events]
 
 
@@ -366,9 +368,7 @@ def _encoded(content: bytes, dtype: str, features: int) -> bytes:
     return INSTANCE_VALUES.dump_json(np.frombuffer(content, dtype).reshape(-1, features).tolist())
 
 
-def _question_out(
-    project: Project, lease: Lease, notes: Sequence[Note], examples: list[Example]
-) -> QuestionOut:
+def _question_out(project: Project, lease: Lease, notes: Sequence[Note], examples: list[Example]) -> QuestionOut:
     """A question without the instances of its bags."""
     question = lease.question
     return QuestionOut(
