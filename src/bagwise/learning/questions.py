@@ -207,9 +207,10 @@ class Overlap:
         -------
         int
         """
-        found = self._bags[question.bag]
+        # A missing key of a counter is looked up by Python code, and nearly all are missing.
+        found = self._bags.get(question.bag, 0)
         for pair in question.pairs:
-            found += self._classes[pair[1]] - 2 * self.pairs[pair]
+            found += self._classes.get(pair[1], 0) - 2 * self.pairs.get(pair, 0)
         return found
 
     def copy(self) -> "Overlap":
@@ -251,18 +252,17 @@ def diversify(questions: Iterable[Question], asked: Overlap, count: int) -> list
     unread, read, chosen = iter(questions), list[Question](), list[Question]()
     while len(chosen) < count:
         best, least = None, 0
-        for question in chain(tuple(read), _reading(unread, read)):
+        for place, question in enumerate(chain(tuple(read), _reading(unread, read))):
             found = overlap.of(question)
             if best is None or found < least:
-                best, least = question, found
+                best, least = place, found
             if least == 0:
                 break
         if best is None:
             break
-        read.remove(best)
-        chosen.append(best)
+        chosen.append(read.pop(best))
         if len(chosen) < count:
-            overlap.add(best.pairs)
+            overlap.add(chosen[-1].pairs)
     return chosen
 
 

@@ -176,7 +176,8 @@ def discard(folder: Path, bags: int, rows: int) -> None:
 
 def kept_of(folder: Path, contents: Contents, bag: int) -> Kept | None:
     """Return the media of a bag; never a file outside the project."""
-    if not (folder / FOLDER).is_dir():
+    # Of every bag of every question. Without `pathlib` it takes a third of the time.
+    if not os.path.isdir(f"{folder}/{FOLDER}"):  # noqa: PTH112
         return None
     first, last = contents.offsets[bag : bag + 2].tolist()
     holder, source = contents.bag_files.holders[bag], contents.bag_files.of(bag)

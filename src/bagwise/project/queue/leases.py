@@ -230,6 +230,7 @@ class _Granting:
         for lease in leases:
             self._of_person[lease.annotator].append(lease)
         self._asked = Overlap(pair for lease in leases for pair in lease.question.pairs)
+        self._most = state.votes.people
         self._untouched: dict[Pair, int] = {}
         self._answered = 0 if left is None else left.answered(state.events)
 
@@ -308,22 +309,24 @@ class _Granting:
 
         Of several questions about instances of one pair it is the first.
         """
-        leased, taken = self._asked.pairs, set(own)
-        most = self.state.votes.people
+        taken = set(own)
         for question in left:
             if not self.state.may_ask(question.bag):
                 continue
             classes = [
                 pair[1]
                 for pair in question.pairs
-                if pair not in taken
-                and (already := leased[pair]) < most
-                and self._wants(pair, annotator, question.instance) > already
+                if pair not in taken and self._is_free(pair, annotator, question.instance)
             ]
             if classes:
                 chosen = _with_classes(question, classes)
                 taken.update(chosen.pairs)
                 yield chosen
+
+    def _is_free(self, pair: Pair, annotator: str, instance: int | None) -> bool:
+        """Whether a pair is to be asked of this person besides those who are asked about it already."""
+        already = self._asked.pairs.get(pair, 0)
+        return already < self._most and self._wants(pair, annotator, instance) > already
 
     def _wants(self, pair: Pair, annotator: str, instance: int | None) -> int:
         """As `ProjectState.wants`, kept for pairs without any answer, of which it is the same for every person."""

@@ -395,7 +395,7 @@ def _question_out(project: Project, lease: Lease, notes: Sequence[Note], example
 
 def _guide(project: Project, label_class: int) -> GuideOut | None:
     found = guide_of(label_class, project.contents.class_list[label_class])
-    return found if any(found.model_dump().values()) else None
+    return found if any(vars(found).values()) else None
 
 
 def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
