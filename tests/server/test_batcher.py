@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from bagwise.core.errors import BagwiseError
-from bagwise.server.batcher import Batch
+from bagwise.project import LeaseRequest, Submission, TrainerStopped
+from bagwise.project.access.invitations import Shown
+from bagwise.server.batcher import Batch, Batcher
 
 
 def run(work):
@@ -59,3 +61,25 @@ def test_what_fails_for_all_fails_for_all_and_the_next_are_served():
         *failed, later = run(work)
     assert [str(one) for one in failed] == ["The database is gone."] * 2
     assert later == "later"
+
+
+def test_answers_are_acknowledged_although_nothing_can_be_asked(project, monkeypatch):
+    """They are served together, but saved before the next questions are chosen."""
+    (question,) = project.ask("ann")
+
+    def stopped(_):
+        raise TrainerStopped
+
+    async def work():
+        return await asyncio.gather(
+            batcher.submit(Shown(), Submission(question.key, "ann", ("absent",))),
+            batcher.ask(Shown(), LeaseRequest("bea")),
+            return_exceptions=True,
+        )
+
+    batcher = Batcher(project, lambda _, leases: list(leases))
+    monkeypatch.setattr(project, "lease", stopped)
+    saved, refused = run(work)
+    batcher.close()
+    assert [event.number for event in saved] == [1]
+    assert isinstance(refused, TrainerStopped)

@@ -70,6 +70,26 @@ def test_once_somebody_is_invited_everybody_signs_in(client, people, project):
     assert client.get("/api/status").status_code == 401, "a session that ended stays ended"
 
 
+def test_who_is_remembered_is_still_looked_up_when_they_answer_or_ask(client, people, project):
+    tokens = {name: people.invite(name) for name in ("bea", "cem")}
+    asked = {name: client.get("/api/questions/next", headers=bearer(one)).json() for name, one in tokens.items()}
+    people.revoke("bea")
+    for name, code in (("bea", 401), ("cem", 200)):
+        (question,), one = asked[name], bearer(tokens[name])
+        answer = {"key": question["key"], "answer": "absent"}
+        assert client.post("/api/answers", json=answer, headers=one).status_code == code
+        assert client.get("/api/questions/next", headers=one).status_code == code
+    assert [event.annotator for event in project.events] == ["cem"]
+
+
+def test_where_nobody_had_to_sign_in_before_the_next_request_has_to(client, people, project):
+    (question,) = client.get("/api/questions/next").json()
+    people.invite("bea")
+    assert client.post("/api/answers", json={"key": question["key"], "answer": "absent"}).status_code == 401
+    assert client.get("/api/questions/next").status_code == 401
+    assert not project.events
+
+
 def test_every_route_asks_who_calls(client, people):
     """A route that forgets to is a hole: all but those that let people in are tried."""
     people.invite("bea")

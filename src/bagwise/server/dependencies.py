@@ -136,7 +136,7 @@ async def recorded(
     request: Request,
     site: Annotated[
         list[Name], Query(max_length=1000, description="Only bags of this site; several times for several.")
-    ] = [],  # noqa: B006 (FastAPI copies it)
+    ] = [],  # noqa: B006 (it is only read)
     from_date: Annotated[str, Query(max_length=10, description="Only from this day on, as in 2026-05-24.")] = "",
     to_date: Annotated[str, Query(max_length=10, description="Only until this day, itself included.")] = "",
     hours: Annotated[str, Query(max_length=20, description="Only this part of the day, as in 4-9 or 22:30-4.")] = "",

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field, TypeAdapter
 
 from bagwise.core.errors import BagwiseError
+from bagwise.kernels import Array
 from bagwise.learning.questions import Pair, Question
 from bagwise.project import Event, Lease, LeaseRequest, Project, Submission, whole_bag_answers
 from bagwise.project.answers.notes import Note
@@ -38,6 +39,8 @@ EXAMPLES = 3
 INSTANCES, NO_INSTANCES = b'"instances":', b'"instances":[]'
 MOST_KEPT, LARGEST_KEPT = 512, 32 * 1024
 """How many bags' instances are kept as JSON, and the most bytes of the instances of one."""
+DIGITS = 9
+"""Of a decimal number from which every float32 can be read again."""
 INSTANCE_VALUES = TypeAdapter(list[list[float]])
 
 router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED, route_class=LeanRoute)
@@ -365,7 +368,17 @@ def _instances_json(project: Project, position: int, shown: Bag) -> bytes:
 
 @lru_cache(maxsize=MOST_KEPT)
 def _encoded(content: bytes, dtype: str, features: int) -> bytes:
-    return INSTANCE_VALUES.dump_json(np.frombuffer(content, dtype).reshape(-1, features).tolist())
+    return INSTANCE_VALUES.dump_json(_shortened(np.frombuffer(content, dtype).reshape(-1, features)).tolist())
+
+
+def _shortened(x: Array) -> Array:
+    """Numbers with no more digits than their type needs: 9 for float32 where float64 would have 17."""
+    if x.itemsize > np.dtype(np.float32).itemsize:
+        return x
+    exact = x.astype(np.float64)
+    size = np.abs(exact)
+    unit = 10.0 ** (DIGITS - 1 - np.floor(np.log10(size, out=np.zeros_like(size), where=size > 0)))
+    return np.asarray(np.rint(exact * unit) / unit)
 
 
 def _question_out(project: Project, lease: Lease, notes: Sequence[Note], examples: list[Example]) -> QuestionOut:
@@ -407,7 +420,7 @@ def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
 def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
     found = Bag(**_shown_of(project, position))
-    return found if found.medium else found.model_copy(update={"instances": project.bags[position].tolist()})
+    return found if found.medium else found.model_copy(update={"instances": _shortened(project.bags[position]).tolist()})
 
 
 def _shown_of(project: Project, position: int) -> dict[str, Any]:

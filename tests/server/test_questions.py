@@ -1,0 +1,54 @@
+"""What is sent of a question: all of its model, its numbers exactly, each encoded once."""
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from bagwise.server import application
+from bagwise.server.api import questions
+from bagwise.server.api.questions import QuestionOut
+
+BETWEEN = '"instances":[],"examples":[]'
+
+
+@pytest.fixture
+def client(project):
+    with TestClient(application(project, "ann"), base_url="http://127.0.0.1:8765") as client:
+        yield client
+
+
+def test_all_of_a_question_is_sent_and_the_numbers_of_its_bags(client, project, say):
+    for _ in range(12):
+        (lease,) = project.ask("ann")
+        project.answer(lease.key, "ann", say(lease))
+    received = client.get("/api/questions/next", params={"count": 8}).json()
+    assert [QuestionOut.model_validate(one).model_dump(mode="json") for one in received] == received
+    shown = [bag for one in received for bag in (one["bag"], *one["examples"])]
+    assert len(shown) > len(received), "some class was found in a bag"
+    positions = {str(name): place for place, name in enumerate(project.contents.ids)}
+    for bag in shown:
+        x = project.bags[positions[bag["id"]]]
+        assert np.array_equal(np.array(bag["instances"], x.dtype), x)
+
+
+def test_a_note_that_looks_like_a_part_of_the_question_is_a_note(client):
+    (asked,) = client.get("/api/questions/next").json()
+    note = client.post("/api/notes", json={"key": "n", "bag": asked["bag"]["id"], "text": BETWEEN})
+    assert note.status_code == 200
+    (again,) = client.get("/api/questions/next").json()
+    assert [one["text"] for one in again["notes"]] == [BETWEEN]
+    assert again["bag"] == asked["bag"]
+
+
+@given(arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False, allow_infinity=False)))
+def test_numbers_are_sent_with_the_digits_that_their_type_needs(x):
+    for kind in (np.float32, np.float16, np.float64):
+        with np.errstate(over="ignore"):
+            values = np.nan_to_num(x.astype(kind), posinf=1.0, neginf=1.0)
+        sent = questions._shortened(values)
+        assert np.array_equal(np.array(sent.tolist()).astype(kind), values)
+    usual = [one for one in questions._shortened(x).ravel().tolist() if one == 0 or 1e-12 < abs(one) < 1e12]
+    assert all(float(f"{one:.{questions.DIGITS}g}") == one for one in usual)
