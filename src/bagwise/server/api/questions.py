@@ -420,7 +420,9 @@ def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
 def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
     found = Bag(**_shown_of(project, position))
-    return found if found.medium else found.model_copy(update={"instances": _shortened(project.bags[position]).tolist()})
+    if found.medium is None:
+        found.instances = _shortened(project.bags[position]).tolist()
+    return found
 
 
 def _shown_of(project: Project, position: int) -> dict[str, Any]:
