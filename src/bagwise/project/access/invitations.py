@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, select, update
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.access.names import validate_name
@@ -21,6 +21,17 @@ DAY = 24 * 3600.0
 SESSION_DAYS = 30
 DEFAULT_DAYS = 365
 MOST_DAYS = 10_000
+
+# The statements of every request, made once.
+HASHES: BindParameter[str] = bindparam("hashes", expanding=True)
+INVITED = select(schema.invitations).where(schema.invitations.c.hash.in_(HASHES))
+IN_SESSIONS = (
+    select(schema.sessions.c.hash, schema.sessions.c.name)
+    .join(schema.invitations, schema.invitations.c.name == schema.sessions.c.name)
+    .where(schema.sessions.c.hash.in_(HASHES), ~schema.invitations.c.revoked)
+    .where(schema.sessions.c.until > bindparam("now"), schema.invitations.c.until > bindparam("now"))
+)
+ANY_INVITED = select(schema.invitations.c.name).limit(1)
 
 
 class NotSignedIn(BagwiseError):
@@ -284,8 +295,7 @@ def _hash(secret: str) -> str:
 def _invited(connection: Connection, tokens: Collection[str]) -> dict[str, Any]:
     """The rows of the invitations with these tokens, by token."""
     by_hash = {_hash(token): token for token in tokens}
-    table = schema.invitations
-    return {by_hash[row.hash]: row for row in connection.execute(select(table).where(table.c.hash.in_(by_hash)))}
+    return {by_hash[row.hash]: row for row in connection.execute(INVITED, {"hashes": list(by_hash)})}
 
 
 def _holder(invitation: Any, now: float) -> str:
@@ -300,16 +310,12 @@ def _holder(invitation: Any, now: float) -> str:
 def _in_sessions(connection: Connection, sessions: Collection[str]) -> dict[str, str]:
     """The person with each of these sessions that has not ended, by session."""
     by_hash = {_hash(session): session for session in sessions}
-    table, invited = schema.sessions, schema.invitations
-    now = queries.clock(connection)
-    good = (table.c.until > now) & (invited.c.until > now) & ~invited.c.revoked
-    found = select(table.c.hash, table.c.name).join(invited, invited.c.name == table.c.name)
-    rows = connection.execute(found.where(table.c.hash.in_(by_hash), good))
+    rows = connection.execute(IN_SESSIONS, {"hashes": list(by_hash), "now": queries.clock(connection)})
     return {by_hash[row.hash]: row.name for row in rows}
 
 
 def _any_invited(connection: Connection) -> bool:
-    return connection.execute(select(schema.invitations.c.name).limit(1)).first() is not None
+    return connection.execute(ANY_INVITED).first() is not None
 
 
 def _who(connection: Connection, shown: Sequence[Shown]) -> list[str | NotSignedIn | None]:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Select, bindparam, func, insert, select
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.access.names import validate_name
@@ -14,6 +14,9 @@ from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries, schema
 
 LONGEST = 5000
+
+IN_ORDER = select(schema.notes).order_by(schema.notes.c.number)
+ABOUT = IN_ORDER.where(schema.notes.c.bag.in_(bindparam("bags", expanding=True)))
 
 
 @dataclass(frozen=True)
@@ -149,18 +152,17 @@ class Notes:
             By bag, also where there is none.
         """
         found: dict[int, list[Note]] = {bag: [] for bag in bags}
-        for note in self._where(schema.notes.c.bag.in_(found)):
+        for note in self._read(ABOUT, bags=list(found)):
             found[note.bag].append(note)
         return found
 
     def all(self) -> list[Note]:
         """Return all notes, in order."""
-        return self._where()
+        return self._read(IN_ORDER)
 
-    def _where(self, *conditions: Any) -> list[Note]:
+    def _read(self, statement: Select[Any], **parameters: Any) -> list[Note]:
         with self.state.database.reading() as connection:
-            rows = connection.execute(select(schema.notes).where(*conditions).order_by(schema.notes.c.number))
-            return [Note(*row) for row in rows]
+            return [Note(*row) for row in connection.execute(statement, parameters)]
 
 
 def _with_key(connection: Connection, key: str) -> Note | None:

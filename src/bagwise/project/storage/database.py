@@ -10,7 +10,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, insert, inspect, select, text, update
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
@@ -132,15 +132,20 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Open the one transaction that writes; it is durable when the context ends."""
         with self.first_writing() as connection:
-            connection.execute(update(schema.changes).values(last_event=schema.changes.c.last_event))
+            self._lock_changes(connection)
             yield connection
 
     @contextmanager
     def leasing(self) -> Iterator[Connection]:
         """Open a transaction as `writing` does, which does not wait for the disk: a power failure may undo it."""
         with self.first_writing(durable=False) as connection:
-            connection.execute(update(schema.changes).values(last_event=schema.changes.c.last_event))
+            self._lock_changes(connection)
             yield connection
+
+    def _lock_changes(self, connection: Connection) -> None:
+        """Wait until no other transaction writes. In SQLite it has begun by waiting."""
+        if not self.is_sqlite:
+            connection.execute(select(schema.changes).with_for_update())
 
     @contextmanager
     def settled(self) -> Iterator[Connection]:
@@ -151,7 +156,7 @@ class Database:
             return
         with self.first_writing() as connection:
             # A server whose reply to a commit was lost may still be committing: until then it holds this row.
-            connection.execute(select(schema.changes).with_for_update())
+            self._lock_changes(connection)
             yield connection
 
     @contextmanager

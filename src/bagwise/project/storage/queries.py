@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, select, text, tuple_, update
 
 from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
 from bagwise.formats import LabelTable
@@ -25,6 +25,25 @@ from bagwise.project.storage.class_list import ClassChange, ClassList
 KEEP_LATE_LEASES = 24 * 3600.0
 UNKNOWN = -1
 ROWS_AT_ONCE = 20_000
+# The statements of every answer and question, made once: to make one takes as long as to execute it.
+KEYS: BindParameter[str] = bindparam("keys", expanding=True)
+CHANGES = select(schema.changes.c.last_event, schema.changes.c.contents)
+EVENTS_AFTER = select(schema.events).where(schema.events.c.number > bindparam("after")).order_by(schema.events.c.number)
+EVENTS_WITH = select(schema.events).where(schema.events.c.key.in_(KEYS))
+ADD_EVENTS, SET_LAST_EVENT = insert(schema.events), update(schema.changes).values(last_event=bindparam("newest"))
+KNOWN_ANNOTATORS = select(schema.annotators.c.name).where(
+    schema.annotators.c.name.in_(bindparam("names", expanding=True))
+)
+LEASES = select(schema.leases).where(schema.leases.c.until > bindparam("now"))
+LEASES_WITH = select(schema.leases).where(schema.leases.c.key.in_(KEYS))
+END_LEASES, ADD_LEASES = delete(schema.leases).where(schema.leases.c.key.in_(KEYS)), insert(schema.leases)
+END_SAME_AND_LATE_LEASES = delete(schema.leases).where(
+    tuple_(schema.leases.c.bag, schema.leases.c["class"], schema.leases.c.annotator).in_(
+        bindparam("same", expanding=True)
+    )
+    | (schema.leases.c.until < bindparam("late"))
+)
+
 SCORES_PREFIX = "scores-"
 """An import without bags and labels whose file begins so is one of scores, in that file of the project."""
 
@@ -428,7 +447,7 @@ def contents_version(connection: Connection) -> int:
 
 def changes(connection: Connection) -> tuple[int, int]:
     """Return the number of the newest event, and the version of the contents."""
-    row = connection.execute(select(schema.changes.c.last_event, schema.changes.c.contents)).one()
+    row = connection.execute(CHANGES).one()
     return int(row.last_event), int(row.contents)
 
 
@@ -444,21 +463,19 @@ def _contents_shown(connection: Connection) -> None:
 
 def events_after(connection: Connection, number: int) -> list[Event]:
     """Return all events after this number, in order."""
-    table = schema.events
-    rows = connection.execute(select(table).where(table.c.number > number).order_by(table.c.number))
-    return [_event(row) for row in rows]
+    return [_event(row) for row in connection.execute(EVENTS_AFTER, {"after": number})]
 
 
 def events_with(connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
     """Return the saved events with these keys, by key."""
-    rows = connection.execute(select(schema.events).where(schema.events.c.key.in_(keys)))
+    rows = connection.execute(EVENTS_WITH, {"keys": list(keys)})
     return {event.key: event for event in map(_event, rows)}
 
 
 def add_events(connection: Connection, events: Sequence[Event]) -> None:
     """Add events, whose numbers follow the last one."""
-    connection.execute(insert(schema.events), [_event_row(event) for event in events])
-    connection.execute(update(schema.changes).values(last_event=events[-1].number))
+    connection.execute(ADD_EVENTS, [_event_row(event) for event in events])
+    connection.execute(SET_LAST_EVENT, {"newest": events[-1].number})
 
 
 def _event(row: Any) -> Event:
@@ -493,8 +510,7 @@ def ensure_annotator(connection: Connection, name: str, role: str | None = None)
 
 def ensure_annotators(connection: Connection, names: set[str]) -> None:
     """Add those of these people who are new."""
-    table = schema.annotators
-    known = set(connection.execute(select(table.c.name).where(table.c.name.in_(sorted(names)))).scalars())
+    known = set(connection.execute(KNOWN_ANNOTATORS, {"names": sorted(names)}).scalars())
     for name in sorted(names - known):
         ensure_annotator(connection, name)
 
@@ -514,14 +530,12 @@ def clock(connection: Connection) -> float:
 
 def leases(connection: Connection) -> list[Lease]:
     """Return the leases that have not expired."""
-    table = schema.leases
-    return [_lease(row) for row in connection.execute(select(table).where(table.c.until > clock(connection)))]
+    return [_lease(row) for row in connection.execute(LEASES, {"now": clock(connection)})]
 
 
 def leases_with(connection: Connection, keys: Sequence[str]) -> dict[str, Lease]:
     """Return the leases with these keys, expired or not, by key."""
-    rows = connection.execute(select(schema.leases).where(schema.leases.c.key.in_(keys)))
-    return {row.key: _lease(row) for row in rows}
+    return {row.key: _lease(row) for row in connection.execute(LEASES_WITH, {"keys": list(keys)})}
 
 
 def _lease(row: Any) -> Lease:
@@ -562,17 +576,14 @@ def _lease_row(lease: Lease) -> dict[str, Any]:
 
 def add_leases(connection: Connection, leases: Sequence[Lease]) -> None:
     """Save leases; an older one of the same person about the same pair ends."""
-    table = schema.leases
-    same = tuple_(table.c.bag, table.c["class"], table.c.annotator).in_(
-        [(*lease.pair, lease.annotator) for lease in leases]
-    )
-    connection.execute(delete(table).where(same | (table.c.until < clock(connection) - KEEP_LATE_LEASES)))
-    connection.execute(insert(table), [_lease_row(lease) for lease in leases])
+    same = [(*lease.pair, lease.annotator) for lease in leases]
+    connection.execute(END_SAME_AND_LATE_LEASES, {"same": same, "late": clock(connection) - KEEP_LATE_LEASES})
+    connection.execute(ADD_LEASES, [_lease_row(lease) for lease in leases])
 
 
 def end_leases(connection: Connection, keys: Sequence[str]) -> None:
     """End these leases."""
-    connection.execute(delete(schema.leases).where(schema.leases.c.key.in_(keys)))
+    connection.execute(END_LEASES, {"keys": list(keys)})
 
 
 def end_leases_of(connection: Connection, annotator: str, pairs: Sequence[Pair]) -> None:
