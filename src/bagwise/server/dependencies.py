@@ -88,12 +88,6 @@ async def watched(request: Request) -> ProgressOf:
     return found
 
 
-async def batcher(request: Request) -> Batcher[Any]:
-    """Return the batcher, which handles concurrent requests together."""
-    found: Batcher[Any] = request.app.state.batcher
-    return found
-
-
 async def searched(request: Request) -> Searches:
     """Return the searches in the project."""
     found: Searches = request.app.state.searches
@@ -107,7 +101,6 @@ async def mapped(request: Request) -> PlaneProcess:
 
 
 CurrentProject = Annotated[Project, Depends(served)]
-CurrentBatcher = Annotated[Batcher[Any], Depends(batcher)]
 CurrentQuality = Annotated[ProgressOf, Depends(watched)]
 CurrentSearches = Annotated[Searches, Depends(searched)]
 CurrentMap = Annotated[PlaneProcess, Depends(mapped)]
@@ -175,10 +168,11 @@ Person = Annotated[str, Depends(person)]
 
 @dataclass(frozen=True)
 class SignedIn:
-    """A person, and the credentials by which they are known."""
+    """A person, the credentials by which they are known, and the batcher that serves them."""
 
     name: str
     shown: Shown
+    batcher: Batcher[Any]
 
 
 async def remembered_person(
@@ -208,4 +202,4 @@ async def _signed_in(
     name = await known_by(request, shown, remembered) or annotator
     if expected_person is not None and unquote(expected_person) != name:
         raise Replaced(f"{name} is signed in now: load the page again.")
-    return SignedIn(name, shown)
+    return SignedIn(name, shown, state.batcher)

@@ -131,9 +131,11 @@ class Leases:
     def _people(self) -> int:
         """How many people are answering: those who asked this process, or who gave the answers that a ranking lacks."""
         recently, newest = time.monotonic() - RECENTLY, self.state.trainer.rankings.newest
-        asking = sum(asked > recently for asked in list(self._asked_at.values()))
-        lacking = () if newest is None else islice(self.state.events, newest.applied, None)
-        return max(asking, _people_of(lacking))
+        asking, events = sum(asked > recently for asked in list(self._asked_at.values())), self.state.events
+        if asking > FEW_PEOPLE:
+            return asking
+        lacking = range(len(events) if newest is None else newest.applied, len(events))
+        return max(asking, _people_of(events[number] for number in lacking))
 
     def lease(self, requests: Sequence[LeaseRequest]) -> list[list[Lease] | None]:
         """Questions for each request; None where it must wait for a newer or a longer ranking."""

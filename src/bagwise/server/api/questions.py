@@ -22,7 +22,6 @@ from bagwise.server.api.classes import GuideOut, NoteOut, guide_of, note_out
 from bagwise.server.api.media import Medium, medium_of
 from bagwise.server.dependencies import (
     REFUSED,
-    CurrentBatcher,
     CurrentProject,
     Key,
     KeyOfSeveral,
@@ -237,7 +236,6 @@ class UndoOut(EventOut):
 
 @router.get("/questions/next", response_model=list[QuestionOut])
 async def next_questions(
-    batcher: CurrentBatcher,
     person: RememberedPerson,
     recorded: Recorded,
     count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1,
@@ -248,6 +246,7 @@ async def next_questions(
     With a region of the map, only about bags with an instance in it, with a site, days or hours only about bags that
     were recorded there and then; in both cases without random checks.
     """
+    batcher = person.batcher
     among = await run_in_threadpool(_bags_among, batcher.project, region, recorded) if region or recorded else None
     found: list[bytes] = await batcher.ask(person.shown, LeaseRequest(person.name, count, among))
     return Response(b"[%b]" % b",".join(found), media_type="application/json")
@@ -259,9 +258,9 @@ def _bags_among(project: Project, region: str, recorded: BagFilter) -> frozenset
 
 
 @router.post("/answers")
-async def save_answer(batcher: CurrentBatcher, person: RememberedPerson, sent: AnswerIn) -> EventOut:
+async def save_answer(person: RememberedPerson, sent: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
-    shown = "highlighted" if sent.highlighted else "not highlighted"
+    batcher, shown = person.batcher, "highlighted" if sent.highlighted else "not highlighted"
     bag, classes = None, None
     if sent.bag is not None and sent.class_name is not None:
         bag, label_class = await run_in_threadpool(_pair_of, batcher.project, sent.bag, sent.class_name)
@@ -279,8 +278,9 @@ def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
 
 
 @router.post("/answers/whole")
-async def save_whole_answer(batcher: CurrentBatcher, person: RememberedPerson, sent: WholeAnswerIn) -> list[EventOut]:
+async def save_whole_answer(person: RememberedPerson, sent: WholeAnswerIn) -> list[EventOut]:
     """Save the answer to a whole-bag question, one event for each class; sent twice it is saved once."""
+    batcher = person.batcher
     submission = await run_in_threadpool(_whole_bag_submission, batcher.project, person.name, sent)
     events = await batcher.submit(person.shown, submission)
     return [event_out(batcher.project, event) for event in events]
