@@ -53,8 +53,8 @@ class Nothing:
     async def ask(self, _shown, _request):
         return [one.model_dump_json().encode() for one in self._asked]
 
-    async def submit(self, _shown, submission):
-        at = "2026-01-01T00:00:00.000+00:00"
+    async def submit(self, _shown, make):
+        submission, at = make(), "2026-01-01T00:00:00.000+00:00"
         return [Event(1, submission.key, "answer", submission.annotator, at, 0, 0, submission.answers[0])]
 
     def close(self):

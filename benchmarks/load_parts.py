@@ -21,13 +21,13 @@ from bagwise.project import Invitations, LeaseRequest, Project, Submission
 from bagwise.project.access.invitations import Shown
 from bagwise.project.storage import queries, schema
 from bagwise.server.api.questions import QuestionOut, event_out, questions_json
-from bagwise.server.batcher import Batch
+from bagwise.server.batcher import Batch, Traffic
 
-BATCH, BATCHES = 6, 50
+BATCH, BATCHES = 14, 25
 """How many answers the server saves together, flat out, and how many such batches are measured."""
-SIGN_IN, SAVING, RESPONSE = "sign-in, twice", "transaction of the answers", "response to the answer"
+SIGN_IN, SAVING, RESPONSE = "sign-in for both requests", "transaction of the answers", "response to the answer"
 CHOOSING, BUILDING = "choosing and leasing the question", "building and encoding the question"
-HAND_OVER = "hand-over to threads and back, four times"
+HAND_OVER = "hand-over to a thread and back, twice"
 
 
 class Parts:
@@ -100,7 +100,7 @@ def parts(folder, tokens, truth):
             submissions = [
                 Submission(one.key, one.annotator, ("present" if truth[one.pair] else "absent",)) for one in asked
             ]
-            took(SIGN_IN, lambda: (signed_in(shown), signed_in(shown)))
+            took(SIGN_IN, signed_in, [*shown, *shown])
             floor(SIGN_IN, execute_bare, bare, statements.taken())
             saved = took(SAVING, project.submit_all, submissions)
             floor(SAVING, execute_bare, bare, statements.taken())
@@ -126,21 +126,20 @@ def parts(folder, tokens, truth):
 
 
 async def hand_over(took):
-    """What it takes to do nothing in the threads that look up, save, and lease, for as many people at once."""
-    signing_in, working = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-    batches = [Batch(thread, list) for thread in (signing_in, working, signing_in, working)]
+    """What it takes to do nothing in the thread that saves and leases, for as many people at once."""
+    thread = ThreadPoolExecutor(1)
+    batch = Batch(thread, lambda requests: [enumerate(requests)], Traffic())
 
     async def one():
-        for batch in batches:
-            await batch("request")
+        await batch("answer")
+        await batch("question")
 
     clock, processor = time.perf_counter(), time.process_time()
     for _ in range(BATCHES):
         await asyncio.gather(*(one() for _ in range(BATCH)))
     took.processor[HAND_OVER] += (time.process_time() - processor) * 1000
     took.clock[HAND_OVER] += (time.perf_counter() - clock) * 1000
-    for thread in (signing_in, working):
-        thread.shutdown()
+    thread.shutdown()
 
 
 def bare_sqlite(folder, rows, together):

@@ -19,12 +19,12 @@ PAGE = ROOT / "docs" / "performance.md"
 FILES = ("kernels-learner", "scale", "train", "peers", "gpu")
 ALONE, SAVING = "alone, not waiting", "transaction of the answers"
 FLOORS = {
-    "sign-in, twice": "the same statements by sqlite3",
+    "sign-in for both requests": "the same statements by sqlite3",
     SAVING: "the same statements by sqlite3",
     "choosing and leasing the question": "the same statements, a product of NumPy",
-    "building the question": "the same statement, lists of the numbers, pydantic",
+    "building and encoding the question": "the same statement, lists of the numbers, pydantic",
 }
-IN_HTTP = ("encoding the question", "response to the answer")
+IN_HTTP = ("response to the answer",)
 """Parts that the applications beside do as well."""
 
 

@@ -4,6 +4,7 @@ import pickle
 import signal
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 
@@ -81,6 +82,21 @@ def test_for_a_crowd_the_trainer_stops_after_a_ranking_and_begins_now_and_then(m
     rankings.publish(newest(40), done=True)
     assert next(rankings.waits(50, 1), None) is not None, "one person alone waits again"
     assert not rankings.publish(newest(45), done=False), "and the trainer goes on until it knows every answer"
+
+
+def test_a_ranking_that_knows_less_replaces_none_unless_it_is_needed():
+    """A trainer that is started again publishes while it learns what the one before it knew."""
+    rankings = RankingPublisher(lambda: None)
+    rankings.newest = known = replace(newest(10), complete=False)
+    assert next(rankings.waits(20, len(RANKED)), None) is not None
+    assert not rankings.publish(newest(8), done=False)
+    assert rankings.newest is known
+    other = replace(newest(8), contents="others")
+    rankings.publish(other, done=False)
+    assert rankings.newest is other, "it is about other contents"
+    rankings.newest, rankings.wanted = known, len(RANKED) + 1
+    rankings.publish(longer := newest(8), done=False)
+    assert rankings.newest is longer, "the other one has too few questions"
 
 
 def test_ranked_questions_are_the_same_in_another_process():

@@ -54,6 +54,34 @@ def test_a_first_ranking_does_not_wait_until_every_answer_is_learned(in_a_file, 
         assert np.array_equal(opened.online_model().weights_, in_a_file.learner.model.weights_)
 
 
+def test_a_longer_ranking_does_not_wait_for_a_refit(in_a_file, say, monkeypatch):
+    """Many people have just come, and would have asked all questions before everything is fitted again."""
+    monkeypatch.setattr(replay, "REFIT_EVERY", 5)
+    answer_some(in_a_file, say, 4)
+    with Project.open(in_a_file.folder) as opened:
+        assert opened.rank(3).applied == 4
+        answer_some(in_a_file, say, 2)
+        longer = opened.rank(8)
+        assert (longer.applied, len(longer.questions)) == (4, 8)
+        assert opened.rank(8).applied == 6
+        assert np.array_equal(opened.online_model().weights_, in_a_file.learner.model.weights_)
+
+
+def test_the_stored_ranking_is_not_replaced_by_one_that_knows_less(in_a_file, say, monkeypatch):
+    with Project.open(in_a_file.folder) as opened:
+        answer_some(opened, say, 6)
+    snapshots = in_a_file.folder / "snapshots"
+    stored = (snapshots / "ranking.npz").read_bytes()
+    (snapshots / "6.npz").unlink()
+    monkeypatch.setattr(trainer, "PUBLISH_EVERY", -1.0)
+    with Project.open(in_a_file.folder) as opened:
+        assert opened.rank(2).applied < 6
+        assert (snapshots / "ranking.npz").read_bytes() == stored
+        monkeypatch.setattr(trainer, "PUBLISH_EVERY", 600.0)
+        opened.rank(2)
+        assert (snapshots / "ranking.npz").read_bytes() != stored
+
+
 @pytest.mark.slow
 def test_nobody_waits_for_learning(project, say, monkeypatch):
     """The learner hangs; twelve people go on as if nothing were wrong."""

@@ -32,6 +32,14 @@ def client_of(route_class):
     ) -> list[str | int]:
         return [person, *recorded, count]
 
+    @router.get("/styles")
+    async def styles(
+        many: Annotated[list[int], Query(default_factory=list)],
+        count: int = Query(3),
+        foo: Annotated[str, Header(alias="X-Foo")] = "none",
+    ) -> list[str | int]:
+        return [*many, count, foo]
+
     @router.get("/required")
     async def required(person: Annotated[str, Depends(who)], name: str, count: int = 2) -> list[str | int]:
         return [person, name, count]
@@ -40,9 +48,8 @@ def client_of(route_class):
     async def body(place: int, sent: dict[str, int], person: Annotated[str, Depends(who)]) -> list[str | int]:
         return [person, place, *sent.values()]
 
-    app = FastAPI()
-    app.include_router(router)
-    return TestClient(app)
+    # As the application has its routes: `include_router` would make others of them.
+    return TestClient(FastAPI(routes=router.routes))
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +57,16 @@ def clients():
     return [client_of(one) for one in (APIRoute, LeanRoute)]
 
 
-@pytest.mark.parametrize("headers", [{}, {"Bagwise-Person": "ann"}, {"BAGWISE-PERSON": "somebody"}, {"Other": "x"}])
+@pytest.mark.parametrize(
+    "headers", [{}, {"Bagwise-Person": "ann"}, {"BAGWISE-PERSON": "somebody"}, {"Other": "x"}, {"x-foo": "bar"}]
+)
 @pytest.mark.parametrize(
     ("method", "path"),
     [
         *(("GET", f"/optional{query}") for query in ("", "?", "?count=3", "?count=0", "?day=monday&sites=a", "?x=1")),
         ("GET", "/optional?sites=a&sites=b&sites=c"),
         *(("GET", f"/required{query}") for query in ("", "?name=n", "?count=3", "?name=n&count=x")),
+        *(("GET", f"/styles{query}") for query in ("", "?many=1", "?count=4")),
         ("POST", "/body/3"),
         ("POST", "/body/three"),
     ],
@@ -70,3 +80,16 @@ def test_responses_are_the_same(clients, method, path, headers):
 def test_all_is_documented(clients):
     plain, lean = (client.get("/openapi.json").json() for client in clients)
     assert lean == plain
+
+
+def test_what_a_request_lacks_is_not_looked_for():
+    """FastAPI makes a copy of every default; a function that is called without the parameter has its own."""
+    default = ["mon"]
+    router = APIRouter(route_class=LeanRoute)
+
+    @router.get("/")
+    async def is_its_own(days: Annotated[list[str], Query()] = default) -> bool:
+        return days is default
+
+    client = TestClient(FastAPI(routes=router.routes))
+    assert [client.get(path).json() for path in ("/", "/?x=1")] == [True, False]

@@ -28,9 +28,9 @@ from bagwise.server.api import (
     similar,
     status,
 )
-from bagwise.server.batcher import Batcher
+from bagwise.server.batcher import Batcher, Traffic
 from bagwise.server.dependencies import Replaced, cookie_of
-from bagwise.server.middleware import SecurityMiddleware, SlowRequestMiddleware
+from bagwise.server.middleware import SecurityMiddleware, TrafficMiddleware
 from bagwise.server.rate_limit import SECONDS, RateLimit, TooManyAttempts
 from bagwise.server.searches import Searches
 from bagwise.server.site import Site
@@ -112,11 +112,12 @@ def application(project: Project, annotator: str, site: Site | None = None, embe
         lifespan=_lifespan,
     )
     app.state.project, app.state.annotator = project, annotator
-    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, questions.questions_json)
+    traffic = Traffic()
+    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, questions.questions_json, traffic)
     app.state.searches, app.state.maps = Searches(project, embed), PlaneProcess(project)
     app.state.site, app.state.rate_limit = site, RateLimit()
     app.add_middleware(SecurityMiddleware, site=site)
-    app.add_middleware(SlowRequestMiddleware)
+    app.add_middleware(TrafficMiddleware, traffic=traffic)
 
     @app.exception_handler(BagwiseError)
     def error_response(request: Request, error: BagwiseError) -> JSONResponse:

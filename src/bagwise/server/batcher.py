@@ -4,8 +4,9 @@ The database takes as long for twenty requests as for one, so twenty people wait
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -13,28 +14,38 @@ from bagwise.project import Event, Invitations, Lease, LeaseRequest, NotSignedIn
 from bagwise.project.access.invitations import Shown
 from bagwise.project.queue.leases import none_left
 
-STANDS_STILL = 0.05
+LONGEST_PAUSE = 0.05
 """Seconds for which the event loop waits for a batch that is served, at most."""
 ITERATIONS = 3
 """Of the event loop, from the bytes of a request to the call of a batch."""
-
-MOST_REMEMBERED = 10_000
-
-Signed = tuple[Shown, Submission | LeaseRequest]
-"""A request, and the credentials it came with."""
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 Shows = TypeVar("Shows")
 
+Results = Iterable[tuple[int, Any]]
+"""Places in a batch, and for each the response or the error."""
+
+
+@dataclass
+class Traffic:
+    """How many requests are in progress, and how many of them wait for a batch."""
+
+    requests: int = 0
+    waiting: int = 0
+
 
 class Batch(Generic[Request, Response]):
-    """Calls `serve`, in this thread, with all that came in since the last time."""
+    """Calls `serve`, in this thread, with all that came in since the last time; it yields results as they are there.
+
+    While a batch is served the event loop pauses, unless a request is in progress that does not wait for a batch: two
+    threads share one interpreter, and beside this one the other would take a third longer.
+    """
 
     def __init__(
-        self, thread: ThreadPoolExecutor, serve: Callable[[list[Request]], Sequence[Response | Exception]]
+        self, thread: ThreadPoolExecutor, serve: Callable[[list[Request]], Iterable[Results]], traffic: Traffic
     ) -> None:
-        self._serve, self._thread = serve, thread
+        self._serve, self._thread, self._traffic = serve, thread, traffic
         self._waiting: list[tuple[Request, asyncio.Future[Response]]] = []
         self._serving: asyncio.Task[None] | None = None
 
@@ -44,9 +55,25 @@ class Batch(Generic[Request, Response]):
         self._waiting.append((request, served))
         if self._serving is None or self._serving.done():
             self._serving = asyncio.create_task(self._serve_all())
-        return await served
+        self._traffic.waiting += 1
+        try:
+            return await served
+        finally:
+            self._traffic.waiting -= 1
 
-    async def _all_in(self) -> None:
+    async def _serve_all(self) -> None:
+        while self._waiting:
+            await self._arrived()
+            batch, self._waiting = self._waiting, []
+            serving = self._thread.submit(self._serve_batch, batch, asyncio.get_running_loop())
+            if self._traffic.requests <= self._traffic.waiting:
+                wait([serving], LONGEST_PAUSE)
+            try:
+                await asyncio.wrap_future(serving)
+            except Exception as error:
+                _resolve(batch, [(place, error) for place in range(len(batch))])
+
+    async def _arrived(self) -> None:
         """Let the event loop read what has arrived meanwhile."""
         seen = 0
         while seen < len(self._waiting):
@@ -54,24 +81,30 @@ class Batch(Generic[Request, Response]):
             for _ in range(ITERATIONS):
                 await asyncio.sleep(0)
 
-    async def _serve_all(self) -> None:
-        while self._waiting:
-            await self._all_in()
-            batch, self._waiting = self._waiting, []
-            try:
-                serving = self._thread.submit(self._serve, [request for request, _ in batch])
-                # Two threads share one interpreter: beside this one, the other would take a third longer.
-                wait([serving], STANDS_STILL)
-                found = serving.result() if serving.done() else await asyncio.wrap_future(serving)
-            except Exception as error:
-                found = [error] * len(batch)
-            for (_, served), result in zip(batch, found, strict=True):
-                if served.done():
-                    continue
-                if isinstance(result, Exception):
-                    served.set_exception(result)
-                else:
-                    served.set_result(result)
+    def _serve_batch(
+        self, batch: Sequence[tuple[Request, asyncio.Future[Response]]], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        for results in self._serve([request for request, _ in batch]):
+            loop.call_soon_threadsafe(_resolve, batch, list(results))
+
+
+def _resolve(batch: Sequence[tuple[Any, asyncio.Future[Any]]], results: Results) -> None:
+    for place, result in results:
+        _, served = batch[place]
+        if served.done():
+            continue
+        if isinstance(result, Exception):
+            served.set_exception(result)
+        else:
+            served.set_result(result)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """What a person sent, and the credentials by which they were known; `make` makes what the project is asked."""
+
+    shown: Shown
+    make: Callable[[], Submission | LeaseRequest]
 
 
 class Batcher(Generic[Shows]):
@@ -80,29 +113,38 @@ class Batcher(Generic[Shows]):
     Who sent an answer, or asks, is remembered, and looked up again with the batch in which the request is served.
     """
 
-    def __init__(self, project: Project, show: Callable[[Project, Sequence[Lease]], list[Shows]]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        show: Callable[[Project, Sequence[Lease]], list[Shows]],
+        traffic: Traffic | None = None,
+    ) -> None:
         self.project, self._show = project, show
-        self._invitations = Invitations(project.database)
+        self._invitations, traffic = Invitations(project.database), traffic or Traffic()
         signing_in, working = (ThreadPoolExecutor(1, f"bagwise-{name}") for name in ("sign-in", "project"))
-        self._look_up = Batch[Shown, str | None](signing_in, self._invitations.who)
+        self._look_up = Batch[Shown, str | None](signing_in, self._people, traffic)
         # In one thread: they hold the same lock, and two threads would wait for each other more often than they work.
-        self._serve = Batch[Signed, Any](working, self._served)
+        self._batch = Batch[Signed, Any](working, self._serve, traffic)
         self._threads = signing_in, working
-        self._remembered: dict[Shown, str | None] = {}
+        self._remembered: dict[Shown, str] = {}
 
     async def who(self, shown: Shown, remembered: bool = False) -> str | None:
         """The person with these credentials, None where no person was ever invited; perhaps as it is remembered."""
-        if remembered and shown in self._remembered:
-            return self._remembered[shown]
-        name = await self._look_up(shown)
-        if len(self._remembered) >= MOST_REMEMBERED:
-            self._remembered.clear()
-        self._remembered[shown] = name
+        known = self._remembered.get(shown) if remembered else None
+        if known is not None:
+            return known
+        try:
+            name = await self._look_up(shown)
+        except NotSignedIn:
+            self._remembered.pop(shown, None)
+            raise
+        if name is not None:
+            self._remembered[shown] = name
         return name
 
-    async def submit(self, shown: Shown, submission: Submission) -> list[Event]:
-        """As `Project.submit`, for the person with these credentials."""
-        events: list[Event] = await self._serve((shown, submission))
+    async def submit(self, shown: Shown, make: Callable[[], Submission]) -> list[Event]:
+        """As `Project.submit`, what `make` returns, for the person with these credentials."""
+        events: list[Event] = await self._batch(Signed(shown, make))
         return events
 
     async def ask(self, shown: Shown, request: LeaseRequest) -> list[Shows]:
@@ -110,36 +152,41 @@ class Batcher(Generic[Shows]):
         for tried in range(request.tries):
             for published, seconds in self.project.waits(request.count, tried):
                 await asyncio.wait([asyncio.wrap_future(published)], timeout=seconds)
-            leased: list[Shows] | None = await self._serve((shown, request))
+            leased: list[Shows] | None = await self._batch(Signed(shown, lambda: request))
             if leased is not None:
                 return leased
         none_left(request)
         return []
 
-    def _served(self, requests: Sequence[Signed]) -> list[Any]:
-        """What each request gets: the events of an answer, what is shown of leases, or the error."""
-        names = self._invitations.who([shown for shown, _ in requests])
-        found: list[Any] = [self._refused(*one, name) for one, name in zip(requests, names, strict=True)]
-        for kind, serve in ((Submission, self.project.submit_all), (LeaseRequest, self._leased)):
-            places = [
-                place for place, (_, one) in enumerate(requests) if isinstance(one, kind) and found[place] is None
-            ]
-            for place, result in zip(places, _each(serve, [requests[place][1] for place in places]), strict=True):
-                found[place] = result
-        return found
+    def _people(self, shown: Sequence[Shown]) -> Iterator[Results]:
+        yield enumerate(self._invitations.who(shown))
 
-    def _refused(
-        self, shown: Shown, request: Submission | LeaseRequest, name: str | NotSignedIn | None
-    ) -> NotSignedIn | None:
-        """The error of a request whose person has signed out meanwhile, or was revoked."""
-        if name in (None, request.annotator):
-            return None
-        self._remembered.pop(shown, None)
-        return (
-            name if isinstance(name, NotSignedIn) else NotSignedIn("Another person is signed in: load the page again.")
-        )
+    def _serve(self, requests: Sequence[Signed]) -> Iterator[Results]:
+        """What each request gets: the events of an answer, what is shown of leases, or the error.
 
-    def _leased(self, requests: Sequence[LeaseRequest]) -> list[list[Shows] | None]:
+        Answers come first: who sent one, which is saved by then, does not wait for the questions of others.
+        """
+        made: dict[int, Submission | LeaseRequest] = {}
+        refused = dict[int, Exception]()
+        for place, name in enumerate(self._invitations.who([request.shown for request in requests])):
+            try:
+                made[place] = self._made(requests[place], name)
+            except Exception as error:
+                refused[place] = error
+        yield refused.items()
+        answers = {place: one for place, one in made.items() if isinstance(one, Submission)}
+        yield zip(answers, _each(self.project.submit_all, list(answers.values())), strict=True)
+        asking = {place: one for place, one in made.items() if isinstance(one, LeaseRequest)}
+        yield zip(asking, _each(self._lease, list(asking.values())), strict=True)
+
+    def _made(self, request: Signed, name: str | NotSignedIn | None) -> Submission | LeaseRequest:
+        """What is asked of the project, unless the person has signed out meanwhile, or was revoked."""
+        if isinstance(name, NotSignedIn):
+            self._remembered.pop(request.shown, None)
+            raise name
+        return request.make()
+
+    def _lease(self, requests: Sequence[LeaseRequest]) -> list[list[Shows] | None]:
         found = self.project.lease(requests)
         shown = iter(self._show(self.project, [lease for leases in found for lease in leases or ()]))
         return [None if leases is None else list(islice(shown, len(leases))) for leases in found]

@@ -178,8 +178,12 @@ class SignedIn:
 async def remembered_person(
     request: Request, bearer: Bearer, bagwise_project: ProjectHeader = None, bagwise_person: PersonHeader = None
 ) -> SignedIn:
-    """Return who sent the request, perhaps as it is remembered: the batcher looks it up when it serves the request."""
-    return await _signed_in(request, bearer, bagwise_project, bagwise_person, remembered=True)
+    """Return who sent the request, perhaps as it is remembered: the batcher looks it up when it serves the request.
+
+    Not where a query is looked at before that, which says something about the project if it is wrong.
+    """
+    remembered = not request.scope["query_string"]
+    return await _signed_in(request, bearer, bagwise_project, bagwise_person, remembered)
 
 
 RememberedPerson = Annotated[SignedIn, Depends(remembered_person)]
@@ -198,7 +202,7 @@ async def _signed_in(
         raise Replaced("The server has another project now: load the page again.")
     token = bearer.credentials if bearer is not None else None
     annotator: str = state.annotator
-    shown = Shown(token, request.cookies.get(cookie_of(project)))
+    shown = Shown(token) if token is not None else Shown(session=request.cookies.get(cookie_of(project)))
     name = await known_by(request, shown, remembered) or annotator
     if expected_person is not None and unquote(expected_person) != name:
         raise Replaced(f"{name} is signed in now: load the page again.")

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bagwise.server.batcher import Traffic
 from bagwise.server.site import Site
 
 LARGEST_BODY = 64 * 1024
@@ -31,20 +32,25 @@ HEADERS = {
 logger = logging.getLogger(__name__)
 
 
-class SlowRequestMiddleware:
-    """Log requests that take longer than `SLOW_SECONDS`, without their query, which may name people and bags."""
+class TrafficMiddleware:
+    """Count the requests in progress, and log slow ones, without their query, which may name people and bags."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+        self.app, self.traffic = app, traffic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on and measure it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
         start = time.monotonic()
+        self.traffic.requests += 1
         try:
             await self.app(scope, receive, send)
         finally:
+            self.traffic.requests -= 1
             seconds = time.monotonic() - start
-            if scope["type"] == "http" and seconds > SLOW_SECONDS:
+            if seconds > SLOW_SECONDS:
                 logger.warning("slow request: %s %r took %.1f s", scope["method"], scope["path"], seconds)
 
 

@@ -4,6 +4,7 @@ FastAPI looks for every parameter in every request, and validates the default of
 third of the time of a request for a question which has none of them.
 """
 
+import inspect
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,10 @@ from fastapi.routing import APIRoute
 
 
 class LeanRoute(APIRoute):
-    """A route whose optional queries and headers are not looked for in a request without any of them."""
+    """A route whose optional queries and headers are not looked for in a request without any of them.
+
+    It has to be a route of the application itself: `include_router` makes others of it, which look for all.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what handles a request."""
@@ -33,17 +37,23 @@ class LeanRoute(APIRoute):
 
 
 def _without_optional(dependant: Dependant) -> Dependant:
-    """Without optional queries and headers: the functions that take them have the same defaults."""
+    """Without optional queries and headers whose functions have the same defaults."""
+    assert dependant.call is not None
+    parameters = inspect.signature(dependant.call).parameters
+
+    def is_needed(field: Any) -> bool:
+        return bool(field.field_info.is_required() or parameters[field.name].default != field.field_info.default)
+
     return replace(
         dependant,
-        query_params=[one for one in dependant.query_params if one.field_info.is_required()],
-        header_params=[one for one in dependant.header_params if one.field_info.is_required()],
+        query_params=[one for one in dependant.query_params if is_needed(one)],
+        header_params=[one for one in dependant.header_params if is_needed(one)],
         dependencies=[_without_optional(one) for one in dependant.dependencies],
     )
 
 
 def _header_names(dependant: Dependant) -> Iterator[bytes]:
     for parameter in dependant.header_params:
-        yield parameter.alias.encode()
+        yield parameter.alias.lower().encode()
     for one in dependant.dependencies:
         yield from _header_names(one)

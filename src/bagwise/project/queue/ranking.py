@@ -208,7 +208,8 @@ class RankingPublisher:
     def publish(self, ranking: Ranking, done: bool) -> bool:
         """Publish a ranking; return whether the trainer becomes idle, as it does when it is `done`, or for a crowd."""
         with self._mutex:
-            self.newest = ranking
+            if not self._is_older(ranking):
+                self.newest = ranking
             # Events that this ranking does not know were saved after its computation began.
             self._behind_since, self._began = self._began, time.monotonic()
             self._took.append(self._began - self._behind_since)
@@ -217,6 +218,16 @@ class RankingPublisher:
             idle, published = not self._busy, self._next()
         published.set_result(None)
         return idle
+
+    def _is_older(self, ranking: Ranking) -> bool:
+        """Whether it knows less than what was published by an earlier process, which has as many questions as wanted.
+
+        A process begins where its last snapshot was, and publishes while it learns what came after.
+        """
+        found = self.newest
+        if found is None or (found.contents, found.version) != (ranking.contents, ranking.version):
+            return False
+        return ranking.applied < found.applied and found.has(self.wanted)
 
     def fail(self, error: BaseException) -> None:
         """The trainer became idle before it was done; the next request raises the error."""

@@ -86,10 +86,10 @@ def positions_of(project: Project, ids: list[str]) -> list[int]:
 
 def bag_named(project: Project, name: str) -> int:
     """Return the position of a bag; raise `BagwiseError` where it does not exist."""
-    found = np.flatnonzero(project.contents.ids == name)
-    if not len(found):
+    found = project.contents.bag_position(name)
+    if found is None:
         raise BagwiseError(f"There is no bag {name} in the project.")
-    return int(found[0])
+    return found
 
 
 def history(project: Project, wanted: AnswerFilter) -> list[Event]:

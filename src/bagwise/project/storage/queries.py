@@ -120,6 +120,18 @@ class Contents:
         """The positions of the bags that were not removed."""
         return np.setdiff1d(np.arange(len(self.ids)), np.array(sorted(self.removed), np.int64))
 
+    def bag_position(self, name: str) -> int | None:
+        """Return the position of a bag; None where there is none with this name."""
+        place = int(np.searchsorted(self.ids, name, sorter=self._by_name))
+        if place == len(self.ids) or self.ids[self._by_name[place]] != name:
+            return None
+        return int(self._by_name[place])
+
+    @cached_property
+    def _by_name(self) -> Array:
+        """The positions of the bags in the order of their names: every answer of a page names its bag."""
+        return np.argsort(self.ids, kind="stable")
+
     def is_given(self, pair: Pair) -> bool:
         """Whether its label was imported: then only a correction of that label changes it, not an answer."""
         return bool(self.given[pair] != UNKNOWN)

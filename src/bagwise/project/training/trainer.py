@@ -52,7 +52,7 @@ class Trainer:
         self._saved = -1
         self._stored = StoredRanking(snapshots.folder, counted.settings)
         self._ranking: Ranking | None = None
-        self._ranking_stored = -SNAPSHOT_EVERY
+        self._ranking_stored, self._at_start = -SNAPSHOT_EVERY, len(events)
         self._training = threading.RLock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bagwise-trainer")
         self.rankings = RankingPublisher(self._begin)
@@ -116,7 +116,8 @@ class Trainer:
     def rank(self, count: int) -> Ranking:
         """Learn events for up to `PUBLISH_EVERY` seconds, then return the `count` best questions."""
         with self._training, single_threaded_blas():
-            self._catch_up_with_events(quiet, time.monotonic() + PUBLISH_EVERY)
+            if not self._is_too_short_for_a_refit(count):
+                self._catch_up_with_events(quiet, time.monotonic() + PUBLISH_EVERY)
             assert self.replay is not None
             assert self.replay.learner is not None
             if self.replay.contents is not self._start[0]:
@@ -140,9 +141,19 @@ class Trainer:
                 copy.copy(self.replay.learner.model),
                 self.replay.people,
             )
-            if self.replay.applied >= self._ranking_stored + SNAPSHOT_EVERY:
+            # The stored one may know all that there was at the start.
+            if self.replay.applied >= max(self._ranking_stored + SNAPSHOT_EVERY, self._at_start):
                 self._store_ranking(self._ranking)
             return self._ranking
+
+    def _is_too_short_for_a_refit(self, count: int) -> bool:
+        """Whether the ranking has fewer than `count` questions, and a refit, of seconds, comes before a longer one.
+
+        Many people who have just come would have asked all of them by then.
+        """
+        if self.replay is None or self._ranking is None or self._ranking.has(count):
+            return False
+        return replay.turning_point(self.replay.contents, len(self._events)) > self.replay.applied
 
     def close(self) -> None:
         """Save a snapshot for a fast start, and stop."""
@@ -183,6 +194,7 @@ class Trainer:
         events = self._events
         point = replay.turning_point(current.contents, len(events))
         if point > current.applied:
+            progress(point - current.applied)
             current.skip_to(events[current.applied : point])
         for event in events[current.applied :]:
             if time.monotonic() > until:

@@ -1,7 +1,7 @@
 """Questions and answers, undo and corrections."""
 
-from collections.abc import Collection, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -36,8 +36,8 @@ from bagwise.server.routing import LeanRoute
 MOST_AT_ONCE = 20
 EXAMPLES = 3
 INSTANCES, NO_INSTANCES = b'"instances":', b'"instances":[]'
-MOST_KEPT, LARGEST_KEPT = 512, 32 * 1024
-"""How many bags' instances are kept as JSON, and the most bytes of the instances of one."""
+MOST_KEPT, LARGEST_KEPT = 256, 16 * 1024
+"""How many examples' instances are kept as JSON, and the most bytes of those of one; 20 MB in all."""
 DIGITS = 9
 """Of a decimal number from which every float32 can be read again."""
 INSTANCE_VALUES = TypeAdapter(list[list[float]])
@@ -260,17 +260,28 @@ def _bags_among(project: Project, region: str, recorded: BagFilter) -> frozenset
 @router.post("/answers")
 async def save_answer(person: RememberedPerson, sent: AnswerIn) -> EventOut:
     """Save an answer; it is durable when this returns."""
-    batcher, shown = person.batcher, "highlighted" if sent.highlighted else "not highlighted"
+    batcher = person.batcher
+    (event,) = await batcher.submit(person.shown, partial(_submission, batcher.project, person.name, sent))
+    return event_out(batcher.project, event)
+
+
+def _submission(project: Project, person: str, sent: AnswerIn) -> Submission:
     bag, classes = None, None
     if sent.bag is not None and sent.class_name is not None:
-        bag, label_class = await run_in_threadpool(_pair_of, batcher.project, sent.bag, sent.class_name)
+        bag, label_class = _pair_of(project, sent.bag, sent.class_name)
         classes = (label_class,)
-    pointing = (tuple(sent.where),), (tuple(sent.elsewhere),)
-    submission = Submission(
-        sent.key, person.name, (sent.answer,), classes, bag, sent.seconds, shown, *pointing, sent.instance
+    return Submission(
+        sent.key,
+        person,
+        (sent.answer,),
+        classes,
+        bag,
+        sent.seconds,
+        "highlighted" if sent.highlighted else "not highlighted",
+        (tuple(sent.where),),
+        (tuple(sent.elsewhere),),
+        sent.instance,
     )
-    (event,) = await batcher.submit(person.shown, submission)
-    return event_out(batcher.project, event)
 
 
 def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
@@ -281,8 +292,7 @@ def _pair_of(project: Project, bag: str, class_name: str) -> Pair:
 async def save_whole_answer(person: RememberedPerson, sent: WholeAnswerIn) -> list[EventOut]:
     """Save the answer to a whole-bag question, one event for each class; sent twice it is saved once."""
     batcher = person.batcher
-    submission = await run_in_threadpool(_whole_bag_submission, batcher.project, person.name, sent)
-    events = await batcher.submit(person.shown, submission)
+    events = await batcher.submit(person.shown, partial(_whole_bag_submission, batcher.project, person.name, sent))
     return [event_out(batcher.project, event) for event in events]
 
 
@@ -342,8 +352,8 @@ def questions_json(project: Project, leases: Sequence[Lease]) -> list[bytes]:
     for lease in leases:
         of_class = examples[lease.label_class]
         question = _question_out(project, lease, notes[lease.bag], [example for _, example in of_class])
-        instances = [_instances_json(project, *one) for one in ((lease.bag, question.bag), *of_class)]
-        found.append(_with_instances(question, instances))
+        of_examples = [_instances_json(project, *one, _kept_json) for one in of_class]
+        found.append(_with_instances(question, [_instances_json(project, lease.bag, question.bag), *of_examples]))
     return found
 
 
@@ -357,18 +367,21 @@ def _with_instances(question: QuestionOut, instances: Sequence[bytes]) -> bytes:
     return b"".join(pieces)
 
 
-def _instances_json(project: Project, position: int, shown: Bag) -> bytes:
+def _instances_json(
+    project: Project, position: int, shown: Bag, encode: Callable[[bytes, str, int], bytes] | None = None
+) -> bytes:
     """The instances of a bag as they are shown, as JSON."""
     if shown.medium:
         return b"[]"
     x = project.bags[position]
-    content = x.tobytes(), x.dtype.str, x.shape[1]
-    return _encoded(*content) if x.nbytes <= LARGEST_KEPT else _encoded.__wrapped__(*content)
+    return (_json if encode is None or x.nbytes > LARGEST_KEPT else encode)(x.tobytes(), x.dtype.str, x.shape[1])
 
 
-@lru_cache(maxsize=MOST_KEPT)
-def _encoded(content: bytes, dtype: str, features: int) -> bytes:
+def _json(content: bytes, dtype: str, features: int) -> bytes:
     return INSTANCE_VALUES.dump_json(_shortened(np.frombuffer(content, dtype).reshape(-1, features)).tolist())
+
+
+_kept_json = lru_cache(maxsize=MOST_KEPT)(_json)
 
 
 def _shortened(x: Array) -> Array:
