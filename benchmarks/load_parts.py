@@ -6,6 +6,7 @@ numbers as a list, and its models made from plain values and encoded by pydantic
 """
 
 import asyncio
+import gc
 import sqlite3
 import time
 from collections import Counter
@@ -22,8 +23,9 @@ from bagwise.project.access.invitations import Shown
 from bagwise.project.storage import queries, schema
 from bagwise.server.api.questions import QuestionOut, event_out, questions_json
 from bagwise.server.batcher import Batch, Traffic
+from bagwise.server.run import GARBAGE_THRESHOLDS
 
-BATCH, BATCHES = 14, 25
+BATCH, BATCHES = 14, 50
 """How many answers the server saves together, flat out, and how many such batches are measured."""
 SIGN_IN, SAVING, RESPONSE = "sign-in for both requests", "transaction of the answers", "response to the answer"
 CHOOSING, BUILDING = "choosing and leasing the question", "building and encoding the question"
@@ -83,6 +85,8 @@ def parts(folder, tokens, truth):
 
     Nothing is learned meanwhile, as flat out hardly anything is: the questions are those of one stored ranking.
     """
+    # As the server: or one part takes the time to look through old objects.
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     took, floor, people = Parts(), Parts(), [f"person {i}" for i in range(BATCH)]
     adapter = TypeAdapter(list[QuestionOut])
     with Project.open(folder) as project:

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import inspect, text
 
 from bagwise.core.errors import BagwiseError
+from bagwise.formats import Source
 from bagwise.ingest.media import Files
 from bagwise.project import Media, Project
 from bagwise.project.storage import database as databases
@@ -94,6 +95,14 @@ def test_what_a_killed_process_left_in_the_log_is_read_from_a_read_only_folder(i
 
 
 # Who may read it
+
+
+def test_bags_are_found_by_their_whole_name(tmp_path):
+    names = ["b", "a", "bb", "ä", "10", "9", "B"]
+    source = Source.of_bags(tmp_path / "made.npz", [np.array([[float(place)]]) for place in range(len(names))], names)
+    with Project.create(tmp_path / "named", source, classes=["wren"]) as project:
+        found = [project.contents.bag_position(name) for name in [*names, "", "c", "bbb", "á", "zz" * 50]]
+    assert found == [*range(len(names)), None, None, None, None, None]
 
 
 def test_the_database_is_for_its_owner_alone(synthetic, tmp_path):

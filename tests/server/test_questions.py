@@ -6,6 +6,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from pydantic import TypeAdapter
 
 from bagwise.server import application
 from bagwise.server.api import questions
@@ -52,3 +53,10 @@ def test_numbers_are_sent_with_the_digits_that_their_type_needs(x):
         assert np.array_equal(np.array(sent.tolist()).astype(kind), values)
     usual = [one for one in questions._shortened(x).ravel().tolist() if one == 0 or 1e-12 < abs(one) < 1e12]
     assert all(float(f"{one:.{questions.DIGITS}g}") == one for one in usual)
+
+
+def test_only_bags_have_instances_that_are_encoded_apart():
+    found = TypeAdapter(QuestionOut).json_schema()
+    having = {name for name, one in found["$defs"].items() if "instances" in one["properties"]}
+    assert having == {"Bag", "Example"}
+    assert "instances" not in found["properties"]

@@ -82,6 +82,23 @@ def test_who_is_remembered_is_still_looked_up_when_they_answer_or_ask(client, pe
     assert [event.annotator for event in project.events] == ["cem"]
 
 
+def test_who_was_revoked_does_not_learn_what_is_in_the_project(client, people, project):
+    """What is wrong with a request says something about the project: first of all it is looked up who sent it."""
+    headers = bearer(people.invite("bea"))
+    (question,) = client.get("/api/questions/next", headers=headers).json()
+    people.revoke("bea")
+    bag, names = question["bag"]["id"], {"class_name": question["class_name"], "key": "k", "answer": "absent"}
+    whole = {"classes": [question["class_name"]], "present": [], "key": "w"}
+    for method, path, sent in [
+        *(("GET", f"/api/questions/next?{query}", None) for query in ("site=nope", "region=nonsense", "hours=9-4")),
+        *(("POST", "/api/answers", {**names, "bag": one}) for one in (bag, "nope")),
+        *(("POST", "/api/answers/whole", {**whole, "bag": one}) for one in (bag, "nope")),
+    ]:
+        refused = client.request(method, path, json=sent, headers=headers)
+        assert (refused.status_code, "nope" in refused.text) == (401, False), path
+    assert not project.events
+
+
 def test_where_nobody_had_to_sign_in_before_the_next_request_has_to(client, people, project):
     (question,) = client.get("/api/questions/next").json()
     people.invite("bea")
