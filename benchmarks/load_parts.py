@@ -90,6 +90,7 @@ def parts(folder, tokens, truth):
     took, floor, people = Parts(), Parts(), [f"person {i}" for i in range(BATCH)]
     adapter = TypeAdapter(list[QuestionOut])
     with Project.open(folder) as project:
+        project.load()
         project.ask(people[0])
     with Project.open(folder, apart=True) as project:
         signed_in = Invitations(project.database).who

@@ -1,10 +1,10 @@
 """Question and Answer: what a learner asks and learns from, the same types from learner to project."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import count as positions
 from typing import Any
 
 import numpy as np
@@ -252,8 +252,12 @@ def diversify(questions: Iterable[Question], asked: Overlap, count: int) -> list
     unread, read, chosen = iter(questions), list[Question](), list[Question]()
     while len(chosen) < count:
         best, least = None, 0
-        for place, question in enumerate(chain(tuple(read), _reading(unread, read))):
-            found = overlap.of(question)
+        for place in positions():
+            if place == len(read):
+                if (question := next(unread, None)) is None:
+                    break
+                read.append(question)
+            found = overlap.of(read[place])
             if best is None or found < least:
                 best, least = place, found
             if least == 0:
@@ -264,12 +268,6 @@ def diversify(questions: Iterable[Question], asked: Overlap, count: int) -> list
         if len(chosen) < count:
             overlap.add(chosen[-1].pairs)
     return chosen
-
-
-def _reading(unread: Iterator[Question], read: list[Question]) -> Iterator[Question]:
-    for question in unread:
-        read.append(question)
-        yield question
 
 
 def as_present(answer: Any) -> Present:

@@ -315,29 +315,28 @@ class _Granting:
         for question in left:
             if not self.state.may_ask(question.bag):
                 continue
-            classes = [
-                pair[1]
+            pairs = [
+                pair
                 for pair in question.pairs
                 if pair not in taken and self._is_free(pair, annotator, question.instance)
             ]
-            if classes:
-                chosen = _with_classes(question, classes)
-                taken.update(chosen.pairs)
-                yield chosen
+            if pairs:
+                taken.update(pairs)
+                every = len(pairs) == len(question.classes)
+                yield question if every else _with_classes(question, [label_class for _, label_class in pairs])
 
     def _is_free(self, pair: Pair, annotator: str, instance: int | None) -> bool:
         """Whether a pair is to be asked of this person besides those who are asked about it already."""
         already = self._asked.pairs.get(pair, 0)
-        return already < self._most and self._wants(pair, annotator, instance) > already
-
-    def _wants(self, pair: Pair, annotator: str, instance: int | None) -> int:
-        """As `ProjectState.wants`, kept for pairs without any answer, of which it is the same for every person."""
-        found = self._untouched.get(pair)
-        if found is None:
-            found = self.state.wants(pair, annotator, instance)
+        if already >= self._most:
+            return False
+        wanted = self._untouched.get(pair)
+        if wanted is None:
+            wanted = self.state.wants(pair, annotator, instance)
             if not self.state.votes.is_touched(pair):
-                self._untouched[pair] = found
-        return found
+                # Of a pair without any answer it is the same for every person.
+                self._untouched[pair] = wanted
+        return wanted > already
 
     def _lease(self, question: Question, annotator: str, ranking: Ranking) -> Lease:
         lease = Lease(uuid.uuid4().hex, question, annotator, self.until, ranking.applied)
