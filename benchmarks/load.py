@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -36,6 +37,7 @@ from benchmarks import load_parts
 
 CLASSES, PER_BAG, FEATURES = 50, 10, 64
 PAUSE = 1.0
+FILE_BYTES, BAG_WITH_FILE = 10_000_000, 7
 LIMIT = 10.0
 ALONE, NOT_WAITING, FLAT_OUT, PACED = "alone", "alone, not waiting", "flat out", "paced"
 SERVE_WITHOUT_WAITING = """
@@ -54,6 +56,8 @@ def make(folder, bags, people):
     weights = rng.standard_normal((CLASSES, FEATURES)) / 4
     truth = (x @ weights.T).reshape(bags, PER_BAG, CLASSES).max(axis=1) > 4
     with Project.create(folder, source, classes=[f"class {c}" for c in range(CLASSES)]) as project:
+        (folder / "media").mkdir()
+        (folder / "media" / f"{BAG_WITH_FILE}.wav").write_bytes(rng.bytes(FILE_BYTES))
         invited = Invitations(project.database)
         return truth, [invited.invite(f"person {i}") for i in range(people)]
 
@@ -221,6 +225,26 @@ def phase(served, crowd, tokens, seconds, pause=0):
     return milliseconds(times, seconds) | {"processor": processor}
 
 
+def file_seconds(served, token, meanwhile):
+    """Median of the seconds of a file that is sent again and again while something else is done."""
+    times, done = [], threading.Event()
+
+    def get():
+        with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=600) as client:
+            while not done.is_set():
+                start = time.perf_counter()
+                client.get(f"{served.address}/media/{BAG_WITH_FILE}").raise_for_status()
+                times.append(time.perf_counter() - start)
+                done.wait(0.2)
+
+    getting = threading.Thread(target=get)
+    getting.start()
+    meanwhile()
+    done.set()
+    getting.join()
+    return float(np.median(times))
+
+
 def milliseconds(times, seconds):
     return {
         "answers": len(times),
@@ -254,6 +278,10 @@ def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
         phases[ALONE] = phase(served, crowd, tokens[:1], alone)
         phases[FLAT_OUT] = phase(served, crowd, tokens, seconds)
         phases[PACED] = phase(served, crowd, tokens, seconds, PAUSE)
+        of_file = {
+            ALONE: file_seconds(served, tokens[0], lambda: time.sleep(alone / 4)),
+            FLAT_OUT: file_seconds(served, tokens[0], lambda: crowd.work(served, tokens[1:], seconds / 4, 0)),
+        }
     afterwards = compare(folder, crowd)
     of_parts, floors, rows, question = load_parts.parts(folder, tokens, truth)
     short = people, seconds / 4, alone / 4
@@ -270,6 +298,8 @@ def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
             alone: {name: phases[name]["p99"] / phases[alone]["median"] for name in (FLAT_OUT, PACED)}
             for alone in (ALONE, NOT_WAITING)
         },
+        "file_bytes": FILE_BYTES,
+        "file_seconds": of_file,
         "parts": of_parts,
         "floors": floors,
         "batch": load_parts.BATCH,

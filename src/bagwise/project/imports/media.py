@@ -8,9 +8,12 @@ is complete. The model does not learn from media, so none of it is in the databa
 import contextlib
 import os
 import shutil
+import stat
+import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,8 @@ from bagwise.project.storage.queries import Contents
 FOLDER = "media"
 PLACES = "places.npy"
 OUTLINES = ".outlines"
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a change of the folder has another time than any later one, on every file system."""
 
 
 @dataclass(frozen=True)
@@ -176,20 +181,50 @@ def discard(folder: Path, bags: int, rows: int) -> None:
 
 def kept_of(folder: Path, contents: Contents, bag: int) -> Kept | None:
     """Return the media of a bag; never a file outside the project."""
-    # Of every bag of every question. Without `pathlib` it takes a third of the time.
-    if not os.path.isdir(f"{folder}/{FOLDER}"):  # noqa: PTH112
+    # Several times for every question: without `pathlib`, and without trying every suffix.
+    place = f"{folder}/{FOLDER}"
+    of_place = _lstat(place)
+    if of_place is None or not stat.S_ISDIR(of_place.st_mode):
+        return None
+    holder = int(contents.bag_files.holders[bag])
+    suffix = _suffix_of(place, of_place.st_mtime_ns, holder)
+    if suffix is None:
         return None
     first, last = contents.offsets[bag : bag + 2].tolist()
-    holder, source = contents.bag_files.holders[bag], contents.bag_files.of(bag)
-    for suffix in media.suffixes():
-        path = folder / FOLDER / f"{holder}{suffix}"
-        if path.is_file() and path.resolve() == folder.resolve() / FOLDER / path.name:
-            medium = media.medium_of(suffix)
-            outlines = path.with_suffix(OUTLINES)
-            drawn = outlines if outlines.is_file() and not outlines.is_symlink() else None
-            places = _places_of(folder, media.columns_of(medium), first, last)
-            return Kept(medium, path, places, drawn, None if source is None else source.clip)
-    return None
+    medium, source = media.medium_of(suffix), contents.bag_files.of(bag)
+    outlines = f"{place}/{holder}{OUTLINES}"
+    drawn = Path(outlines) if _is_own_file(outlines) else None
+    places = _places_of(folder, media.columns_of(medium), first, last)
+    return Kept(medium, Path(f"{place}/{holder}{suffix}"), places, drawn, None if source is None else source.clip)
+
+
+def _suffix_of(place: str, changed: int, bag: int) -> str | None:
+    """The suffix of the bag's file in the folder, which was changed then; None where it has none, or but a link."""
+    if time.time_ns() < changed + SETTLED:
+        # It may change again without a newer time.
+        possible: Iterable[str] = media.suffixes()
+    else:
+        listed = _kept_as_of(place, changed).get(bag)
+        possible = () if listed is None else (listed,)
+    return next((suffix for suffix in possible if _is_own_file(f"{place}/{bag}{suffix}")), None)
+
+
+@lru_cache(maxsize=4)
+def _kept_as_of(place: str, _changed: int) -> dict[int, str]:
+    return _kept(Path(place).parent)
+
+
+def _is_own_file(path: str) -> bool:
+    """Whether it is a file and no link, which might lead out of the project."""
+    found = _lstat(path)
+    return found is not None and stat.S_ISREG(found.st_mode)
+
+
+def _lstat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
 
 
 def located(folder: Path, offsets: Array, holders: Array) -> Callable[[int], tuple[str, Array] | None]:
@@ -233,9 +268,9 @@ def copy(folder: Path, target: Path) -> None:
 def _kept(folder: Path) -> dict[int, str]:
     """The suffix of every bag's file."""
     with contextlib.suppress(FileNotFoundError):
-        known = set(media.suffixes())
+        known = {suffix: suffix for suffix in media.suffixes()}
         paths = [path for path in (folder / FOLDER).iterdir() if path.suffix in known]
-        return {int(path.stem): path.suffix for path in paths if path.stem.isascii() and path.stem.isdigit()}
+        return {int(path.stem): known[path.suffix] for path in paths if path.stem.isascii() and path.stem.isdigit()}
     return {}
 
 
