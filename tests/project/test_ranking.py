@@ -95,6 +95,8 @@ def test_a_ranking_that_knows_less_replaces_none_unless_it_is_needed():
     rankings.publish(other, done=False)
     assert rankings.newest is other, "it is about other contents"
     rankings.newest, rankings.wanted = known, len(RANKED) + 1
+    rankings.publish(replace(newest(8), complete=False), done=False)
+    assert rankings.newest is known, "the other one has too few questions as well"
     rankings.publish(longer := newest(8), done=False)
     assert rankings.newest is longer, "the other one has too few questions"
 

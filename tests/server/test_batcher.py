@@ -87,6 +87,28 @@ def test_what_is_saved_does_not_wait_for_what_is_served_with_it():
         assert run(work) == ("saved", True, "asked")
 
 
+def test_nobody_waits_for_ever_whatever_happens():
+    class Worse(BaseException):
+        pass
+
+    def serve(wishes):
+        if "worse" in wishes:
+            raise Worse
+        yield [(0, "first")]
+
+    async def work():
+        together = Batch(thread, serve, Traffic())
+        forgotten = await asyncio.gather(together(1), together(2), return_exceptions=True)
+        worse = await asyncio.gather(together("worse"), return_exceptions=True)
+        thread.shutdown()
+        return [*forgotten, *worse, *await asyncio.gather(together(3), return_exceptions=True)]
+
+    with ThreadPoolExecutor(1) as thread:
+        first, *errors = run(work)
+    assert first == "first"
+    assert [type(one) for one in errors] == [RuntimeError] * 3
+
+
 def test_requests_that_are_being_read_are_served_together():
     served = []
 

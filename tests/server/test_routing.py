@@ -37,8 +37,9 @@ def client_of(route_class):
         many: Annotated[list[int], Query(default_factory=list)],
         count: int = Query(3),
         foo: Annotated[str, Header(alias="X-Foo")] = "none",
+        other: Annotated[str, Header(validation_alias="x-other")] = "none",
     ) -> list[str | int]:
-        return [*many, count, foo]
+        return [*many, count, foo, other]
 
     @router.get("/required")
     async def required(person: Annotated[str, Depends(who)], name: str, count: int = 2) -> list[str | int]:
@@ -58,7 +59,15 @@ def clients():
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"Bagwise-Person": "ann"}, {"BAGWISE-PERSON": "somebody"}, {"Other": "x"}, {"x-foo": "bar"}]
+    "headers",
+    [
+        {},
+        {"Bagwise-Person": "ann"},
+        {"BAGWISE-PERSON": "somebody"},
+        {"Other": "x"},
+        {"x-foo": "bar"},
+        {"x-other": "y"},
+    ],
 )
 @pytest.mark.parametrize(
     ("method", "path"),

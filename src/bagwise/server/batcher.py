@@ -18,6 +18,7 @@ LONGEST_PAUSE = 0.05
 """Seconds for which the event loop waits for a batch that is served, at most."""
 ITERATIONS = 3
 """Of the event loop, from the bytes of a request to the call of a batch."""
+MOST_REMEMBERED = 10_000
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -65,13 +66,17 @@ class Batch(Generic[Request, Response]):
         while self._waiting:
             await self._arrived()
             batch, self._waiting = self._waiting, []
-            serving = self._thread.submit(self._serve_batch, batch, asyncio.get_running_loop())
-            if self._traffic.requests <= self._traffic.waiting:
-                wait([serving], LONGEST_PAUSE)
+            left: Exception = RuntimeError("A batch was served without a result for each request.")
             try:
+                serving = self._thread.submit(self._serve_batch, batch, asyncio.get_running_loop())
+                if self._traffic.requests <= self._traffic.waiting:
+                    wait([serving], LONGEST_PAUSE)
                 await asyncio.wrap_future(serving)
             except Exception as error:
-                _resolve(batch, [(place, error) for place in range(len(batch))])
+                left = error
+            finally:
+                # Nobody waits for ever, whatever happened.
+                _resolve(batch, [(place, left) for place in range(len(batch))])
 
     async def _arrived(self) -> None:
         """Let the event loop read what has arrived meanwhile."""
@@ -139,6 +144,8 @@ class Batcher(Generic[Shows]):
             self._remembered.pop(shown, None)
             raise
         if name is not None:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
             self._remembered[shown] = name
         return name
 
@@ -164,7 +171,8 @@ class Batcher(Generic[Shows]):
     def _serve(self, requests: Sequence[Signed]) -> Iterator[Results]:
         """What each request gets: the events of an answer, what is shown of leases, or the error.
 
-        Answers come first: who sent one, which is saved by then, does not wait for the questions of others.
+        Answers come first: who sent one, which is saved by then, does not wait for the questions of others, but for a
+        pause of the event loop.
         """
         made: dict[int, Submission | LeaseRequest] = {}
         refused = dict[int, Exception]()

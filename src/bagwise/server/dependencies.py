@@ -205,5 +205,7 @@ async def _signed_in(
     shown = Shown(token) if token is not None else Shown(session=request.cookies.get(cookie_of(project)))
     name = await known_by(request, shown, remembered) or annotator
     if expected_person is not None and unquote(expected_person) != name:
+        if remembered:
+            return await _signed_in(request, bearer, expected_project, expected_person)
         raise Replaced(f"{name} is signed in now: load the page again.")
     return SignedIn(name, shown, state.batcher)

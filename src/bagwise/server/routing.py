@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 
 class LeanRoute(APIRoute):
@@ -37,12 +38,15 @@ class LeanRoute(APIRoute):
 
 
 def _without_optional(dependant: Dependant) -> Dependant:
-    """Without optional queries and headers whose functions have the same defaults."""
+    """Without optional queries and headers whose functions have the same defaults, and that have but one name."""
     assert dependant.call is not None
     parameters = inspect.signature(dependant.call).parameters
 
     def is_needed(field: Any) -> bool:
-        return bool(field.field_info.is_required() or parameters[field.name].default != field.field_info.default)
+        info = field.field_info
+        has_other_names = isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel)
+        has_other_names |= info.validation_alias not in (None, field.alias)
+        return bool(has_other_names or info.is_required() or parameters[field.name].default != info.default)
 
     return replace(
         dependant,

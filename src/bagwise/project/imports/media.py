@@ -30,7 +30,7 @@ FOLDER = "media"
 PLACES = "places.npy"
 OUTLINES = ".outlines"
 SETTLED = 2_000_000_000
-"""Nanoseconds after which a change of the folder has another time than any later one, on every file system."""
+"""Nanoseconds after which a change of the folder has another time than any later one."""
 
 
 @dataclass(frozen=True)
@@ -205,11 +205,11 @@ def _suffix_of(place: str, changed: int, bag: int) -> str | None:
         possible: Iterable[str] = media.suffixes()
     else:
         listed = _kept_as_of(place, changed).get(bag)
-        possible = () if listed is None else (listed,)
+        possible = () if listed is None else (listed, *media.suffixes())
     return next((suffix for suffix in possible if _is_own_file(f"{place}/{bag}{suffix}")), None)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _kept_as_of(place: str, _changed: int) -> dict[int, str]:
     return _kept(Path(place).parent)
 
@@ -270,7 +270,8 @@ def _kept(folder: Path) -> dict[int, str]:
     with contextlib.suppress(FileNotFoundError):
         known = {suffix: suffix for suffix in media.suffixes()}
         paths = [path for path in (folder / FOLDER).iterdir() if path.suffix in known]
-        return {int(path.stem): known[path.suffix] for path in paths if path.stem.isascii() and path.stem.isdigit()}
+        named = [path for path in paths if path.stem.isascii() and path.stem.isdigit()]
+        return {int(path.stem): known[path.suffix] for path in named if path.stem == str(int(path.stem))}
     return {}
 
 

@@ -220,14 +220,14 @@ class RankingPublisher:
         return idle
 
     def _is_older(self, ranking: Ranking) -> bool:
-        """Whether it knows less than what was published by an earlier process, which has as many questions as wanted.
+        """Whether it knows less than what was published by an earlier process, and is not needed for its length.
 
         A process begins where its last snapshot was, and publishes while it learns what came after.
         """
         found = self.newest
         if found is None or (found.contents, found.version) != (ranking.contents, ranking.version):
             return False
-        return ranking.applied < found.applied and found.has(self.wanted)
+        return ranking.applied < found.applied and (found.has(self.wanted) or not ranking.has(self.wanted))
 
     def fail(self, error: BaseException) -> None:
         """The trainer became idle before it was done; the next request raises the error."""

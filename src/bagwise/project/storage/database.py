@@ -107,7 +107,9 @@ class Database:
             return {"connect_args": {"timeout": WAIT_FOR_LOCK}, "poolclass": NullPool}
         if self.is_sqlite:
             return {"connect_args": {"timeout": WAIT_FOR_LOCK}}
-        return {"connect_args": {"connect_timeout": 10, "options": f"-c lock_timeout={int(WAIT_FOR_LOCK * 1000)}"}}
+        options = {"connect_timeout": 10, "options": f"-c lock_timeout={int(WAIT_FOR_LOCK * 1000)}"}
+        # Who waited for another transaction that writes has to see what it wrote, whatever the server's default is.
+        return {"connect_args": options, "isolation_level": "READ COMMITTED"}
 
     @classmethod
     def in_file(cls, path: Path) -> "Database":

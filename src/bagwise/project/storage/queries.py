@@ -122,6 +122,9 @@ class Contents:
 
     def bag_position(self, name: str) -> int | None:
         """Return the position of a bag; None where there is none with this name."""
+        if len(name) > self.ids.dtype.itemsize // np.dtype("U1").itemsize:
+            # NumPy would make all names as long as this one.
+            return None
         place = int(np.searchsorted(self.ids, name, sorter=self._by_name))
         if place == len(self.ids) or self.ids[self._by_name[place]] != name:
             return None

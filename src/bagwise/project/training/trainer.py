@@ -165,7 +165,7 @@ class Trainer:
                     self._catch_up_with_events(quiet)
                     if self.replay.applied != self._saved:
                         self._save_snapshot(self.replay)
-                if self._ranking is not None and self._ranking.applied != self._ranking_stored:
+                if self._ranking is not None and self._ranking.applied >= max(self._ranking_stored + 1, self._at_start):
                     self._store_ranking(self._ranking)
             finally:
                 if self._pool is not None:
