@@ -126,7 +126,7 @@ def _bound(found):
         f"takes {bare_taken:.2f} ms with its clients; with the floors of the parts above it is {floors:.2f} ms, "
         f"without any learning. Of these ten times the bare application takes {bare['p99'] / alone:.1f}, and Bagwise's "
         f"own with nothing behind it, that neither signs in, saves, chooses nor learns, {checked['p99'] / alone:.1f}."
-        f" A file of {found['file_bytes'] / 1e6:.0f} MB, which somebody gets meanwhile, takes "
+        f" A file of {found['file_bytes'] / 1e6:.0f} MB, which another person gets meanwhile, takes "
         f"{found['file_seconds'][FLAT_OUT] * 1000:.0f} ms instead of {found['file_seconds']['alone'] * 1000:.0f}."
     )
 

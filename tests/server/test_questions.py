@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 from pydantic import TypeAdapter
 
 from bagwise.server import application
-from bagwise.server.api import questions
 from bagwise.server.api.questions import QuestionOut
+from bagwise.server.instances_json import DIGITS, shortened
 
 BETWEEN = '"instances":[],"examples":[]'
 
@@ -49,10 +49,10 @@ def test_numbers_are_sent_with_the_digits_that_their_type_needs(x):
     for kind in (np.float32, np.float16, np.float64):
         with np.errstate(over="ignore"):
             values = np.nan_to_num(x.astype(kind), posinf=1.0, neginf=1.0)
-        sent = questions._shortened(values)
+        sent = shortened(values)
         assert np.array_equal(np.array(sent.tolist()).astype(kind), values)
-    usual = [one for one in questions._shortened(x).ravel().tolist() if one == 0 or 1e-12 < abs(one) < 1e12]
-    assert all(float(f"{one:.{questions.DIGITS}g}") == one for one in usual)
+    usual = [one for one in shortened(x).ravel().tolist() if one == 0 or 1e-12 < abs(one) < 1e12]
+    assert all(float(f"{one:.{DIGITS}g}") == one for one in usual)
 
 
 def test_only_bags_have_instances_that_are_encoded_apart():

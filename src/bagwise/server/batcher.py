@@ -75,7 +75,7 @@ class Batch(Generic[Request, Response]):
             except Exception as error:
                 left = error
             finally:
-                # Nobody waits for ever, whatever happened.
+                # Whatever happened, no request waits for ever.
                 _resolve(batch, [(place, left) for place in range(len(batch))])
 
     async def _arrived(self) -> None:

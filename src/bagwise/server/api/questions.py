@@ -1,17 +1,15 @@
 """Questions and answers, undo and corrections."""
 
-from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache, partial
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field
 
 from bagwise.core.errors import BagwiseError
-from bagwise.kernels import Array
 from bagwise.learning.questions import Pair, Question
 from bagwise.project import Event, Lease, LeaseRequest, Project, Submission, whole_bag_answers
 from bagwise.project.answers.notes import Note
@@ -31,16 +29,11 @@ from bagwise.server.dependencies import (
     RegionText,
     RememberedPerson,
 )
+from bagwise.server.instances_json import instances_json, shortened, with_instances
 from bagwise.server.routing import LeanRoute
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
-INSTANCES, NO_INSTANCES = b'"instances":', b'"instances":[]'
-MOST_KEPT, LARGEST_KEPT = 256, 16 * 1024
-"""How many examples' instances are kept as JSON, and the most bytes of those of one; 20 MB in all."""
-DIGITS = 9
-"""Of a decimal number from which every float32 can be read again."""
-INSTANCE_VALUES = TypeAdapter(list[list[float]])
 
 router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED, route_class=LeanRoute)
 
@@ -352,46 +345,15 @@ def questions_json(project: Project, leases: Sequence[Lease]) -> list[bytes]:
     for lease in leases:
         of_class = examples[lease.label_class]
         question = _question_out(project, lease, notes[lease.bag], [example for _, example in of_class])
-        of_examples = [_instances_json(project, *one, _kept_json) for one in of_class]
-        found.append(_with_instances(question, [_instances_json(project, lease.bag, question.bag), *of_examples]))
+        of_examples = [_instances_of(project, *one, keep=True) for one in of_class]
+        of_bags = [_instances_of(project, lease.bag, question.bag), *of_examples]
+        found.append(with_instances(question.model_dump_json().encode(), of_bags))
     return found
 
 
-def _with_instances(question: QuestionOut, instances: Sequence[bytes]) -> bytes:
-    """A question as JSON, with the instances of its bag and of its examples, which it lacks."""
-    # Within a string every quotation mark is escaped, so this is nowhere else.
-    first, *rest = question.model_dump_json().encode().split(NO_INSTANCES)
-    pieces = [first]
-    for encoded, piece in zip(instances, rest, strict=True):
-        pieces += INSTANCES, encoded, piece
-    return b"".join(pieces)
-
-
-def _instances_json(
-    project: Project, position: int, shown: Bag, encode: Callable[[bytes, str, int], bytes] | None = None
-) -> bytes:
+def _instances_of(project: Project, position: int, shown: Bag, keep: bool = False) -> bytes:
     """The instances of a bag as they are shown, as JSON."""
-    if shown.medium:
-        return b"[]"
-    x = project.bags[position]
-    return (_json if encode is None or x.nbytes > LARGEST_KEPT else encode)(x.tobytes(), x.dtype.str, x.shape[1])
-
-
-def _json(content: bytes, dtype: str, features: int) -> bytes:
-    return INSTANCE_VALUES.dump_json(_shortened(np.frombuffer(content, dtype).reshape(-1, features)).tolist())
-
-
-_kept_json = lru_cache(maxsize=MOST_KEPT)(_json)
-
-
-def _shortened(x: Array) -> Array:
-    """Numbers with no more digits than their type needs: 9 for float32 where float64 would have 17."""
-    if x.itemsize > np.dtype(np.float32).itemsize:
-        return x
-    exact = x.astype(np.float64)
-    size = np.abs(exact)
-    unit = 10.0 ** (DIGITS - 1 - np.floor(np.log10(size, out=np.zeros_like(size), where=size > 0)))
-    return np.asarray(np.rint(exact * unit) / unit)
+    return b"[]" if shown.medium else instances_json(project.bags[position], keep)
 
 
 def _question_out(project: Project, lease: Lease, notes: Sequence[Note], examples: list[Example]) -> QuestionOut:
@@ -434,7 +396,7 @@ def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
     found = Bag(**_shown_of(project, position))
     if found.medium is None:
-        found.instances = _shortened(project.bags[position]).tolist()
+        found.instances = shortened(project.bags[position]).tolist()
     return found
 
 
