@@ -172,7 +172,7 @@ def test_answers_are_acknowledged_although_nothing_can_be_asked(project, monkeyp
             return_exceptions=True,
         )
 
-    together = Batcher(project, lambda _, leases: list(leases))
+    together = Batcher(project, lambda _, leases: list(leases), Traffic())
     monkeypatch.setattr(project, "lease", stopped)
     saved, refused = run(work)
     together.close()

@@ -119,13 +119,10 @@ class Batcher(Generic[Shows]):
     """
 
     def __init__(
-        self,
-        project: Project,
-        show: Callable[[Project, Sequence[Lease]], list[Shows]],
-        traffic: Traffic | None = None,
+        self, project: Project, show: Callable[[Project, Sequence[Lease]], list[Shows]], traffic: Traffic
     ) -> None:
         self.project, self._show = project, show
-        self._invitations, traffic = Invitations(project.database), traffic or Traffic()
+        self._invitations = Invitations(project.database)
         signing_in, working = (ThreadPoolExecutor(1, f"bagwise-{name}") for name in ("sign-in", "project"))
         self._look_up = Batch[Shown, str | None](signing_in, self._people, traffic)
         # In one thread: they hold the same lock, and two threads would wait for each other more often than they work.
