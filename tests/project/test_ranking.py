@@ -84,6 +84,15 @@ def test_for_a_crowd_the_trainer_stops_after_a_ranking_and_begins_now_and_then(m
     assert not rankings.publish(newest(45), done=False), "and the trainer goes on until it knows every answer"
 
 
+def test_the_trainer_begins_at_once_on_a_machine_that_was_just_started(monkeypatch):
+    monkeypatch.setattr(queue_ranking.time, "monotonic", lambda: 0.1)
+    began, rankings = [], RankingPublisher(lambda: began.append(True))
+    rankings.newest = newest(10)
+    assert (list(rankings.waits(20, 1, FEW_PEOPLE + 1)), began) == ([], [True])
+    rankings.publish(newest(20), done=True)
+    assert (list(rankings.waits(30, 1, FEW_PEOPLE + 1)), began) == ([], [True]), "the last one was published just now"
+
+
 def test_a_ranking_that_knows_less_replaces_none_unless_it_is_needed():
     """A trainer that is started again publishes while it learns what the one before it knew."""
     rankings = RankingPublisher(lambda: None)

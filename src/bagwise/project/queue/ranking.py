@@ -135,7 +135,8 @@ class RankingPublisher:
         self._begin = begin
         self._mutex = threading.Lock()
         self._busy = False
-        self._began, self._behind_since = 0.0, 0.0
+        # Not 0: the clock may have begun a moment ago, with the machine.
+        self._began = self._behind_since = float("-inf")
         self._took: deque[float] = deque(maxlen=RECENT)
         self._published: Future[None] = Future()
         self._error: BaseException | None = None
