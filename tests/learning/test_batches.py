@@ -4,15 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bagwise import ActiveLearner, BagwiseError, ScoredPool, datasets
 from bagwise.data.labels import Labels
 from bagwise.learning import criteria, granularity
-from bagwise.learning.audits import next_questions
 from bagwise.learning.granularity import Seconds
-from bagwise.learning.questions import Overlap, Question, diversify
 
 
 @pytest.fixture(scope="module")
@@ -43,67 +39,6 @@ def test_every_turn_of_a_batch_is_an_audit_or_not_as_it_would_be_alone(digits):
         alone.append(question.audit)
         learner.tell(question, None)
     assert flags == alone
-
-
-def test_the_unlike_come_first_and_no_more_is_read_than_needed():
-    choices = iter([Question(0, (0,)), Question(0, (1,)), Question(1, (0,)), Question(2, (1,)), Question(3, (3,))])
-    assert [one.pairs for one in diversify(choices, Overlap(), 2)] == [((0, 0),), ((2, 1),)]
-    assert next(choices).bag == 3
-
-
-def test_being_asked_of_somebody_else_a_question_is_not_like_itself():
-    choices = [Question(0, (0,)), Question(1, (0,)), Question(0, (1,))]
-    assert diversify(choices, Overlap([(0, 0)]), 1) == choices[:1]
-
-
-asked_questions = st.lists(
-    st.builds(
-        Question,
-        bag=st.integers(0, 3),
-        classes=st.sets(st.integers(0, 4), min_size=1, max_size=2).map(tuple),
-        audit=st.booleans(),
-    ),
-    max_size=12,
-    unique_by=lambda one: one.pairs,
-)
-asked_pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=8)
-
-
-def least_like(questions, asked, count):
-    """The same, obviously: of all that are left always the first of those that are least like what is asked."""
-    asked, left, ordered = list(asked), list(questions), []
-
-    def overlap(question):
-        others = [pair for pair in asked if pair not in question.pairs]
-        same_class = sum(label_class in question.classes for _, label_class in others)
-        same_bag = sum(bag == question.bag for bag, _ in asked)
-        return same_class + same_bag - sum(pair in question.pairs for pair in asked)
-
-    while left and len(ordered) < count:
-        best = min(left, key=overlap)
-        left.remove(best)
-        ordered.append(best)
-        asked += best.pairs
-    return ordered
-
-
-@given(asked_questions, asked_pairs, st.integers(0, 6))
-def test_diversify_is_the_obvious_search(questions, asked, count):
-    assert diversify(iter(questions), Overlap(asked), count) == least_like(questions, asked, count)
-
-
-@given(asked_questions, asked_pairs, st.lists(st.booleans(), max_size=5))
-def test_turns_get_what_was_drawn_or_chosen(questions, asked, audits):
-    count = len(audits)
-    drawn = [one for one in questions if one.audit]
-    asked_or_drawn = [*asked, *(pair for one in drawn[: sum(audits)] for pair in one.pairs)]
-    chosen = least_like([one for one in questions if not one.audit], asked_or_drawn, count)
-    expected = []
-    for audit in audits:
-        turn = drawn if (audit and drawn) or not chosen else chosen
-        if turn:
-            expected.append(turn.pop(0))
-    assert next_questions(audits, iter(questions), Overlap(asked), count) == expected
 
 
 def value_pool(present, asked=()):

@@ -16,17 +16,15 @@ inverse of it weights the answer without bias, whatever the bags of the first ph
 that their sums do not depend on an order, and every processor and every pool draws the same.
 """
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
 from bagwise.core.errors import BagwiseError
 from bagwise.data.label_store import LabelStore
 from bagwise.kernels import Array, hashed_uniform
-from bagwise.learning.questions import Overlap, Pair, Question, diversify
+from bagwise.learning.questions import Pair, Question
 
 AUDIT = 0xA0D1
 FIRST, SECOND = 0xD1A1, 0xD1A2
@@ -281,72 +279,3 @@ def drawn_pair(weights: Array, is_open: Array, which: float, where: float) -> tu
         place = int(np.searchsorted(cumulated, steps, side="right"))
     by_weight = int(by_class[place]) / int(cumulated[-1])
     return place, (1 - UNIFORM_SHARE) * by_weight + UNIFORM_SHARE / len(places)
-
-
-def next_questions(audits: Sequence[bool], free: Iterable[Question], asked: Overlap, count: int) -> list[Question]:
-    """Return up to `count` of the `free` questions of a ranking, for turns of which `audits` are audits.
-
-    An audit's turn gets a question that was drawn at random, any other turn a chosen one; among the chosen, questions
-    that differ from those `asked` and not yet answered come first. No more questions are read than it takes.
-
-    Parameters
-    ----------
-    audits : sequence of bool
-        For each of the next turns.
-    free : iterable of Question
-        Best first.
-    asked : Overlap
-        What is asked and not answered yet.
-    count : int
-        The most questions.
-
-    Returns
-    -------
-    list of Question
-
-    Examples
-    --------
-    >>> free = [Question(0, (0,)), Question(1, (0,), audit=True), Question(2, (0,))]
-    >>> [one.bag for one in next_questions([False, True], free, Overlap(), 2)]
-    [0, 1]
-    """
-    both = _ByKind(free)
-    drawn = list(islice(both.drawn(), sum(audits)))
-    if drawn:
-        asked = asked.copy()
-        asked.add(pair for question in drawn for pair in question.pairs)
-    chosen = diversify(both.chosen(), asked, count)
-    if len(chosen) < count:
-        drawn += islice(both.drawn(), count)
-    ordered = []
-    for audit in audits:
-        turn = drawn if audit and drawn else chosen or drawn
-        if turn:
-            ordered.append(turn.pop(0))
-    return (ordered + chosen + drawn)[:count]
-
-
-class _ByKind:
-    """Questions that were drawn at random and those that were chosen, read when one of them is needed."""
-
-    def __init__(self, questions: Iterable[Question]) -> None:
-        self._unread = iter(questions)
-        self._read: dict[bool, deque[Question]] = {True: deque(), False: deque()}
-
-    def drawn(self) -> Iterator[Question]:
-        """Yield the next questions that were drawn."""
-        return self._of_kind(True)
-
-    def chosen(self) -> Iterator[Question]:
-        """Yield the next questions that were chosen."""
-        return self._of_kind(False)
-
-    def _of_kind(self, audit: bool) -> Iterator[Question]:
-        own = self._read[audit]
-        while True:
-            while own:
-                yield own.popleft()
-            question = next(self._unread, None)
-            if question is None:
-                return
-            self._read[question.audit].append(question)

@@ -23,10 +23,11 @@ from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.learning import criteria, granularity
 from bagwise.learning.audits import DesignedDraws, Ranked, UniformDraws, audit_turns, validate_design
 from bagwise.learning.base import Learner, NothingToAsk
+from bagwise.learning.candidates import diversify
 from bagwise.learning.cold_start import ColdStart
 from bagwise.learning.evidence import explain
 from bagwise.learning.pool import LocalPool, Pool, QueryOptions, Request, top_k_on
-from bagwise.learning.questions import Answer, Overlap, Present, Question, as_instances, diversify
+from bagwise.learning.questions import Answer, Present, Question, as_instances
 from bagwise.learning.top_k import Statistics
 from bagwise.model import MIMLClassifier, ScoredPool, solvers
 from bagwise.model.solvers import State
@@ -517,7 +518,7 @@ class ActiveLearner(Learner):
         found = self._pool.choose(self.model, self._label_store, self._options(granularity), requests)
         drawn, chosen = found.choices
         if spread:
-            chosen = diversify(chosen, Overlap(), by_score)
+            chosen = diversify(chosen, by_score)
         turns = (self._n_answered + np.flatnonzero(audits)).tolist()
         designed, uniform, best = self._designed_draws(turns), self._uniform_draws(drawn), iter(chosen)
         ranking = Ranked()

@@ -1,10 +1,7 @@
 """Question and Answer: what a learner asks and learns from, the same types from learner to project."""
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count as positions
 from typing import Any
 
 import numpy as np
@@ -158,116 +155,6 @@ class Answer:
     def labels_bag(self) -> bool:
         """Whether it says something of the bag, and not of one instance alone."""
         return self.instance is None or self.present == (True,)
-
-
-class Overlap:
-    """How much a question is like those that are asked and not answered yet: questions about its bag or its classes.
-
-    Being asked of another person, a question is not like itself.
-
-    Parameters
-    ----------
-    asked : iterable of pairs
-        What is asked.
-
-    Examples
-    --------
-    >>> overlap = Overlap([(0, 0), (0, 2)])
-    >>> overlap.of(Question(0, (1,))), overlap.of(Question(1, (2,))), overlap.of(Question(0, (2,)))
-    (2, 1, 1)
-    """
-
-    def __init__(self, asked: Iterable[Pair] = ()) -> None:
-        self._bags, self._classes, self.pairs = Counter[int](), Counter[int](), Counter[Pair]()
-        self.add(asked)
-
-    def add(self, asked: Iterable[Pair]) -> None:
-        """Count what is asked besides.
-
-        Parameters
-        ----------
-        asked : iterable of pairs
-            What is asked.
-        """
-        for pair in asked:
-            bag, label_class = pair
-            self._bags[bag] += 1
-            self._classes[label_class] += 1
-            self.pairs[pair] += 1
-
-    def of(self, question: Question) -> int:
-        """Return how many questions it is like; never below zero.
-
-        Parameters
-        ----------
-        question : Question
-            What may be asked next.
-
-        Returns
-        -------
-        int
-        """
-        # A missing key of a counter is looked up by Python code, and nearly all are missing.
-        found = self._bags.get(question.bag, 0)
-        for pair in question.pairs:
-            found += self._classes.get(pair[1], 0) - 2 * self.pairs.get(pair, 0)
-        return found
-
-    def copy(self) -> "Overlap":
-        """Return the same, to be counted on apart from this.
-
-        Returns
-        -------
-        Overlap
-        """
-        return Overlap(self.pairs.elements())
-
-
-def diversify(questions: Iterable[Question], asked: Overlap, count: int) -> list[Question]:
-    """Return up to `count` of the questions: always the best of those that are least like what is asked already.
-
-    Questions that are asked before the answers to them are learned should not all be the same question in disguise.
-    No more questions are read than it takes.
-
-    Parameters
-    ----------
-    questions : iterable of Question
-        Best first.
-    asked : Overlap
-        What is asked and not answered yet.
-    count : int
-        How many are wanted.
-
-    Returns
-    -------
-    list of Question
-
-    Examples
-    --------
-    >>> ranked = iter([Question(0, (0,)), Question(0, (1,)), Question(1, (1,)), Question(2, (2,))])
-    >>> [one.pairs for one in diversify(ranked, Overlap(), 2)], next(ranked).bag
-    ([((0, 0),), ((1, 1),)], 2)
-    """
-    overlap = asked.copy() if count > 1 else asked
-    unread, read, chosen = iter(questions), list[Question](), list[Question]()
-    while len(chosen) < count:
-        best, least = None, 0
-        for place in positions():
-            if place == len(read):
-                if (question := next(unread, None)) is None:
-                    break
-                read.append(question)
-            found = overlap.of(read[place])
-            if best is None or found < least:
-                best, least = place, found
-            if least == 0:
-                break
-        if best is None:
-            break
-        chosen.append(read.pop(best))
-        if len(chosen) < count:
-            overlap.add(chosen[-1].pairs)
-    return chosen
 
 
 def as_present(answer: Any) -> Present:

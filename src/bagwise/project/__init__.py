@@ -12,8 +12,9 @@ from bagwise.project.imports.table_import import Tables
 from bagwise.project.instances.worker_pool import Each, in_processes
 from bagwise.project.project import Project, predict
 from bagwise.project.queue.answering_time import answering_seconds
-from bagwise.project.queue.leases import LeaseRequest, NoQuestion
+from bagwise.project.queue.leases import NoQuestion
 from bagwise.project.queue.ranking import TrainerStopped
+from bagwise.project.queue.requests import LeaseRequest
 from bagwise.project.reports.changed_data import ChangedData, changed_data
 from bagwise.project.reports.participation import Participation, participants
 from bagwise.project.reports.quality import Report, quality_of

@@ -46,8 +46,9 @@ from bagwise.project.imports.scores import import_scores
 from bagwise.project.instances import partitions
 from bagwise.project.instances.partitioning import partition
 from bagwise.project.instances.worker_pool import Each, in_processes
-from bagwise.project.queue.leases import LeaseRequest, Leases
+from bagwise.project.queue.leases import Leases
 from bagwise.project.queue.ranking import Ranking, Wait, wait_for
+from bagwise.project.queue.requests import LeaseRequest
 from bagwise.project.search import plane
 from bagwise.project.search.files import instances_of_file
 from bagwise.project.search.nearest import Similar, nearest

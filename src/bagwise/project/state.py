@@ -74,14 +74,16 @@ class ProjectState:
         """The events about every pair, and what counts."""
         return self.counted.votes
 
+    def is_open(self, pair: Pair) -> bool:
+        """Whether a pair is still asked about, of some people at least."""
+        contents, votes = self.contents, self.votes
+        if pair in votes.decisions or contents.is_given(pair) or not contents.class_list[pair[1]].is_active:
+            return False
+        return inferred_of(contents, votes, pair) is None
+
     def wants(self, pair: Pair, annotator: str, instance: int | None = None) -> int:
         """Return how many more people, this one among them, a pair or an instance of it is to be asked of."""
-        contents = self.contents
-        if not contents.class_list[pair[1]].is_active or contents.is_given(pair):
-            return 0
-        if inferred_of(contents, self.votes, pair) is not None:
-            return 0
-        return self.votes.wants(pair, annotator, instance)
+        return self.votes.wants(pair, annotator, instance) if self.is_open(pair) else 0
 
     def shows_instances(self, bag: int) -> bool:
         """Whether a person sees several instances of the bag, by their places or in a table."""

@@ -75,6 +75,8 @@ class RankedQuestions(Sequence[Question]):
     >>> ranked = RankedQuestions.of([Question(3, (0,)), Question(5, (1,), audit=True)])
     >>> len(ranked), ranked[1].bag, [question.audit for question in ranked]
     (2, 5, [False, True])
+    >>> ranked.audits(1, 2)
+    [True, False]
     """
 
     FIELDS = ("bag", "classes", "score", "audit", "partial", "instance", "probability")
@@ -100,6 +102,11 @@ class RankedQuestions(Sequence[Question]):
         if isinstance(place, slice):
             return type(self)({name: values[place] for name, values in self._columns.items()})
         return Question(**{name: values[place] for name, values in self._columns.items()})
+
+    def audits(self, first: int, count: int) -> list[bool]:
+        """Whether each of so many questions is an audit, from the first of them on; past the end none is."""
+        found: list[bool] = self._columns["audit"][first : first + count]
+        return found + [False] * (count - len(found))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RankedQuestions) and list(self) == list(other)

@@ -1,0 +1,56 @@
+"""What is shown with a question that is leased: the instances to mark, and what the model believes."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bagwise.kernels import Array
+from bagwise.learning.evidence import explain, instance_probabilities
+from bagwise.learning.questions import Question
+from bagwise.model import MIMLClassifier
+from bagwise.project.answers.annotator_noise import AnnotatorRates, labels_of_bag
+from bagwise.project.state import ProjectState
+
+
+def explained(
+    state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, questions: Sequence[Question]
+) -> list[Question]:
+    """The questions with evidence and belief given what is known of the instances, their likeliest class first.
+
+    Where a bag does not show its instances, a question about one of them is asked about the bag.
+    """
+    shown = [
+        question
+        if question.instance is None or state.shows_instances(question.bag)
+        else replace(question, instance=None)
+        for question in questions
+    ]
+    probability = _instance_probabilities(state, model, people, {question.bag for question in shown})
+    return [_likeliest_first(question, explain(question, probability[question.bag])) for question in shown]
+
+
+def _instance_probabilities(
+    state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, bags: Collection[int]
+) -> dict[int, Array]:
+    """P(class) of the instances of each bag, (instances, classes), given what is known of them."""
+    pointed = [bag for bag in bags if state.votes.pointed_classes(bag)]
+    others = np.array(sorted(set(bags).difference(pointed)), np.int64)
+    of_others = instance_probabilities(model, state.bags.select(others))
+    found = dict(zip(others.tolist(), of_others, strict=True))
+    for bag in pointed:
+        labels = labels_of_bag(state.contents, state.votes, people, bag)
+        found[bag] = model.pool(state.bags.select([bag]), labels).scorer.instance_probabilities()
+    return found
+
+
+def _likeliest_first(asked: Question, explained: Question) -> Question:
+    """The explained question with its likeliest class first, by the belief with which it was asked where it has one."""
+    belief = asked.belief or explained.belief
+    by_belief = sorted(range(len(belief)), key=lambda place: -belief[place])
+    return replace(
+        explained,
+        classes=tuple(explained.classes[place] for place in by_belief),
+        evidence=tuple(explained.evidence[place] for place in by_belief),
+        belief=tuple(belief[place] for place in by_belief),
+    )

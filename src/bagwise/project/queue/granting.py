@@ -1,0 +1,221 @@
+"""Granting: which of the ranked questions each of the people gets who ask at one moment.
+
+The ranking says what is asked, and which turns are audits; of the best questions that are free a person gets the one
+that is least like what others are asked (`learning.candidates`), each only as often as the settings want.
+"""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
+
+from bagwise.learning.candidates import Candidates, Overlap
+from bagwise.learning.questions import Pair, Question
+from bagwise.project.answers.events import LISTED, Event
+from bagwise.project.queue.explanation import explained
+from bagwise.project.queue.ranking import Ranking
+from bagwise.project.queue.requests import LeaseRequest
+from bagwise.project.queue.spreading import GroupCounts, in_turns
+from bagwise.project.state import ProjectState
+from bagwise.project.storage.queries import Lease
+
+SPARE_CANDIDATES = 60
+
+
+class Remaining:
+    """The questions of a ranking without those that are decided by now; a question is made when it is first read."""
+
+    def __init__(self, ranking: Ranking) -> None:
+        self.ranking = ranking
+        self._read: list[Question] = []
+        self._unread = iter(ranking.questions)
+        self._answered, self._counted = 0, ranking.applied
+
+    def answered(self, events: Sequence[Event]) -> int:
+        """How many of the `events` that the ranking lacks are answers to questions."""
+        new = events[self._counted :]
+        self._answered += sum(event.answer != "skipped" and event.shown != LISTED for event in new)
+        self._counted = len(events)
+        return self._answered
+
+    def __iter__(self) -> Iterator[Question]:
+        for place in count():
+            if place == len(self._read):
+                question = next(self._unread, None)
+                if question is None:
+                    return
+                self._read.append(question)
+            yield self._read[place]
+
+    def prune(self, decided: Container[Pair]) -> None:
+        """Leave out what is decided, of what was read."""
+        self._read = [one for one in self._read if not all(pair in decided for pair in one.pairs)]
+
+
+class Granting:
+    """The questions of one moment, granted to one request after the other."""
+
+    def __init__(self, state: ProjectState, remaining: Remaining | None, leases: list[Lease], until: float) -> None:
+        self.state, self.remaining, self.leases, self.until = state, remaining, leases, until
+        self.granted: list[Lease] = []
+        self._of_person = defaultdict[str, list[Lease]](list)
+        for lease in leases:
+            self._of_person[lease.annotator].append(lease)
+        self._asked = Overlap(pair for lease in leases for pair in lease.question.pairs)
+        self._people = state.votes.people
+        self._candidates = Candidates(remaining or (), self._asked, self._is_open)
+        self._answered = 0 if remaining is None else remaining.answered(state.events)
+
+    def grant(self, request: LeaseRequest) -> list[Lease] | None:
+        """The person's own leases, newest first, and as many more as are missing; these are explained later."""
+        if self.remaining is None:
+            # Not even an own lease: it cannot be shown without a model.
+            return None
+        own = self._of_person[request.annotator]
+        still = [
+            open_lease
+            for lease in own
+            if request.allows(lease.question) and (open_lease := self._still_open(lease)) is not None
+        ]
+        still.sort(key=lambda lease: -lease.asked_after)
+        missing = request.count - len(still)
+        if missing <= 0:
+            return still[: request.count]
+        ranking = self.remaining.ranking
+        chosen = self._chosen(request, {pair for lease in own for pair in lease.question.pairs}, missing)
+        enough = len(chosen) >= missing if request.among is None else still or chosen
+        if not enough and not (ranking.complete and self._is_current(ranking)):
+            for question in chosen:
+                self._asked.add(question.pairs, -1)
+            return None
+        return still + [self._lease(question, request.annotator, ranking) for question in chosen]
+
+    def _is_current(self, ranking: Ranking) -> bool:
+        return self.state.trainer.rankings.is_current(ranking, len(self.state.events))
+
+    def _chosen(self, request: LeaseRequest, own: set[Pair], missing: int) -> list[Question]:
+        """Up to so many questions that differ from what is asked, audits at their turns; they count as asked."""
+        assert self.remaining is not None
+        # Every question that was leased, answered since or not, has had its turn.
+        turn = len(self.leases) + self._answered
+        audits = self.remaining.ranking.questions.audits(turn, missing)
+        if request.among is not None:
+            audits = [False] * missing
+        candidates, most = self._candidates_for(request, own, audits), missing + SPARE_CANDIDATES
+
+        def suited(question: Question) -> Question | None:
+            return self._suited(question, request.annotator, own)
+
+        chosen: list[Question] = []
+        for audit in audits:
+            first, second = (candidates.drawn, candidates.best) if audit else (candidates.best, candidates.drawn)
+            question = first(suited, most) or second(suited, most)
+            if question is None:
+                break
+            self._asked.add(question.pairs)
+            own.update(question.pairs)
+            chosen.append(question)
+        return chosen
+
+    def _candidates_for(self, request: LeaseRequest, own: set[Pair], audits: Sequence[bool]) -> Candidates:
+        """Those that all people share, unless it is for some bags alone, or questions are spread over groups."""
+        assert self.remaining is not None
+        group_counts = self.state.group_counts
+        if request.among is None and group_counts is None:
+            return self._candidates
+        questions: Iterable[Question] = filter(request.allows, self.remaining)
+        if group_counts is not None:
+            questions = self._in_turns(group_counts, list(questions), request.annotator, own, audits)
+        return Candidates(questions, self._asked, self._is_open)
+
+    def _in_turns(
+        self,
+        group_counts: GroupCounts,
+        left: Sequence[Question],
+        annotator: str,
+        own: set[Pair],
+        audits: Sequence[bool],
+    ) -> list[Question]:
+        """Questions drawn at random for the turns of audits, and for the others as many that are spread over groups."""
+        drawn = list(islice(self._free([one for one in left if one.audit], annotator, own), len(audits)))
+        taken = own.union(*(question.pairs for question in drawn))
+        counts, groups = group_counts.after(self.state.events), group_counts.groups
+        counts.update(int(groups[lease.bag]) for lease in self.leases for _ in lease.question.pairs)
+        chosen = in_turns(
+            [one for one in left if not one.audit],
+            groups,
+            counts,
+            lambda some: self._free(some, annotator, taken),
+            len(audits) - min(sum(audits), len(drawn)),
+        )
+        return drawn + chosen
+
+    def _still_open(self, lease: Lease) -> Lease | None:
+        """The lease with the classes that its person may still be asked; None without the first."""
+        if not self.state.may_ask(lease.bag):
+            return None
+        question, wants = lease.question, self.state.wants
+        classes = [c for c in question.classes if wants((lease.bag, c), lease.annotator, question.instance)]
+        if lease.label_class not in classes:
+            return None
+        return replace(lease, question=_with_classes(question, classes))
+
+    def _is_open(self, question: Question) -> bool:
+        """Whether the question may be asked of anyone besides those who are asked already."""
+        if not self.state.may_ask(question.bag):
+            return False
+        asked, is_open = self._asked.pairs, self.state.is_open
+        return any(asked.get(pair, 0) < self._people and is_open(pair) for pair in question.pairs)
+
+    def _free(self, left: Iterable[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
+        """The questions that this person may be asked, with the classes that they may be asked about, best first.
+
+        Of several questions about instances of one pair it is the first.
+        """
+        taken = set(own)
+        for question in left:
+            found = self._suited(question, annotator, taken) if self._is_open(question) else None
+            if found is not None:
+                taken.update(found.pairs)
+                yield found
+
+    def _suited(self, question: Question, annotator: str, own: Container[Pair]) -> Question | None:
+        """The question with the classes that this person may be asked about besides their own pairs; None without."""
+        pairs = [
+            pair
+            for pair in question.pairs
+            if pair not in own and self._asked.pairs.get(pair, 0) < self.state.wants(pair, annotator, question.instance)
+        ]
+        return _with_classes(question, [label_class for _, label_class in pairs]) if pairs else None
+
+    def _lease(self, question: Question, annotator: str, ranking: Ranking) -> Lease:
+        lease = Lease(uuid.uuid4().hex, question, annotator, self.until, ranking.applied)
+        self.granted.append(lease)
+        self.leases.append(lease)
+        self._of_person[annotator].append(lease)
+        return lease
+
+    def explained(self) -> dict[str, Lease]:
+        """The granted leases with evidence and belief, by key."""
+        if self.remaining is None or not self.granted:
+            return {}
+        ranking = self.remaining.ranking
+        questions = explained(self.state, ranking.model, ranking.people, [lease.question for lease in self.granted])
+        return {
+            lease.key: replace(lease, question=question)
+            for lease, question in zip(self.granted, questions, strict=True)
+        }
+
+
+def _with_classes(question: Question, classes: Sequence[int]) -> Question:
+    """The question about some of its classes."""
+    if len(classes) == len(question.classes):
+        return question
+    places = [question.classes.index(label_class) for label_class in classes]
+    return replace(
+        question,
+        classes=tuple(classes),
+        evidence=tuple(question.evidence[place] for place in places) if question.evidence else (),
+        belief=tuple(question.belief[place] for place in places) if question.belief else (),
+    )
