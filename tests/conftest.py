@@ -149,7 +149,7 @@ def pytest_addoption(parser):
     parser.addoption("--rest", action="store_true", help="Only what is left out without `--full`.")
 
 
-ON_BOTH_DATABASES = ("tests/crash/test_crash.py", "tests/project/test_storage.py")
+ON_BOTH_DATABASES = ("tests/crash/test_crash.py", "tests/project/test_statements.py", "tests/project/test_storage.py")
 """Tests of what databases do differently: transactions, locks, migrations, lost connections."""
 
 VARIANTS = {

@@ -220,7 +220,7 @@ class Both:
         """What is open again is asked of the same person, as it was drawn."""
         project = self.project
         with project.database.reading() as connection:
-            leases = [one for one in queries.leases(connection) if one.annotator == undone[0].annotator]
+            leases = [one for one in queries.leases(connection).values() if one.annotator == undone[0].annotator]
         for event in undone:
             if project._state.wants(event.pair, event.annotator, event.instance):
                 (question,) = [one.question for one in leases if event.pair in one.question.pairs]

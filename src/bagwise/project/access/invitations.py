@@ -8,30 +8,35 @@ import hashlib
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.access.names import validate_name
 from bagwise.project.storage import queries, schema
 from bagwise.project.storage.database import Database
+from bagwise.project.storage.statements import Statement, one_of
 
 DAY = 24 * 3600.0
 SESSION_DAYS = 30
 DEFAULT_DAYS = 365
 MOST_DAYS = 10_000
 
-# The statements of every request, made once.
-HASHES: BindParameter[str] = bindparam("hashes", expanding=True)
-INVITED = select(schema.invitations).where(schema.invitations.c.hash.in_(HASHES))
-IN_SESSIONS = (
+# The statements of every request.
+OF_INVITED = schema.invitations.c
+INVITED = Statement(
+    select(OF_INVITED.hash, OF_INVITED.name, OF_INVITED.until, OF_INVITED.revoked).where(
+        one_of(OF_INVITED.hash, "hashes")
+    )
+)
+IN_SESSIONS = Statement(
     select(schema.sessions.c.hash, schema.sessions.c.name)
     .join(schema.invitations, schema.invitations.c.name == schema.sessions.c.name)
-    .where(schema.sessions.c.hash.in_(HASHES), ~schema.invitations.c.revoked)
+    .where(one_of(schema.sessions.c.hash, "hashes"), ~schema.invitations.c.revoked)
     .where(schema.sessions.c.until > bindparam("now"), schema.invitations.c.until > bindparam("now"))
 )
-ANY_INVITED = select(schema.invitations.c.name).limit(1)
+ANY_INVITED = Statement(select(select(schema.invitations.c.name).exists()))
 
 
 class NotSignedIn(BagwiseError):
@@ -292,30 +297,39 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _invited(connection: Connection, tokens: Collection[str]) -> dict[str, Any]:
-    """The rows of the invitations with these tokens, by token."""
+class _Held(NamedTuple):
+    """Who holds an invitation, until when, and whether it was revoked."""
+
+    name: str
+    until: float
+    revoked: bool
+
+
+def _invited(connection: Connection, tokens: Collection[str]) -> dict[str, _Held]:
+    """The invitations with these tokens, by token."""
     by_hash = {_hash(token): token for token in tokens}
-    return {by_hash[row.hash]: row for row in connection.execute(INVITED, {"hashes": list(by_hash)})}
+    return {by_hash[row[0]]: _Held(*row[1:]) for row in INVITED.rows(connection, {"hashes": list(by_hash)})}
 
 
-def _holder(invitation: Any, now: float) -> str:
+def _holder(invitation: _Held | None, now: float) -> str:
     """The person of an invitation, or the error; None stands for a token of no invitation."""
     if invitation is None or invitation.revoked:
         raise NotSignedIn("This token is unknown or revoked: ask for a new one (`bagwise invite`).")
     if invitation.until <= now:
         raise NotSignedIn("This token has expired: ask for a new one (`bagwise invite`).")
-    return str(invitation.name)
+    return invitation.name
 
 
 def _in_sessions(connection: Connection, sessions: Collection[str]) -> dict[str, str]:
     """The person with each of these sessions that has not ended, by session."""
     by_hash = {_hash(session): session for session in sessions}
-    rows = connection.execute(IN_SESSIONS, {"hashes": list(by_hash), "now": queries.clock(connection)})
-    return {by_hash[row.hash]: row.name for row in rows}
+    rows = IN_SESSIONS.rows(connection, {"hashes": list(by_hash), "now": queries.clock(connection)})
+    return {by_hash[found]: name for found, name in rows}
 
 
 def _any_invited(connection: Connection) -> bool:
-    return connection.execute(ANY_INVITED).first() is not None
+    ((found,),) = ANY_INVITED.rows(connection)
+    return bool(found)
 
 
 def _who(connection: Connection, shown: Sequence[Shown]) -> list[str | NotSignedIn | None]:

@@ -5,18 +5,19 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.access.names import validate_name
 from bagwise.project.access.roles import NotAllowed
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries, schema
+from bagwise.project.storage.statements import Parameters, Statement, one_of
 
 LONGEST = 5000
 
 IN_ORDER = select(schema.notes).order_by(schema.notes.c.number)
-ABOUT = IN_ORDER.where(schema.notes.c.bag.in_(bindparam("bags", expanding=True)))
+EVERY, ABOUT = Statement(IN_ORDER), Statement(IN_ORDER.where(one_of(schema.notes.c.bag, "bags")))
 
 
 @dataclass(frozen=True)
@@ -152,17 +153,17 @@ class Notes:
             By bag, also where there is none.
         """
         found: dict[int, list[Note]] = {bag: [] for bag in bags}
-        for note in self._read(ABOUT, bags=list(found)):
+        for note in self._read(ABOUT, {"bags": list(found)}):
             found[note.bag].append(note)
         return found
 
     def all(self) -> list[Note]:
         """Return all notes, in order."""
-        return self._read(IN_ORDER)
+        return self._read(EVERY)
 
-    def _read(self, statement: Select[Any], **parameters: Any) -> list[Note]:
+    def _read(self, statement: Statement, parameters: Parameters | None = None) -> list[Note]:
         with self.state.database.reading() as connection:
-            return [Note(*row) for row in connection.execute(statement, parameters)]
+            return [Note(*row) for row in statement.rows(connection, parameters)]
 
 
 def _with_key(connection: Connection, key: str) -> Note | None:

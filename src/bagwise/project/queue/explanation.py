@@ -46,6 +46,8 @@ def _instance_probabilities(
 
 def _likeliest_first(asked: Question, explained: Question) -> Question:
     """The explained question with its likeliest class first, by the belief with which it was asked where it has one."""
+    if len(explained.classes) == 1 and not asked.belief:
+        return explained
     belief = asked.belief or explained.belief
     by_belief = sorted(range(len(belief)), key=lambda place: -belief[place])
     return replace(

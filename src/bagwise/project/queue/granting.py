@@ -165,8 +165,11 @@ class Granting:
         """Whether the question may be asked of anyone besides those who are asked already."""
         if not self.state.may_ask(question.bag):
             return False
-        asked, is_open = self._asked.pairs, self.state.is_open
-        return any(asked.get(pair, 0) < self._people and is_open(pair) for pair in question.pairs)
+        # A hundred questions are looked at for everyone who asks at the same time: without a generator.
+        for pair in question.pairs:
+            if self._asked.pairs.get(pair, 0) < self._people and self.state.is_open(pair):
+                return True
+        return False
 
     def _free(self, left: Iterable[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
         """The questions that this person may be asked, with the classes that they may be asked about, best first.

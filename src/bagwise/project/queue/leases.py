@@ -50,6 +50,7 @@ class Leases:
     def __init__(self, state: ProjectState) -> None:
         self.state = state
         self._leased = 0
+        self._read: dict[str, Lease] = {}
         self._asked_at: dict[str, float] = {}
         self._remaining: Remaining | None = None
         self._pruned_at = 0
@@ -94,7 +95,8 @@ class Leases:
                 with state.database.leasing() as connection:
                     if state.catch_up_in(connection):
                         until = queries.clock(connection) + state.settings.asking.lease_seconds
-                        granting = Granting(state, self._current(), queries.leases(connection), until)
+                        self._read = queries.leases(connection, self._read)
+                        granting = Granting(state, self._current(), list(self._read.values()), until)
                         found = [granting.grant(request) for request in requests]
                         granted = granting.explained()
                         if granted:

@@ -195,12 +195,15 @@ class Database:
         try:
             yield
         except DBAPIError as error:
+            raise DatabaseError(f"The database {self.where} {self._sentence(error.orig)}.") from error
+        except self.engine.dialect.loaded_dbapi.Error as error:
             raise DatabaseError(f"The database {self.where} {self._sentence(error)}.") from error
         except SQLAlchemyError as error:
             raise DatabaseError(f"The database {self.where} failed: {self._without_password(str(error))}.") from error
 
-    def _sentence(self, error: DBAPIError) -> str:
-        message = str(error.orig)
+    def _sentence(self, error: BaseException | None) -> str:
+        """What went wrong in the driver."""
+        message = str(error)
         for words, sentence in SENTENCES:
             if any(word in message.lower() for word in words):
                 return sentence

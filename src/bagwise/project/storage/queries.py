@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
 from bagwise.data.instance_labels import InstanceLabel, InstanceLabels
 from bagwise.formats import LabelTable
@@ -21,28 +21,36 @@ from bagwise.project.answers.events import Event
 from bagwise.project.storage import bag_files, schema
 from bagwise.project.storage.bag_files import BagFiles
 from bagwise.project.storage.class_list import ClassChange, ClassList
+from bagwise.project.storage.statements import Row, Statement, one_of
 
 KEEP_LATE_LEASES = 24 * 3600.0
 UNKNOWN = -1
 ROWS_AT_ONCE = 20_000
-# The statements of every answer and question, made once: to make one takes as long as to execute it.
-KEYS: BindParameter[str] = bindparam("keys", expanding=True)
-CHANGES = select(schema.changes.c.last_event, schema.changes.c.contents)
-EVENTS_AFTER = select(schema.events).where(schema.events.c.number > bindparam("after")).order_by(schema.events.c.number)
-EVENTS_WITH = select(schema.events).where(schema.events.c.key.in_(KEYS))
-ADD_EVENTS, SET_LAST_EVENT = insert(schema.events), update(schema.changes).values(last_event=bindparam("newest"))
-KNOWN_ANNOTATORS = select(schema.annotators.c.name).where(
-    schema.annotators.c.name.in_(bindparam("names", expanding=True))
+AUDIT, WHERE, ELSEWHERE = (
+    schema.events.c.keys().index(name) for name in ("audit", "instances_where", "instances_elsewhere")
 )
-LEASES = select(schema.leases).where(schema.leases.c.until > bindparam("now"))
-LEASES_WITH = select(schema.leases).where(schema.leases.c.key.in_(KEYS))
-END_LEASES, ADD_LEASES = delete(schema.leases).where(schema.leases.c.key.in_(KEYS)), insert(schema.leases)
-END_SAME_AND_LATE_LEASES = delete(schema.leases).where(
-    tuple_(schema.leases.c.bag, schema.leases.c["class"], schema.leases.c.annotator).in_(
-        bindparam("same", expanding=True)
+# The statements of every answer and question.
+CHANGES = Statement(select(schema.changes.c.last_event, schema.changes.c.contents))
+EVENTS_AFTER = Statement(
+    select(schema.events).where(schema.events.c.number > bindparam("after")).order_by(schema.events.c.number)
+)
+EVENTS_WITH = Statement(select(schema.events).where(one_of(schema.events.c.key, "keys")))
+ADD_EVENTS = Statement(insert(schema.events))
+SET_LAST_EVENT = Statement(update(schema.changes).values(last_event=bindparam("newest")))
+KNOWN_ANNOTATORS = Statement(select(schema.annotators.c.name).where(one_of(schema.annotators.c.name, "names")))
+LEASES = Statement(select(schema.leases).where(schema.leases.c.until > bindparam("now")))
+LEASES_WITH = Statement(select(schema.leases).where(one_of(schema.leases.c.key, "keys")))
+ADD_LEASES = Statement(insert(schema.leases))
+END_LEASES = Statement(delete(schema.leases).where(one_of(schema.leases.c.key, "keys")))
+END_SAME_LEASES = Statement(
+    delete(schema.leases).where(
+        schema.leases.c.bag == bindparam("bag"),
+        schema.leases.c["class"] == bindparam("class"),
+        schema.leases.c.annotator == bindparam("annotator"),
     )
-    | (schema.leases.c.until < bindparam("late"))
 )
+SAME = ("bag", "class", "annotator")
+END_LATE_LEASES = Statement(delete(schema.leases).where(schema.leases.c.until < bindparam("late")))
 
 SCORES_PREFIX = "scores-"
 """An import without bags and labels whose file begins so is one of scores, in that file of the project."""
@@ -462,8 +470,8 @@ def contents_version(connection: Connection) -> int:
 
 def changes(connection: Connection) -> tuple[int, int]:
     """Return the number of the newest event, and the version of the contents."""
-    row = connection.execute(CHANGES).one()
-    return int(row.last_event), int(row.contents)
+    ((last, version),) = CHANGES.rows(connection)
+    return int(last), int(version)
 
 
 def _contents_changed(connection: Connection) -> None:
@@ -478,24 +486,27 @@ def _contents_shown(connection: Connection) -> None:
 
 def events_after(connection: Connection, number: int) -> list[Event]:
     """Return all events after this number, in order."""
-    return [_event(row) for row in connection.execute(EVENTS_AFTER, {"after": number})]
+    return [_event(row) for row in EVENTS_AFTER.rows(connection, {"after": number})]
 
 
 def events_with(connection: Connection, keys: Sequence[str]) -> dict[str, Event]:
     """Return the saved events with these keys, by key."""
-    rows = connection.execute(EVENTS_WITH, {"keys": list(keys)})
+    rows = EVENTS_WITH.rows(connection, {"keys": list(keys)})
     return {event.key: event for event in map(_event, rows)}
 
 
 def add_events(connection: Connection, events: Sequence[Event]) -> None:
     """Add events, whose numbers follow the last one."""
-    connection.execute(ADD_EVENTS, [_event_row(event) for event in events])
-    connection.execute(SET_LAST_EVENT, {"newest": events[-1].number})
+    ADD_EVENTS.run_many(connection, [_event_row(event) for event in events])
+    SET_LAST_EVENT.run(connection, {"newest": events[-1].number})
 
 
-def _event(row: Any) -> Event:
-    *rest, where, elsewhere, marked, instance, probability = row
-    return Event(*(*rest, _instances(where), _instances(elsewhere), marked, instance, probability))
+def _event(row: Row) -> Event:
+    # The fields of an event have the order of the columns.
+    values = list(row)
+    values[AUDIT] = bool(values[AUDIT])
+    values[WHERE], values[ELSEWHERE] = _instances(values[WHERE]), _instances(values[ELSEWHERE])
+    return Event(*values)
 
 
 def _instances(stored: str | None) -> Instances:
@@ -525,7 +536,7 @@ def ensure_annotator(connection: Connection, name: str, role: str | None = None)
 
 def ensure_annotators(connection: Connection, names: set[str]) -> None:
     """Add those of these people who are new."""
-    known = set(connection.execute(KNOWN_ANNOTATORS, {"names": sorted(names)}).scalars())
+    known = {name for (name,) in KNOWN_ANNOTATORS.rows(connection, {"names": sorted(names)})}
     for name in sorted(names - known):
         ensure_annotator(connection, name)
 
@@ -543,30 +554,33 @@ def clock(connection: Connection) -> float:
     return time.time()
 
 
-def leases(connection: Connection) -> list[Lease]:
-    """Return the leases that have not expired."""
-    return [_lease(row) for row in connection.execute(LEASES, {"now": clock(connection)})]
+def leases(connection: Connection, known: Mapping[str, Lease] | None = None) -> dict[str, Lease]:
+    """Return the leases that have not expired, by key; `known` are leases as they were read before."""
+    known = known or {}
+    rows = LEASES.rows(connection, {"now": clock(connection)})
+    return {row[0]: known.get(row[0]) or _lease(row) for row in rows}
 
 
 def leases_with(connection: Connection, keys: Sequence[str]) -> dict[str, Lease]:
     """Return the leases with these keys, expired or not, by key."""
-    return {row.key: _lease(row) for row in connection.execute(LEASES_WITH, {"keys": list(keys)})}
+    return {row[0]: _lease(row) for row in LEASES_WITH.rows(connection, {"keys": list(keys)})}
 
 
-def _lease(row: Any) -> Lease:
-    others = json.loads(row.others) if row.others else []
+def _lease(row: Row) -> Lease:
+    key, bag, label_class, annotator, until, audit, score, belief, evidence, after, stored, instance, probability = row
+    others = json.loads(stored) if stored else []
     nothing = float("nan")
     question = Question(
-        row.bag,
-        (row._mapping["class"], *(label_class for label_class, _, _ in others)),
-        (row.evidence or 0, *(evidence for _, evidence, _ in others)),
-        nothing if row.score is None else row.score,
-        row.audit,
-        (nothing if row.belief is None else row.belief, *(belief for _, _, belief in others)),
-        instance=row.instance,
-        probability=row.probability,
+        bag,
+        (label_class, *(another for another, _, _ in others)),
+        (evidence or 0, *(of_it for _, of_it, _ in others)),
+        nothing if score is None else score,
+        bool(audit),
+        (nothing if belief is None else belief, *(of_it for _, _, of_it in others)),
+        instance=instance,
+        probability=probability,
     )
-    return Lease(row.key, question, row.annotator, row.until, row.asked_after)
+    return Lease(key, question, annotator, until, after)
 
 
 def _lease_row(lease: Lease) -> dict[str, Any]:
@@ -591,22 +605,21 @@ def _lease_row(lease: Lease) -> dict[str, Any]:
 
 def add_leases(connection: Connection, leases: Sequence[Lease]) -> None:
     """Save leases; an older one of the same person about the same pair ends."""
-    same = [(*lease.pair, lease.annotator) for lease in leases]
-    connection.execute(END_SAME_AND_LATE_LEASES, {"same": same, "late": clock(connection) - KEEP_LATE_LEASES})
-    connection.execute(ADD_LEASES, [_lease_row(lease) for lease in leases])
+    rows = [_lease_row(lease) for lease in leases]
+    END_SAME_LEASES.run_many(connection, [{name: row[name] for name in SAME} for row in rows])
+    END_LATE_LEASES.run(connection, {"late": clock(connection) - KEEP_LATE_LEASES})
+    ADD_LEASES.run_many(connection, rows)
 
 
 def end_leases(connection: Connection, keys: Sequence[str]) -> None:
     """End these leases."""
-    connection.execute(END_LEASES, {"keys": list(keys)})
+    END_LEASES.run(connection, {"keys": list(keys)})
 
 
 def end_leases_of(connection: Connection, annotator: str, pairs: Sequence[Pair]) -> None:
     """End the leases of this person for these pairs."""
-    table = schema.leases
-    for bag, label_class in pairs:
-        same = (table.c.annotator == annotator) & (table.c.bag == bag) & (table.c["class"] == label_class)
-        connection.execute(delete(table).where(same))
+    rows = [{"bag": bag, "class": label_class, "annotator": annotator} for bag, label_class in pairs]
+    END_SAME_LEASES.run_many(connection, rows)
 
 
 def label_positions(table: LabelTable, ids: dict[str, int], classes: dict[str, int]) -> list[tuple[int, int, bool]]:
