@@ -4,16 +4,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from pydantic import TypeAdapter
+import orjson
 
 from bagwise.kernels import Array
 
 INSTANCES, NO_INSTANCES = b'"instances":', b'"instances":[]'
 MOST_KEPT, LARGEST_KEPT = 256, 16 * 1024
 """How many examples' instances are kept as JSON, and the most bytes of those of one; 20 MB in all."""
-DIGITS = 9
-"""Of a decimal number from which every float32 can be read again."""
-VALUES = TypeAdapter(list[list[float]])
 
 
 def with_instances(json: bytes, instances: Sequence[bytes]) -> bytes:
@@ -28,22 +25,17 @@ def with_instances(json: bytes, instances: Sequence[bytes]) -> bytes:
 
 def instances_json(x: Array, keep: bool = False) -> bytes:
     """The instances of one bag; kept, where they are few, for the questions that show them again."""
-    encode = _kept if keep and x.nbytes <= LARGEST_KEPT else _encoded
-    return encode(x.tobytes(), x.dtype.str, x.shape[1])
+    if keep and x.nbytes <= LARGEST_KEPT:
+        return _kept(x.tobytes(), x.dtype.str, x.shape[1])
+    return orjson.dumps(np.ascontiguousarray(x), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _encoded(content: bytes, dtype: str, features: int) -> bytes:
-    return VALUES.dump_json(shortened(np.frombuffer(content, dtype).reshape(-1, features)).tolist())
+@lru_cache(maxsize=MOST_KEPT)
+def _kept(content: bytes, dtype: str, features: int) -> bytes:
+    return instances_json(np.frombuffer(content, dtype).reshape(-1, features))
 
 
-_kept = lru_cache(maxsize=MOST_KEPT)(_encoded)
-
-
-def shortened(x: Array) -> Array:
-    """Numbers with no more digits than their type needs: 9 for float32 where float64 would have 17."""
-    if x.itemsize > np.dtype(np.float32).itemsize:
-        return x
-    exact = x.astype(np.float64)
-    size = np.abs(exact)
-    unit = 10.0 ** (DIGITS - 1 - np.floor(np.log10(size, out=np.zeros_like(size), where=size > 0)))
-    return np.asarray(np.rint(exact * unit) / unit)
+def shortened(x: Array) -> list[list[float]]:
+    """The numbers as Python has them, with no more digits than their type needs: 9 for float32, not 17."""
+    found: list[list[float]] = orjson.loads(instances_json(x))
+    return found

@@ -2,11 +2,11 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,11 +23,14 @@ LARGEST_BODIES = {"/api/classes/describe": 14 * 1024 * 1024, "/api/similar/files
 SLOW_SECONDS = 5.0
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
+    "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
     "form-action 'self'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+"""Of every response, but where a route has its own, as the page to print has."""
+ENCODED_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 logger = logging.getLogger(__name__)
 
@@ -68,14 +71,14 @@ class SecurityMiddleware:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    # A route may have a policy of its own, as the page to print has.
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
+                given = message.get("headers", ())
+                names = {name.lower() for name, _ in given}
+                message["headers"] = [*given, *(one for one in ENCODED_HEADERS if one[0] not in names)]
             await send(message)
 
-        refusal = _refusal(self.site, scope["method"], scope["path"], Headers(scope=scope))
+        # Of several headers with one name the first.
+        headers = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        refusal = _refusal(self.site, scope["method"], scope["path"], headers)
         if refusal is not None:
             status, detail = refusal
             logger.info("refused %s %r with %d: %s", scope["method"], scope["path"], status, detail)
@@ -84,26 +87,33 @@ class SecurityMiddleware:
         await self.app(scope, _limited(receive, largest_body(scope["path"])), send_with_headers)
 
 
-def _refusal(site: Site, method: str, path: str, headers: Headers) -> tuple[int, str] | None:
+def _refusal(site: Site, method: str, path: str, headers: Mapping[bytes, str]) -> tuple[int, str] | None:
     """Status and detail of the response to a request that is refused; None where it is not."""
-    host = _split(f"//{headers.get('host', '')}")
-    if host is None or not site.answers_to(host.hostname):
+    host = headers.get(b"host", "")
+    if not site.answers_to(_name_of(host)):
         return 421, "This server does not have this host name: `bagwise serve --at ADDRESS` gives it one."
-    if headers.get("sec-fetch-site") == "cross-site" and path.startswith(("/api/", LABEL_STUDIO)):
+    if headers.get(b"sec-fetch-site") == "cross-site" and path.startswith(("/api/", LABEL_STUDIO)):
         return 403, "This request comes from another site."
     if method in SAFE_METHODS:
         return None
-    origin = headers.get("origin")
-    if origin is not None and not _same_origin(origin, host.netloc, site):
+    origin = headers.get(b"origin")
+    if origin is not None and not _same_origin(origin, host, site):
         return 403, "This request comes from another site."
-    if headers.get("content-type", "").split(";")[0].strip() != "application/json":
+    if headers.get(b"content-type", "").split(";")[0].strip() != "application/json":
         return 415, "The body must be JSON (`Content-Type: application/json`)."
-    length = headers.get("content-length", "")
+    length = headers.get(b"content-length", "")
     if not length.isdigit():
         return 411, "The header `Content-Length` is required."
     if int(length) > largest_body(path):
         return 413, f"The body must have at most {largest_body(path)} bytes."
     return None
+
+
+@lru_cache(maxsize=64)
+def _name_of(host: str) -> str | None:
+    """The name in the header `Host`, in lower case and without port."""
+    split = _split(f"//{host}")
+    return None if split is None else split.hostname
 
 
 def _split(address: str) -> SplitResult | None:

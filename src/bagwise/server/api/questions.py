@@ -396,7 +396,7 @@ def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
     found = Bag(**_shown_of(project, position))
     if found.medium is None:
-        found.instances = shortened(project.bags[position]).tolist()
+        found.instances = shortened(project.bags[position])
     return found
 
 
