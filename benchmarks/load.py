@@ -29,6 +29,7 @@ from pathlib import Path
 
 import httpx2 as httpx
 import numpy as np
+import orjson
 from rich.console import Console
 
 from bagwise.formats import Source
@@ -148,7 +149,7 @@ class Connection:
         self._writer.write(f"{request}{self._head}{kind}\r\n".encode() + content)
         head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
         length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
-        return int(head.split()[1]), json.loads(await self._reader.readexactly(length))
+        return int(head.split()[1]), orjson.loads(await self._reader.readexactly(length))
 
 
 class Crowd:

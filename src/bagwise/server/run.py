@@ -21,7 +21,7 @@ from bagwise.server.site import Site
 SWITCH_SECONDS = 0.0005
 # What requests leave behind is found among the new objects. To look for garbage among the old ones too, every second as
 # Python would do, stops everyone for a tenth of a second where there are 20,000 answers, all of which stay.
-GARBAGE_THRESHOLDS = 20_000, 20, 100
+GARBAGE_THRESHOLDS = 10_000, 4, 2_000
 
 logger = logging.getLogger(__name__)
 

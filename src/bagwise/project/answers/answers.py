@@ -331,7 +331,7 @@ class Answers:
 
     def _skipped_before(self, pair: Pair, annotator: str, new: Sequence[Event], instance: int | None) -> Chain | None:
         """The chain of events of a question that this person skipped; one that they answered is rejected."""
-        own = [event for event in new if event.pair == pair and event.annotator == annotator]
+        own = [event for event in new if event.annotator == annotator and event.pair == pair]
         now = any(event.labels_bag or event.instance == instance for event in own)
         if now or self.state.votes.has_answered(pair, annotator, instance):
             raise AlreadyAnswered(f"{annotator} has answered this before: correct that answer instead.")

@@ -6,6 +6,7 @@ is complete. The model does not learn from media, so none of it is in the databa
 """
 
 import contextlib
+import math
 import os
 import shutil
 import stat
@@ -313,9 +314,16 @@ def _write_places(folder: Path, total: int, rows: Array, places: Array) -> None:
 
 def _places(folder: Path) -> Array | None:
     """The places of all instances; None where there are none or they are damaged: labelling goes on without them."""
-    path = folder / FOLDER / PLACES
-    if not path.is_file() or path.is_symlink():
+    path = f"{folder}/{FOLDER}/{PLACES}"
+    found = _lstat(path)
+    if found is None or not stat.S_ISREG(found.st_mode):
         return None
+    return _places_as_of(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(maxsize=2)
+def _places_as_of(path: str, _version: tuple[int, int, int]) -> Array | None:
+    """Several times for every question; a file of places is never changed, but replaced by another."""
     try:
         found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -327,6 +335,6 @@ def _places_of(folder: Path, columns: Sequence[str], first: int, last: int) -> l
     found: list[dict[str, float] | None] = [None] * (last - first)
     places = _places(folder)
     for number, row in enumerate(places[first:last].tolist() if places is not None else []):
-        place = {name: value for name, value in zip(columns, row, strict=False) if not np.isnan(value)}
+        place = {name: value for name, value in zip(columns, row, strict=False) if not math.isnan(value)}
         found[number] = place or None
     return found
