@@ -284,7 +284,7 @@ def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
             FLAT_OUT: file_seconds(served, tokens[0], lambda: crowd.work(served, tokens[1:], seconds / 4, 0)),
         }
     afterwards = compare(folder, crowd)
-    of_parts, floors, rows, question = load_parts.parts(folder, tokens, truth)
+    of_parts, of_storage, floors, rows, question = load_parts.parts(folder, tokens, truth)
     short = people, seconds / 4, alone / 4
     sizes = sorted({1, load_parts.BATCH, people})
     return {
@@ -302,6 +302,7 @@ def measure(folder, bags=10_000, people=50, seconds=60.0, alone=20.0):
         "file_bytes": FILE_BYTES,
         "file_seconds": of_file,
         "parts": of_parts,
+        "statements": of_storage,
         "floors": floors,
         "batch": load_parts.BATCH,
         "question_bytes": len(question),

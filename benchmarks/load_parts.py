@@ -1,8 +1,10 @@
 """What the parts of an answer and the next question take, each beside its floor: the same work done bare.
 
-The floor of what the database does are the same SQL statements with the same parameters, executed by Python's `sqlite3`
-on a copy of the project; that of evidence is one product of NumPy and a softmax; that of building a question are its
-numbers as a list, and its models made from plain values and encoded by pydantic.
+The statements of sign-in, transaction and leases are executed three times: by Bagwise in the course of its work, by
+Bagwise's storage alone on a copy of the database, and by Python's `sqlite3` on another copy, which is the floor. What a
+part takes besides its statements are the rules of a project: what is valid, what counts, what may be asked of whom.
+The floor of choosing is to compare sixty candidates with all that is asked by NumPy; that of evidence is one product of
+NumPy and a softmax; that of building a question is to encode it from plain values by orjson.
 """
 
 import asyncio
@@ -11,25 +13,36 @@ import sqlite3
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
-from pydantic import TypeAdapter
+import numpy as np
+import orjson
 from scipy.special import softmax
-from sqlalchemy import event, insert
+from sqlalchemy import insert
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
 from bagwise.project import Invitations, LeaseRequest, Project, Submission
 from bagwise.project.access.invitations import Shown
+from bagwise.project.queue.granting import SPARE_CANDIDATES
 from bagwise.project.storage import queries, schema
+from bagwise.project.storage.database import Database
+from bagwise.project.storage.statements import Statement
 from bagwise.server.api.questions import QuestionOut, event_out, questions_json
 from bagwise.server.batcher import Batch, Traffic
 from bagwise.server.run import GARBAGE_THRESHOLDS
 
 BATCH, BATCHES = 14, 50
 """How many answers the server saves together, flat out, and how many such batches are measured."""
-SIGN_IN, SAVING, RESPONSE = "sign-in for both requests", "transaction of the answers", "response to the answer"
+SIGN_IN, SAVING, RESPONSE = "sign-in for both requests", "saving the answers", "response to the answer"
 CHOOSING, BUILDING = "choosing and leasing the question", "building and encoding the question"
+CANDIDATES, EVIDENCE = "candidates compared", "evidence"
 HAND_OVER = "hand-over to a thread and back, twice"
+BEGINNING = {
+    "reading": ("BEGIN",),
+    "writing": ("PRAGMA synchronous=FULL", "BEGIN IMMEDIATE"),
+    "leasing": ("PRAGMA synchronous=NORMAL", "BEGIN IMMEDIATE"),
+}
 
 
 class Parts:
@@ -53,22 +66,64 @@ class Parts:
         }
 
 
-class Statements:
-    """Everything that a project asks of its database, so that it can be executed again without SQLAlchemy."""
+class Transactions:
+    """Every transaction of Bagwise with its statements, so that they can be executed again; `kind` is how it began."""
 
-    def __init__(self, database):
+    def __init__(self):
         self.recorded = []
-        event.listen(database.engine, "before_cursor_execute", self._statement)
-        event.listen(database.engine, "commit", lambda _: self.recorded.append(("COMMIT", (), False)))
-        event.listen(database.engine, "rollback", lambda _: self.recorded.append(("ROLLBACK", (), False)))
+        for kind in BEGINNING:
+            setattr(Database, kind, self._beginning(kind, getattr(Database, kind)))
+        Statement._executed = self._recording(Statement._executed, "_executed")
+        Statement.run_many = self._recording(Statement.run_many, "run_many")
 
-    def _statement(self, _connection, _cursor, statement, parameters, _context, executemany):
-        self.recorded.append((statement, parameters, executemany))
+    def _beginning(self, kind, begin):
+        @contextmanager
+        def recorded(database):
+            if self.recorded is not None:
+                self.recorded.append((kind, []))
+            with begin(database) as connection:
+                yield connection
+
+        return recorded
+
+    def _recording(self, execute, how):
+        def recorded(statement, connection, parameters=None):
+            if self.recorded is not None:
+                self.recorded[-1][1].append((statement, how, parameters))
+            return execute(statement, connection, parameters)
+
+        return recorded
 
     def taken(self):
         """What was recorded since the last time."""
-        found, self.recorded[:] = list(self.recorded), []
+        found, self.recorded = self.recorded, []
         return found
+
+    def execute(self, database, transactions):
+        """The same by Bagwise's storage."""
+        self.recorded = None
+        for kind, statements in transactions:
+            with getattr(database, kind)() as connection:
+                for statement, how, parameters in statements:
+                    found = getattr(statement, how)(connection, parameters)
+                    if how == "_executed":
+                        found.fetchall()
+        self.recorded = []
+
+
+def as_bare(database, transactions):
+    """The texts of the transactions and their parameters, as the driver gets them."""
+    found = []
+    with database.engine.connect() as connection:
+        for kind, statements in transactions:
+            found += [(text, (), False) for text in BEGINNING[kind]]
+            for statement, how, given in statements:
+                several = how == "run_many"
+                lists = {} if several else {name: one for name, one in (given or {}).items() if isinstance(one, list)}
+                encoded = {name: orjson.dumps(one).decode() for name, one in lists.items()}
+                found.append((statement.sql(connection), given if several else {**(given or {}), **encoded}, several))
+            found.append(("COMMIT", (), False))
+    return found
 
 
 def execute_bare(connection, statements):
@@ -80,54 +135,93 @@ def execute_bare(connection, statements):
             connection.execute(statement, parameters).fetchall()
 
 
+class Measured:
+    """A project that is served outside a server, and copies of its database for the storage alone and for `sqlite3`."""
+
+    def __init__(self, project, folder):
+        self.project = project
+        self.took, self.of_storage, self.floor = Parts(), Parts(), Parts()
+        self.transactions = Transactions()
+        copies = [folder.with_name(f"{name}.db") for name in ("storage", "bare")]
+        for copy in copies:
+            project.database.copy_to(copy)
+        self.storage, self.bare = Database.in_file(copies[0]), sqlite3.connect(copies[1], isolation_level=None)
+        self.bare.execute("PRAGMA journal_mode=WAL")
+        self.transactions.taken()
+
+    def __call__(self, name, work, *arguments):
+        """What `work` returns; its statements are executed again in both other ways."""
+        found = self.took(name, work, *arguments)
+        transactions = self.transactions.taken()
+        if transactions:
+            self.of_storage(name, self.transactions.execute, self.storage, transactions)
+            self.floor(name, execute_bare, self.bare, as_bare(self.storage, transactions))
+        return found
+
+    def close(self):
+        self.storage.close()
+        self.bare.close()
+
+
+def compare(candidates, asked, taken):
+    """The candidate that has least in common with what is asked, for as many as are taken."""
+    bags, classes = candidates
+    overlap = np.zeros(len(bags), np.int64)
+    for bag, label_class in asked:
+        overlap += (bags == bag) != (classes == label_class)
+    for _ in range(taken):
+        best = overlap.argmin()
+        overlap += (bags == bags[best]) != (classes == classes[best])
+
+
 def parts(folder, tokens, truth):
-    """What the parts take, in batches, outside a server, their floors, rows of answers, and a question as JSON.
+    """What the parts take, in batches, outside a server, of it their statements, their floors, rows and a question.
 
     Nothing is learned meanwhile, as flat out hardly anything is: the questions are those of one stored ranking.
     """
     # As the server: or one part takes the time to look through old objects.
     gc.set_threshold(*GARBAGE_THRESHOLDS)
-    took, floor, people = Parts(), Parts(), [f"person {i}" for i in range(BATCH)]
-    adapter = TypeAdapter(list[QuestionOut])
+    people = [f"person {i}" for i in range(len(tokens))]
     with Project.open(folder) as project:
         project.load()
         project.ask(people[0])
     with Project.open(folder, apart=True) as project:
         signed_in = Invitations(project.database).who
         shown, requests = [Shown(token) for token in tokens[:BATCH]], [LeaseRequest(name) for name in people]
+        # All are asked something, and some of them answer at a time.
         asked = [one for (one,) in project.lease(requests)]
         model = project.online_model()
-        project.database.copy_to(folder.with_name("copy.db"))
-        bare = sqlite3.connect(folder.with_name("copy.db"), isolation_level=None)
-        bare.execute("PRAGMA journal_mode=WAL")
-        statements = Statements(project.database)
+        ranked = [question.pairs[0] for question in project.rank(SPARE_CANDIDATES).questions]
+        bags, classes = np.array(ranked[:SPARE_CANDIDATES]).T
+        measured = Measured(project, folder)
+        floor = measured.floor
         for _ in range(BATCHES):
+            some, others = asked[:BATCH], asked[BATCH:]
             submissions = [
-                Submission(one.key, one.annotator, ("present" if truth[one.pair] else "absent",)) for one in asked
+                Submission(one.key, one.annotator, ("present" if truth[one.pair] else "absent",)) for one in some
             ]
-            took(SIGN_IN, signed_in, [*shown, *shown])
-            floor(SIGN_IN, execute_bare, bare, statements.taken())
-            saved = took(SAVING, project.submit_all, submissions)
-            floor(SAVING, execute_bare, bare, statements.taken())
+            measured(SIGN_IN, signed_in, [*shown, *shown])
+            saved = measured(SAVING, project.submit_all, submissions)
             for (one,) in saved:
-                took(RESPONSE, event_out, project, one)
-            leases = took(CHOOSING, project.lease, requests)
-            asked = [one for (one,) in leases]
-            floor(CHOOSING, execute_bare, bare, statements.taken())
-            x = project.bags.select([one.bag for one in asked]).instances
-            floor(CHOOSING, lambda x=x: softmax(x @ model.coef_.T + model.intercept_, axis=1).argmax(axis=0))
-            questions = took(BUILDING, questions_json, project, asked)
-            floor(BUILDING, execute_bare, bare, statements.taken())
+                measured(RESPONSE, event_out, project, one)
+            again = [LeaseRequest(one.annotator) for one in some]
+            leases = [one for (one,) in measured(CHOOSING, project.lease, again)]
+            floor(CANDIDATES, compare, (bags, classes), [one.pair for one in others], BATCH)
+            x = project.bags.select([one.bag for one in leases]).instances
+            floor(EVIDENCE, lambda x=x: softmax(x @ model.coef_.T + model.intercept_, axis=1).argmax(axis=0))
+            questions = measured(BUILDING, questions_json, project, leases)
             for one in map(QuestionOut.model_validate_json, questions):
-                shown_instances = len(one.bag.instances) + sum(len(example.instances) for example in one.examples)
-                floor(BUILDING, x[:shown_instances].tolist)
-                floor(BUILDING, adapter.validate_python, [one.model_dump()])
-                floor(BUILDING, adapter.dump_json, [one])
-        bare.close()
+                plain = one.model_dump()
+                for shown_bag in (plain["bag"], *plain["examples"]):
+                    shown_bag["instances"] = np.array(shown_bag["instances"], np.float32)
+                floor(BUILDING, lambda plain=plain: orjson.dumps(plain, option=orjson.OPT_SERIALIZE_NUMPY))
+            asked = others + leases
+        measured.close()
         rows = [queries._event_row(event) for event in project.events[-BATCH * BATCHES :]]
-    asyncio.run(hand_over(took))
+    asyncio.run(hand_over(measured.took))
     answers = BATCH * BATCHES
-    return took.per_answer(answers), floor.per_answer(answers), rows, b"[%b]" % questions[0]
+    found = [one.per_answer(answers) for one in (measured.took, measured.of_storage, floor)]
+    return *found, rows, b"[%b]" % questions[0]
 
 
 async def hand_over(took):

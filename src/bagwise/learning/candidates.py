@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterable
 from bagwise.learning.questions import Pair, Question
 
 
+FEW_CHANGES = 6
+"""To move all overlaps by so many asked pairs takes as long as to count them again."""
+
+
 class Overlap:
     """How much a question is like those that are asked and not answered yet.
 
@@ -197,12 +201,16 @@ class Candidates:
 
     def _count(self) -> None:
         """Count what was asked since the last time."""
-        for (bag, label_class), times in self._asked.changes[self._counted :]:
+        changes = self._asked.changes[self._counted :]
+        self._counted += len(changes)
+        if len(changes) > FEW_CHANGES:
+            self._overlaps = [self._asked.of(question) for question in self._chosen]
+            return
+        for (bag, label_class), times in changes:
             self._overlaps = [
                 overlap + times * ((one.bag == bag) != (label_class in one.classes))
                 for overlap, one in zip(self._overlaps, self._chosen, strict=True)
             ]
-        self._counted = len(self._asked.changes)
 
 
 def diversify(questions: Iterable[Question], count: int) -> list[Question]:

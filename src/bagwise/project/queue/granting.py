@@ -6,13 +6,13 @@ that is least like what others are asked (`learning.candidates`), each only as o
 
 import uuid
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice
 
 from bagwise.learning.candidates import Candidates, Overlap
 from bagwise.learning.questions import Pair, Question
-from bagwise.project.answers.events import LISTED, Event
+from bagwise.project.answers.events import LISTED
 from bagwise.project.queue.explanation import explained
 from bagwise.project.queue.ranking import Ranking
 from bagwise.project.queue.requests import LeaseRequest
@@ -21,25 +21,68 @@ from bagwise.project.state import ProjectState
 from bagwise.project.storage.queries import Lease
 
 SPARE_CANDIDATES = 60
+AGAIN_AFTER = 64
+"""Events after which what is decided by now is left out of what was read of a ranking."""
 
 
 class Remaining:
-    """The questions of a ranking without those that are decided by now; a question is made when it is first read."""
+    """The questions of a ranking that may still be asked, and what is asked of whom meanwhile.
 
-    def __init__(self, ranking: Ranking) -> None:
-        self.ranking = ranking
+    It serves many moments: from one to the next only the leases count that began or ended.
+    """
+
+    def __init__(self, ranking: Ranking, state: ProjectState) -> None:
+        self.ranking, self.state = ranking, state
         self._read: list[Question] = []
         self._unread = iter(ranking.questions)
         self._answered, self._counted = 0, ranking.applied
+        self._begin({})
 
-    def answered(self, events: Sequence[Event]) -> int:
-        """How many of the `events` that the ranking lacks are answers to questions."""
-        new = events[self._counted :]
+    def _begin(self, leases: Mapping[str, Lease]) -> None:
+        decided = self.state.votes.decisions
+        self._read = [one for one in self._read if not all(pair in decided for pair in one.pairs)]
+        self._contents, self._events = self.state.contents, len(self.state.events)
+        self.leases = dict(leases)
+        self.asked = Overlap(pair for lease in leases.values() for pair in lease.question.pairs)
+        self.candidates = Candidates(self, self.asked, self.is_open)
+
+    def update(self, leases: Mapping[str, Lease]) -> None:
+        """Let these be the leases, and count the events since the last time."""
+        ended = [lease for key, lease in self.leases.items() if key not in leases]
+        events = self.state.events[self._events :]
+        # What could not be asked is not looked at again, unless it may be asked again.
+        only_answers = all(event.kind == "answer" for event in events) and len(events) < AGAIN_AFTER
+        same = self.state.contents is self._contents
+        open_again = any(self.state.is_open(pair) for lease in ended for pair in lease.question.pairs)
+        if not (same and only_answers) or open_again:
+            self._begin(leases)
+            return
+        for lease in ended:
+            self.asked.add(lease.question.pairs, -1)
+        for key, lease in leases.items():
+            if key not in self.leases:
+                self.asked.add(lease.question.pairs)
+        self.leases = dict(leases)
+
+    def turn(self) -> int:
+        """How many questions had their turn: every one that was leased, answered since or not."""
+        new = self.state.events[self._counted :]
         self._answered += sum(event.answer != "skipped" and event.shown != LISTED for event in new)
-        self._counted = len(events)
-        return self._answered
+        self._counted = len(self.state.events)
+        return len(self.leases) + self._answered
+
+    def is_open(self, question: Question) -> bool:
+        """Whether the question may be asked of anyone besides those who are asked already."""
+        if not self.state.may_ask(question.bag):
+            return False
+        # Looked at for each of a hundred questions: without a generator.
+        for pair in question.pairs:
+            if self.asked.pairs.get(pair, 0) < self.state.votes.people and self.state.is_open(pair):
+                return True
+        return False
 
     def __iter__(self) -> Iterator[Question]:
+        """The questions, best first; each is made when it is first read."""
         for place in count():
             if place == len(self._read):
                 question = next(self._unread, None)
@@ -48,28 +91,25 @@ class Remaining:
                 self._read.append(question)
             yield self._read[place]
 
-    def prune(self, decided: Container[Pair]) -> None:
-        """Leave out what is decided, of what was read."""
-        self._read = [one for one in self._read if not all(pair in decided for pair in one.pairs)]
-
 
 class Granting:
     """The questions of one moment, granted to one request after the other."""
 
-    def __init__(self, state: ProjectState, remaining: Remaining | None, leases: list[Lease], until: float) -> None:
-        self.state, self.remaining, self.leases, self.until = state, remaining, leases, until
+    def __init__(
+        self, state: ProjectState, remaining: Remaining | None, leases: Mapping[str, Lease], until: float
+    ) -> None:
+        self.state, self.remaining, self.until = state, remaining, until
         self.granted: list[Lease] = []
         self._of_person = defaultdict[str, list[Lease]](list)
-        for lease in leases:
+        for lease in leases.values():
             self._of_person[lease.annotator].append(lease)
-        self._asked = Overlap(pair for lease in leases for pair in lease.question.pairs)
-        self._people = state.votes.people
-        self._candidates = Candidates(remaining or (), self._asked, self._is_open)
-        self._answered = 0 if remaining is None else remaining.answered(state.events)
+        if remaining is not None:
+            remaining.update(leases)
 
     def grant(self, request: LeaseRequest) -> list[Lease] | None:
         """The person's own leases, newest first, and as many more as are missing; these are explained later."""
-        if self.remaining is None:
+        remaining = self.remaining
+        if remaining is None:
             # Not even an own lease: it cannot be shown without a model.
             return None
         own = self._of_person[request.annotator]
@@ -82,30 +122,27 @@ class Granting:
         missing = request.count - len(still)
         if missing <= 0:
             return still[: request.count]
-        ranking = self.remaining.ranking
-        chosen = self._chosen(request, {pair for lease in own for pair in lease.question.pairs}, missing)
+        ranking = remaining.ranking
+        chosen = self._chosen(remaining, request, {pair for lease in own for pair in lease.question.pairs}, missing)
         enough = len(chosen) >= missing if request.among is None else still or chosen
         if not enough and not (ranking.complete and self._is_current(ranking)):
             for question in chosen:
-                self._asked.add(question.pairs, -1)
+                remaining.asked.add(question.pairs, -1)
             return None
-        return still + [self._lease(question, request.annotator, ranking) for question in chosen]
+        return still + [self._lease(remaining, question, request.annotator) for question in chosen]
 
     def _is_current(self, ranking: Ranking) -> bool:
         return self.state.trainer.rankings.is_current(ranking, len(self.state.events))
 
-    def _chosen(self, request: LeaseRequest, own: set[Pair], missing: int) -> list[Question]:
+    def _chosen(self, remaining: Remaining, request: LeaseRequest, own: set[Pair], missing: int) -> list[Question]:
         """Up to so many questions that differ from what is asked, audits at their turns; they count as asked."""
-        assert self.remaining is not None
-        # Every question that was leased, answered since or not, has had its turn.
-        turn = len(self.leases) + self._answered
-        audits = self.remaining.ranking.questions.audits(turn, missing)
-        if request.among is not None:
-            audits = [False] * missing
-        candidates, most = self._candidates_for(request, own, audits), missing + SPARE_CANDIDATES
+        audits = [False] * missing
+        if request.among is None:
+            audits = remaining.ranking.questions.audits(remaining.turn(), missing)
+        candidates, most = self._candidates_for(remaining, request, own, audits), missing + SPARE_CANDIDATES
 
         def suited(question: Question) -> Question | None:
-            return self._suited(question, request.annotator, own)
+            return self._suited(remaining, question, request.annotator, own)
 
         chosen: list[Question] = []
         for audit in audits:
@@ -113,24 +150,26 @@ class Granting:
             question = first(suited, most) or second(suited, most)
             if question is None:
                 break
-            self._asked.add(question.pairs)
+            remaining.asked.add(question.pairs)
             own.update(question.pairs)
             chosen.append(question)
         return chosen
 
-    def _candidates_for(self, request: LeaseRequest, own: set[Pair], audits: Sequence[bool]) -> Candidates:
+    def _candidates_for(
+        self, remaining: Remaining, request: LeaseRequest, own: set[Pair], audits: Sequence[bool]
+    ) -> Candidates:
         """Those that all people share, unless it is for some bags alone, or questions are spread over groups."""
-        assert self.remaining is not None
         group_counts = self.state.group_counts
         if request.among is None and group_counts is None:
-            return self._candidates
-        questions: Iterable[Question] = filter(request.allows, self.remaining)
+            return remaining.candidates
+        questions: Iterable[Question] = filter(request.allows, remaining)
         if group_counts is not None:
-            questions = self._in_turns(group_counts, list(questions), request.annotator, own, audits)
-        return Candidates(questions, self._asked, self._is_open)
+            questions = self._in_turns(remaining, group_counts, list(questions), request.annotator, own, audits)
+        return Candidates(questions, remaining.asked, remaining.is_open)
 
     def _in_turns(
         self,
+        remaining: Remaining,
         group_counts: GroupCounts,
         left: Sequence[Question],
         annotator: str,
@@ -138,15 +177,15 @@ class Granting:
         audits: Sequence[bool],
     ) -> list[Question]:
         """Questions drawn at random for the turns of audits, and for the others as many that are spread over groups."""
-        drawn = list(islice(self._free([one for one in left if one.audit], annotator, own), len(audits)))
+        drawn = list(islice(self._free(remaining, [one for one in left if one.audit], annotator, own), len(audits)))
         taken = own.union(*(question.pairs for question in drawn))
         counts, groups = group_counts.after(self.state.events), group_counts.groups
-        counts.update(int(groups[lease.bag]) for lease in self.leases for _ in lease.question.pairs)
+        counts.update(int(groups[lease.bag]) for lease in remaining.leases.values() for _ in lease.question.pairs)
         chosen = in_turns(
             [one for one in left if not one.audit],
             groups,
             counts,
-            lambda some: self._free(some, annotator, taken),
+            lambda some: self._free(remaining, some, annotator, taken),
             len(audits) - min(sum(audits), len(drawn)),
         )
         return drawn + chosen
@@ -161,41 +200,36 @@ class Granting:
             return None
         return replace(lease, question=_with_classes(question, classes))
 
-    def _is_open(self, question: Question) -> bool:
-        """Whether the question may be asked of anyone besides those who are asked already."""
-        if not self.state.may_ask(question.bag):
-            return False
-        # A hundred questions are looked at for everyone who asks at the same time: without a generator.
-        for pair in question.pairs:
-            if self._asked.pairs.get(pair, 0) < self._people and self.state.is_open(pair):
-                return True
-        return False
-
-    def _free(self, left: Iterable[Question], annotator: str, own: set[Pair]) -> Iterator[Question]:
+    def _free(
+        self, remaining: Remaining, left: Iterable[Question], annotator: str, own: set[Pair]
+    ) -> Iterator[Question]:
         """The questions that this person may be asked, with the classes that they may be asked about, best first.
 
         Of several questions about instances of one pair it is the first.
         """
         taken = set(own)
         for question in left:
-            found = self._suited(question, annotator, taken) if self._is_open(question) else None
+            found = self._suited(remaining, question, annotator, taken) if remaining.is_open(question) else None
             if found is not None:
                 taken.update(found.pairs)
                 yield found
 
-    def _suited(self, question: Question, annotator: str, own: Container[Pair]) -> Question | None:
+    def _suited(
+        self, remaining: Remaining, question: Question, annotator: str, own: Container[Pair]
+    ) -> Question | None:
         """The question with the classes that this person may be asked about besides their own pairs; None without."""
         pairs = [
             pair
             for pair in question.pairs
-            if pair not in own and self._asked.pairs.get(pair, 0) < self.state.wants(pair, annotator, question.instance)
+            if pair not in own
+            and remaining.asked.pairs.get(pair, 0) < self.state.wants(pair, annotator, question.instance)
         ]
         return _with_classes(question, [label_class for _, label_class in pairs]) if pairs else None
 
-    def _lease(self, question: Question, annotator: str, ranking: Ranking) -> Lease:
-        lease = Lease(uuid.uuid4().hex, question, annotator, self.until, ranking.applied)
+    def _lease(self, remaining: Remaining, question: Question, annotator: str) -> Lease:
+        lease = Lease(uuid.uuid4().hex, question, annotator, self.until, remaining.ranking.applied)
         self.granted.append(lease)
-        self.leases.append(lease)
+        remaining.leases[lease.key] = lease
         self._of_person[annotator].append(lease)
         return lease
 

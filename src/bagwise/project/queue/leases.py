@@ -23,7 +23,6 @@ from bagwise.project.storage.queries import Lease
 
 RANKED_PER_LEASE, RANKED_AT_LEAST = 200, 2000
 """Questions ranked for each that is leased, and at least: during a refit, for seconds, no newer ranking comes."""
-PRUNE_AFTER = 16
 RECENTLY = 2.0
 """Seconds: who asked within them is one of those who are answering now."""
 
@@ -53,7 +52,6 @@ class Leases:
         self._read: dict[str, Lease] = {}
         self._asked_at: dict[str, float] = {}
         self._remaining: Remaining | None = None
-        self._pruned_at = 0
 
     def ask(self, request: LeaseRequest) -> list[Lease]:
         """The person's open leases, then the best questions that are free; waits where none is ranked yet."""
@@ -96,14 +94,14 @@ class Leases:
                     if state.catch_up_in(connection):
                         until = queries.clock(connection) + state.settings.asking.lease_seconds
                         self._read = queries.leases(connection, self._read)
-                        granting = Granting(state, self._current(), list(self._read.values()), until)
+                        granting = Granting(state, self._current(), self._read, until)
                         found = [granting.grant(request) for request in requests]
                         granted = granting.explained()
                         if granted:
                             queries.add_leases(connection, list(granted.values()))
                         break
                 state.reload()
-            self._leased = len(granting.leases)
+            self._leased = len(self._read) + len(granted)
         return [None if leases is None else [granted.get(lease.key, lease) for lease in leases] for leases in found]
 
     def _remember(self, requests: Sequence[LeaseRequest]) -> None:
@@ -112,15 +110,12 @@ class Leases:
         self._asked_at = recent | dict.fromkeys((request.annotator for request in requests), now)
 
     def _current(self) -> Remaining | None:
-        """Those questions of the published ranking that are still open."""
-        ranking, events = self.state.trainer.rankings.newest, len(self.state.events)
+        """Those questions of the published ranking that may still be asked."""
+        ranking = self.state.trainer.rankings.newest
         if ranking is None:
             return None
         if self._remaining is None or ranking is not self._remaining.ranking:
-            self._remaining, self._pruned_at = Remaining(ranking), events
-        if events >= self._pruned_at + PRUNE_AFTER:
-            self._remaining.prune(self.state.votes.decisions)
-            self._pruned_at = events
+            self._remaining = Remaining(ranking, self.state)
         return self._remaining
 
     def ask_again(self, undone: Sequence[Event]) -> None:
