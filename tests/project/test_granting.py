@@ -1,4 +1,4 @@
-"""What remains of a ranking is the same whether it was followed from event to event or is looked at for the first time."""
+"""What remains of a ranking is the same, followed from event to event or looked at for the first time."""
 
 import random
 

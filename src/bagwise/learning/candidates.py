@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 
 from bagwise.learning.questions import Pair, Question
 
-
 FEW_CHANGES = 6
 """To move all overlaps by so many asked pairs takes as long as to count them again."""
 

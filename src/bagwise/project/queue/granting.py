@@ -40,7 +40,7 @@ class Remaining:
 
     def _begin(self, leases: Mapping[str, Lease]) -> None:
         decided = self.state.votes.decisions
-        self._read = [one for one in self._read if not all(pair in decided for pair in one.pairs)]
+        self._left = [one for one in self._read if not all(pair in decided for pair in one.pairs)]
         self._contents, self._events = self.state.contents, len(self.state.events)
         self.leases = dict(leases)
         self.asked = Overlap(pair for lease in leases.values() for pair in lease.question.pairs)
@@ -84,12 +84,13 @@ class Remaining:
     def __iter__(self) -> Iterator[Question]:
         """The questions, best first; each is made when it is first read."""
         for place in count():
-            if place == len(self._read):
+            if place == len(self._left):
                 question = next(self._unread, None)
                 if question is None:
                     return
                 self._read.append(question)
-            yield self._read[place]
+                self._left.append(question)
+            yield self._left[place]
 
 
 class Granting:
