@@ -36,11 +36,12 @@ class Remaining:
         self._read: list[Question] = []
         self._unread = iter(ranking.questions)
         self._answered, self._counted = 0, ranking.applied
-        self._begin({})
+        self._begin({}, self._read)
 
-    def _begin(self, leases: Mapping[str, Lease]) -> None:
+    def _begin(self, leases: Mapping[str, Lease], among: Sequence[Question]) -> None:
+        """Look again at these of the questions that were read."""
         decided = self.state.votes.decisions
-        self._left = [one for one in self._read if not all(pair in decided for pair in one.pairs)]
+        self._left = [one for one in among if not all(pair in decided for pair in one.pairs)]
         self._contents, self._events = self.state.contents, len(self.state.events)
         self.leases = dict(leases)
         self.asked = Overlap(pair for lease in leases.values() for pair in lease.question.pairs)
@@ -50,12 +51,13 @@ class Remaining:
         """Let these be the leases, and count the events since the last time."""
         ended = [lease for key, lease in self.leases.items() if key not in leases]
         events = self.state.events[self._events :]
-        # What could not be asked is not looked at again, unless it may be asked again.
-        only_answers = all(event.kind == "answer" for event in events) and len(events) < AGAIN_AFTER
-        same = self.state.contents is self._contents
+        if self.state.contents is not self._contents or any(event.kind != "answer" for event in events):
+            # What was decided may be open again.
+            self._begin(leases, self._read)
+            return
         open_again = any(self.state.is_open(pair) for lease in ended for pair in lease.question.pairs)
-        if not (same and only_answers) or open_again:
-            self._begin(leases)
+        if open_again or len(events) >= AGAIN_AFTER:
+            self._begin(leases, self._left)
             return
         for lease in ended:
             self.asked.add(lease.question.pairs, -1)
