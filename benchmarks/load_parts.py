@@ -32,7 +32,7 @@ from bagwise.server.api.questions import QuestionOut, event_out, questions_json
 from bagwise.server.batcher import Batch, Traffic
 from bagwise.server.run import GARBAGE_THRESHOLDS
 
-BATCH, BATCHES = 14, 50
+BATCH, BATCHES = 20, 40
 """How many answers the server saves together, flat out, and how many such batches are measured."""
 SIGN_IN, SAVING, RESPONSE = "sign-in for both requests", "saving the answers", "response to the answer"
 CHOOSING, BUILDING = "choosing and leasing the question", "building and encoding the question"
