@@ -63,7 +63,7 @@ def test_diversify_is_the_obvious_search(questions, count):
     assert diversify(iter(questions), count) == expected
 
 
-takers = st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 3)), st.integers(1, 9), pairs), max_size=8)
+takers = st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 3)), pairs), max_size=8)
 
 
 @given(questions, pairs, st.integers(1, 2), takers)
@@ -75,25 +75,45 @@ def test_each_taker_gets_the_obvious_question(questions, asked, people, takers):
         return all(overlap.pairs.get(pair, 0) < people for pair in question.pairs)
 
     candidates = Candidates(iter(questions), overlap, is_open)
-    for audit, without, most, besides in takers:
+    for audit, without, besides in takers:
         found = (candidates.drawn if audit else candidates.best)(
-            lambda question, without=without: None if question.bag in without else question, most
+            lambda question, without=without: None if question.bag in without else question
         )
         times = Counter(asked)
         left = [one for one in questions if all(times[pair] < people for pair in one.pairs)]
-        suited = [one for one in left if one.bag not in without]
-        if audit:
-            # Of the first ones: more than `most` may have been read for the takers before.
-            assert found in [None, *[one for one in suited if one.audit][:1]]
-            if len(left) <= most:
-                assert found == next((one for one in suited if one.audit), None)
-        elif len(left) <= most:
-            assert found == least_like([one for one in suited if not one.audit], asked)
-        elif found is not None:
-            assert found in suited
+        suited = [one for one in left if one.bag not in without and one.audit == audit]
+        assert found == (next(iter(suited), None) if audit else least_like(suited, asked))
         for pair in (*besides, *(found.pairs if found is not None else ())):
             overlap.add([pair])
             asked.append(pair)
+
+
+@given(questions, pairs, st.sets(st.integers(0, 3)), st.integers(1, 9))
+def test_as_many_are_compared_as_suit_the_taker(questions, asked, without, most):
+    def suited(question):
+        return None if question.bag in without else question
+
+    questions = [one for one in questions if not (one.audit and suited(one) is None)]
+    compared = [one for one in questions if suited(one)][:most]
+    chosen = [one for one in compared if not one.audit]
+    best = Candidates(iter(questions), Overlap(asked), is_anything).best(suited, most)
+    assert best == least_like(chosen, asked)
+    drawn = Candidates(iter(questions), Overlap(asked), is_anything).drawn(suited, most)
+    assert drawn == next((one for one in compared if one.audit), None)
+
+
+def test_who_is_refused_thousands_of_questions_is_asked_the_next():
+    """As where several are to be asked about each: the others' questions stay, and they are looked at but once."""
+    looked_at, refused = Counter(), [Question(bag, (0,)) for bag in range(4000)]
+
+    def suited(question):
+        looked_at[question.bag] += 1
+        return question if question.bag >= len(refused) else None
+
+    candidates = Candidates([*refused, Question(5000, (0,)), Question(6000, (0,), audit=True)], Overlap(), is_anything)
+    assert candidates.best(suited, 61).bag == 5000
+    assert max(looked_at.values()) <= 2
+    assert candidates.drawn(suited, 61).bag == 6000
 
 
 def test_what_is_not_asked_after_all_counts_no_more():

@@ -1,12 +1,16 @@
 """What remains of a ranking is the same, followed from event to event or looked at for the first time."""
 
 import random
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from bagwise.core.errors import BagwiseError
-from bagwise.project import Asking
-from bagwise.project.queue.granting import AGAIN_AFTER, Remaining
+from bagwise.project import Asking, LeaseRequest
+from bagwise.project.queue.granting import AGAIN_AFTER, Granting, Remaining
+from bagwise.project.queue.ranking import RankedQuestions
+from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries
 
 PEOPLE = ("ann", "bob", "cecil")
@@ -66,6 +70,63 @@ def test_what_may_be_asked_is_the_same_as_at_a_first_look(make_project, say, mon
         assert followed.turn() == first_look.turn()
         sizes.add(len(open_questions(followed)[0]))
     assert len(sizes) > 10
+
+
+@pytest.fixture
+def short(project):
+    """The best three questions of a ranking that has more, or has not come yet."""
+    project.ask("ann")
+    with project.database.writing() as connection:
+        queries.end_leases(connection, list(queries.leases(connection)))
+    ranking = project._state.trainer.rankings.newest
+    return replace(ranking, questions=RankedQuestions.of(list(ranking.questions)[:3]), complete=False)
+
+
+def test_what_was_too_few_for_one_is_asked_of_the_next(project, short):
+    remaining = Remaining(short, project._state)
+    granting = Granting(project._state, remaining, {}, until=0.0)
+    assert granting.grant(LeaseRequest("ann", 5)) is None
+    bobs = granting.grant(LeaseRequest("bob", 2))
+    assert [one.question for one in bobs] == list(short.questions)[:2]
+    (cecils,) = granting.grant(LeaseRequest("cecil"))
+    assert cecils.question == short.questions[2]
+    assert granting.grant(LeaseRequest("dora")) is None
+
+
+def test_what_an_error_interrupted_is_asked_of_the_next(project, short, monkeypatch):
+    remaining = Remaining(short, project._state)
+    granting, wants, failing = Granting(project._state, remaining, {}, until=0.0), ProjectState.wants, [0, 1]
+
+    def fail_at_last(*arguments):
+        if failing and not failing.pop():
+            raise ZeroDivisionError
+        return wants(*arguments)
+
+    monkeypatch.setattr(ProjectState, "wants", fail_at_last)
+    with pytest.raises(ZeroDivisionError):
+        granting.grant(LeaseRequest("ann", 3))
+    assert [one.question for one in granting.grant(LeaseRequest("bob", 3))] == list(short.questions)
+
+
+def test_what_is_granted_in_random_histories_is_never_asked_of_too_many(project, say, short):
+    """From one `Remaining` for all the time, as the server has."""
+    state, draw = project._state, random.Random(0)
+    remaining = Remaining(replace(short, questions=state.trainer.rankings.newest.questions), state)
+    for _ in range(30):
+        with project.database.writing() as connection:
+            granting = Granting(state, remaining, queries.leases(connection), queries.clock(connection) + 900)
+            for person in draw.sample(PEOPLE, 2):
+                granting.grant(LeaseRequest(person, draw.randint(1, 2)))
+            granted = granting.explained()
+            if granted:
+                queries.add_leases(connection, list(granted.values()))
+        leases = leases_of(project)
+        asked = Counter(pair for lease in leases.values() for pair in lease.question.pairs)
+        assert set(asked.values()) <= {1}
+        assert +remaining.asked.pairs == asked
+        lease = draw.choice(list(leases.values()))
+        if draw.random() < 0.7:
+            project.answer(lease.key, lease.annotator, draw.choice([say(lease), "skipped"]))
 
 
 def test_what_is_decided_is_left_out_now_and_then(project, say):

@@ -3,11 +3,15 @@
 from typing import Annotated
 
 import pytest
-from fastapi import APIRouter, Depends, FastAPI, Header, Query
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Query, Request, Response
+from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.testclient import TestClient
+from pydantic import BaseModel, Field
 
-from bagwise.server.routing import LeanRoute
+from bagwise.server.api import questions
+from bagwise.server.routing import Call, LeanRoute
 
 
 async def when(
@@ -19,6 +23,26 @@ async def when(
 
 async def who(bagwise_person: Annotated[str | None, Header(max_length=5)] = None) -> str:
     return bagwise_person or "nobody"
+
+
+class Sent(BaseModel):
+    count: Annotated[int, Field(ge=0)]
+    names: list[str] = []
+    score: float | None = None
+
+
+class Received(BaseModel):
+    person: str
+    sent: Sent
+    method: str
+
+
+async def signed_in(
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))],
+) -> str:
+    if bearer is None:
+        raise HTTPException(401, "Sign in.")
+    return bearer.credentials
 
 
 def client_of(route_class):
@@ -48,6 +72,14 @@ def client_of(route_class):
     @router.post("/body/{place}")
     async def body(place: int, sent: dict[str, int], person: Annotated[str, Depends(who)]) -> list[str | int]:
         return [person, place, *sent.values()]
+
+    @router.post("/model", status_code=201)
+    async def model(sent: Sent, person: Annotated[str, Depends(who)], request: Request) -> Received:
+        return Received(person=person, sent=sent, method=request.method)
+
+    @router.post("/response", response_model=list[int])
+    async def response(sent: Sent, signed_in: Annotated[str, Depends(signed_in)]) -> Response:
+        return JSONResponse([len(sent.names), len(signed_in)], 202)
 
     # As the application has its routes: `include_router` would make others of them.
     return TestClient(FastAPI(routes=router.routes))
@@ -84,6 +116,44 @@ def test_responses_are_the_same(clients, method, path, headers):
     json = {"a": 1} if method == "POST" else None
     plain, lean = (client.request(method, path, headers=headers, json=json) for client in clients)
     assert (lean.status_code, lean.json()) == (plain.status_code, plain.json())
+
+
+BODIES = [
+    b'{"count": 3}',
+    b'{"count": "3", "names": ["\\u00e9"], "score": 1}',
+    b'{"count": 1e2, "other": null}',
+    b'{"count": 1, "count": 2}',
+    b'{"count": -1}',
+    b'{"count": 1.5}',
+    b'{"count": null}',
+    b'{"count": 1, "score": NaN}',
+    b'{"count": 1, "other": "\\ud800"}',
+    *(b"{}", b"[]", b"null", b"", b"{", b"\xff\xfe"),
+    b'\xef\xbb\xbf{"count": 1}',
+    '{"count": 1}'.encode("utf-16"),
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("path", ["/model", "/response", "/model?x=1"])
+@pytest.mark.parametrize("headers", [{}, {"Bagwise-Person": "ann"}, {"Bagwise-Person": "somebody"}])
+def test_bodies_are_understood_the_same(clients, path, body, headers):
+    sent = {"Content-Type": "application/json", "Authorization": "Bearer abc", **headers}
+    plain, lean = (client.post(path, headers=sent, content=body) for client in clients)
+    assert (lean.status_code, lean.content) == (plain.status_code, plain.content)
+    assert lean.headers["content-type"] == plain.headers["content-type"]
+
+
+def test_who_may_not_send_it_is_told_so_first(clients):
+    _, lean = (client.post("/response", json={"count": 1}) for client in clients)
+    assert lean.status_code == 401
+    assert [client.post("/response", json={}).status_code for client in clients] == [401, 401]
+
+
+def test_the_routes_that_are_asked_often_are_lean():
+    routes = {(route.path, *route.methods): route for route in questions.router.routes}
+    for often in (("/api/questions/next", "GET"), ("/api/answers", "POST"), ("/api/answers/whole", "POST")):
+        assert Call.of(routes[often].dependant) is not None, often
 
 
 def test_all_is_documented(clients):

@@ -9,6 +9,7 @@ it is the same question asked of another person, and a question is not like itse
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
 
 from bagwise.learning.questions import Pair, Question
 
@@ -130,19 +131,36 @@ class Candidates:
         Question or None
         """
         self._count()
-        refused = set[int]()
         while True:
-            place = self._least(refused, most)
-            if place is None:
+            least = min(self._overlaps, default=None)
+            while least != 0 and self._read(most):
+                least = min(self._overlaps, default=None)
+            if least is None:
                 return None
+            place = self._overlaps.index(least)
             question = self._chosen[place]
-            if not self._is_open(question):
-                del self._chosen[place], self._overlaps[place]
-                refused = {one - (one > place) for one in refused}
-            elif (found := suited(question)) is not None:
+            if self._is_open(question):
+                return suited(question) or self._best_of_others(question, suited, most)
+            del self._chosen[place], self._overlaps[place]
+
+    def _best_of_others(
+        self, refused: Question, suited: Callable[[Question], Question | None], most: int | None
+    ) -> Question | None:
+        """The best where that one does not suit the taker: many may not, if others are to be asked about them still."""
+        waiting = [(overlap, place) for place, overlap in enumerate(self._overlaps)]
+        heapify(waiting)
+        passed = 0
+        while True:
+            # For each that is not compared another one is.
+            while (not waiting or waiting[0][0] > 0) and self._read(None if most is None else most + passed):
+                if len(self._overlaps) > len(waiting) + passed:
+                    heappush(waiting, (self._overlaps[-1], len(self._overlaps) - 1))
+            if not waiting:
+                return None
+            question = self._chosen[heappop(waiting)[1]]
+            passed += 1
+            if question is not refused and self._is_open(question) and (found := suited(question)) is not None:
                 return found
-            else:
-                refused.add(place)
 
     def drawn(
         self, suited: Callable[[Question], Question | None] = _unchanged, most: int | None = None
@@ -158,31 +176,23 @@ class Candidates:
         -------
         Question or None
         """
-        place = 0
+        self._count()
+        self._drawn = [one for one in self._drawn if self._is_open(one)]
+        place, refused = 0, None
         while True:
-            while place == len(self._drawn):
-                if not self._read(most):
-                    return None
-            question = self._drawn[place]
-            if not self._is_open(question):
-                del self._drawn[place]
-            elif (found := suited(question)) is not None:
-                return found
-            else:
+            if place < len(self._drawn):
+                if (found := suited(self._drawn[place])) is not None:
+                    return found
                 place += 1
-
-    def _least(self, refused: set[int], most: int | None) -> int | None:
-        """The first place with the least overlap, of those that were not refused; None where there is none."""
-        while True:
-            places = [place for place in range(len(self._overlaps)) if place not in refused] if refused else None
-            overlaps = self._overlaps if places is None else [self._overlaps[place] for place in places]
-            least = min(overlaps, default=None)
-            if least != 0 and self._read(None if most is None else most + len(refused)):
-                continue
-            if least is None:
+            elif self._read(None if most is None else most + (refused or 0)):
+                if refused is not None:
+                    newest = self._drawn[-1] if len(self._drawn) > place else self._chosen[-1]
+                    refused += suited(newest) is None
+            elif refused is None and most is not None:
+                # As many as suit the taker are looked at.
+                refused = sum(suited(one) is None for one in (*self._chosen, *self._drawn))
+            else:
                 return None
-            first = overlaps.index(least)
-            return first if places is None else places[first]
 
     def _read(self, most: int | None) -> bool:
         """Read the next open question; False where there is none, or so many were read."""

@@ -312,10 +312,6 @@ class Votes:
         asked = 0 if instance is None else sum(event.instance == instance for event in self.about_instances(pair))
         return self.people_for(pair) - max(len(self._counting(pair)), asked)
 
-    def is_touched(self, pair: Pair) -> bool:
-        """Whether some event is about the pair: then what it wants may differ between people."""
-        return pair in self._chains
-
     def has_answered(self, pair: Pair, annotator: str, instance: int | None = None) -> bool:
         """Whether this person has an answer that counts to the pair, or to the question about this instance of it."""
         own = self.chains_of(pair, annotator)

@@ -318,17 +318,18 @@ def _places(folder: Path) -> Array | None:
     found = _lstat(path)
     if found is None or not stat.S_ISREG(found.st_mode):
         return None
-    return _places_as_of(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+    try:
+        places = _places_as_of(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+    except (OSError, ValueError, EOFError):
+        return None
+    return places if places.ndim == 2 and places.shape[1] == media.WIDTH and places.dtype == np.float64 else None
 
 
 @lru_cache(maxsize=2)
-def _places_as_of(path: str, _version: tuple[int, int, int]) -> Array | None:
+def _places_as_of(path: str, _version: tuple[int, int, int]) -> Array:
     """Several times for every question; a file of places is never changed, but replaced by another."""
-    try:
-        found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return found if found.ndim == 2 and found.shape[1] == media.WIDTH and found.dtype == np.float64 else None
+    found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return found
 
 
 def _places_of(folder: Path, columns: Sequence[str], first: int, last: int) -> list[dict[str, float] | None]:

@@ -47,6 +47,10 @@ class Remaining:
         self.asked = Overlap(pair for lease in leases.values() for pair in lease.question.pairs)
         self.candidates = Candidates(self, self.asked, self.is_open)
 
+    def begin_again(self) -> None:
+        """Look again at what is left, where something counted as asked that is not leased after all."""
+        self._begin(self.leases, self._left)
+
     def update(self, leases: Mapping[str, Lease]) -> None:
         """Let these be the leases, and count the events since the last time."""
         ended = [lease for key, lease in self.leases.items() if key not in leases]
@@ -129,8 +133,7 @@ class Granting:
         chosen = self._chosen(remaining, request, {pair for lease in own for pair in lease.question.pairs}, missing)
         enough = len(chosen) >= missing if request.among is None else still or chosen
         if not enough and not (ranking.complete and self._is_current(ranking)):
-            for question in chosen:
-                remaining.asked.add(question.pairs, -1)
+            remaining.begin_again()
             return None
         return still + [self._lease(remaining, question, request.annotator) for question in chosen]
 
@@ -148,14 +151,18 @@ class Granting:
             return self._suited(remaining, question, request.annotator, own)
 
         chosen: list[Question] = []
-        for audit in audits:
-            first, second = (candidates.drawn, candidates.best) if audit else (candidates.best, candidates.drawn)
-            question = first(suited, most) or second(suited, most)
-            if question is None:
-                break
-            remaining.asked.add(question.pairs)
-            own.update(question.pairs)
-            chosen.append(question)
+        try:
+            for audit in audits:
+                first, second = (candidates.drawn, candidates.best) if audit else (candidates.best, candidates.drawn)
+                question = first(suited, most) or second(suited, most)
+                if question is None:
+                    break
+                remaining.asked.add(question.pairs)
+                own.update(question.pairs)
+                chosen.append(question)
+        except BaseException:
+            remaining.begin_again()
+            raise
         return chosen
 
     def _candidates_for(

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Boolean, Column, ColumnElement, Connection, Executable, bindparam
+from sqlalchemy import ARRAY, Boolean, Column, ColumnElement, Connection, Executable, String, Text, bindparam
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.compiler import compiles
 
@@ -119,7 +119,9 @@ class OneOf(ColumnElement[bool]):
     type = Boolean()
 
     def __init__(self, column: Column[Any], name: str) -> None:
-        self.column, self.values = column, bindparam(name, type_=ARRAY(column.type))
+        # Without a length: PostgreSQL would cut what is longer.
+        of_list = Text() if isinstance(column.type, String) else column.type
+        self.column, self.values = column, bindparam(name, type_=ARRAY(of_list))
 
     def self_group(self, against: object = None) -> "OneOf":  # noqa: ARG002
         """Return it as it is: compared with 1, as SQLite gets other conditions, it would use no index."""
