@@ -11,7 +11,7 @@ from bagwise.project import Asking, LeaseRequest
 from bagwise.project.queue.granting import AGAIN_AFTER, Granting, Remaining
 from bagwise.project.queue.ranking import RankedQuestions
 from bagwise.project.state import ProjectState
-from bagwise.project.storage import queries
+from bagwise.project.storage import queries, stored_leases
 
 PEOPLE = ("ann", "bob", "cecil")
 
@@ -26,7 +26,7 @@ def open_questions(remaining):
 
 def leases_of(project):
     with project.database.reading() as connection:
-        return queries.leases(connection)
+        return stored_leases.open_leases(connection)
 
 
 def act(project, say, draw, clock):
@@ -77,7 +77,7 @@ def short(project):
     """The best three questions of a ranking that has more, or has not come yet."""
     project.ask("ann")
     with project.database.writing() as connection:
-        queries.end_leases(connection, list(queries.leases(connection)))
+        stored_leases.end(connection, list(stored_leases.open_leases(connection)))
     ranking = project._state.trainer.rankings.newest
     return replace(ranking, questions=RankedQuestions.of(list(ranking.questions)[:3]), complete=False)
 
@@ -114,12 +114,14 @@ def test_what_is_granted_in_random_histories_is_never_asked_of_too_many(project,
     remaining = Remaining(replace(short, questions=state.trainer.rankings.newest.questions), state)
     for _ in range(30):
         with project.database.writing() as connection:
-            granting = Granting(state, remaining, queries.leases(connection), queries.clock(connection) + 900)
+            granting = Granting(
+                state, remaining, stored_leases.open_leases(connection), queries.clock(connection) + 900
+            )
             for person in draw.sample(PEOPLE, 2):
                 granting.grant(LeaseRequest(person, draw.randint(1, 2)))
             granted = granting.explained()
             if granted:
-                queries.add_leases(connection, list(granted.values()))
+                stored_leases.add(connection, list(granted.values()))
         leases = leases_of(project)
         asked = Counter(pair for lease in leases.values() for pair in lease.question.pairs)
         assert set(asked.values()) <= {1}

@@ -10,7 +10,7 @@ from bagwise.formats import LabelTable
 from bagwise.project import AlreadyAnswered, Asking, Learning, Project, check
 from bagwise.project.answers import replay as replaying
 from bagwise.project.reports.disagreements import disagreements_of
-from bagwise.project.storage import queries
+from bagwise.project.storage import stored_leases
 from tests.conftest import source_of
 from tests.project.test_commands import bagwise
 
@@ -210,7 +210,7 @@ def test_leases_and_events_are_stored_with_the_instance(make, tmp_path):
     project = make()
     lease, question = ask(project)
     with project.database.reading() as connection:
-        assert queries.leases_with(connection, [lease.key])[lease.key].question.instance == question.instance
+        assert stored_leases.with_keys(connection, [lease.key])[lease.key].question.instance == question.instance
     with pytest.raises(BagwiseError, match="another question"):
         project.answer(lease.key, "ann", "absent", instance=question.instance + 1)
     with pytest.raises(BagwiseError, match="there is no instance 99"):

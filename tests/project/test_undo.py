@@ -20,7 +20,7 @@ from bagwise.project.answers import replay as replaying
 from bagwise.project.answers.audits import audit_history
 from bagwise.project.answers.current_labels import instance_labels_of
 from bagwise.project.reports.disagreements import disagreements_of
-from bagwise.project.storage import queries
+from bagwise.project.storage import queries, stored_leases
 from tests.conftest import source_of
 from tests.oracles.answers import Refused, Rules
 from tests.support import probabilities
@@ -220,7 +220,9 @@ class Both:
         """What is open again is asked of the same person, as it was drawn."""
         project = self.project
         with project.database.reading() as connection:
-            leases = [one for one in queries.leases(connection).values() if one.annotator == undone[0].annotator]
+            leases = [
+                one for one in stored_leases.open_leases(connection).values() if one.annotator == undone[0].annotator
+            ]
         for event in undone:
             if project._state.wants(event.pair, event.annotator, event.instance):
                 (question,) = [one.question for one in leases if event.pair in one.question.pairs]

@@ -6,7 +6,7 @@ import pytest
 
 from bagwise import formats
 from bagwise.project import Project
-from bagwise.project.storage import queries
+from bagwise.project.storage import stored_leases
 from tests.server.conftest import Running
 from tests.server.test_looks import faults
 from tests.server.test_page import wait_for_events
@@ -50,7 +50,7 @@ def lease_of(server, page):
     """The question that is shown."""
     with server.project.database.reading() as connection:
         key = page.locator("body").get_attribute("data-shown")
-        return queries.leases_with(connection, [key])[key]
+        return stored_leases.with_keys(connection, [key])[key]
 
 
 def places_of(server, page):

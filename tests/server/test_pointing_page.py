@@ -8,7 +8,7 @@ import pytest
 
 from bagwise import formats
 from bagwise.project import Project, check
-from bagwise.project.storage import queries
+from bagwise.project.storage import stored_leases
 from tests.conftest import LONGEST
 from tests.server.conftest import Running
 from tests.server.test_looks import faults
@@ -147,7 +147,7 @@ def test_every_key_and_click_points_and_replays_to_the_same_model(page, serve, k
     ann = Labeller(page, server)
     with server.project.database.reading() as connection:
         key = page.locator("body").get_attribute("data-shown")
-        assert ann.marked == queries.leases_with(connection, [key])[key].question.evidence[0]
+        assert ann.marked == stored_leases.with_keys(connection, [key])[key].question.evidence[0]
     ann.says(ann.press("y"), where=[ann.marked])
     page.get_by_text("yes, the marked one").wait_for()
     ann.says(ann.press("ArrowUp"), where=[ann.marked])

@@ -23,7 +23,7 @@ from bagwise.project.settings import Asking, Display, Learning, Settings
 from bagwise.project.storage.bag_filter import BagFilter
 from bagwise.project.storage.database import DatabaseError
 from bagwise.project.storage.integrity_check import check
-from bagwise.project.storage.queries import Lease
+from bagwise.project.storage.stored_leases import Lease
 from bagwise.project.training.model_file import ModelInfo, ProjectModel
 from bagwise.project.training.tuning import Tuned, tune
 

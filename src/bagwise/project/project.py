@@ -60,7 +60,8 @@ from bagwise.project.storage.bag_files import BagSource
 from bagwise.project.storage.bag_filter import EVERYTHING, BagFilter
 from bagwise.project.storage.creation import DATABASE, database_of, fill, upgrade_if_older
 from bagwise.project.storage.database import Database
-from bagwise.project.storage.queries import Contents, Lease
+from bagwise.project.storage.queries import Contents
+from bagwise.project.storage.stored_leases import Lease
 from bagwise.project.training.cluster_pool import require_partitions
 from bagwise.project.training.fitting import fit, named, validate_known
 from bagwise.project.training.model_file import (

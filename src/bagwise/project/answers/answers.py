@@ -16,8 +16,8 @@ from bagwise.project.access.roles import validate_may_replace
 from bagwise.project.answers.events import ANSWERS, LISTED, NOWHERE, WHOLE_BAG, Event, Pointing
 from bagwise.project.answers.votes import Chain
 from bagwise.project.state import ProjectState
-from bagwise.project.storage import queries
-from bagwise.project.storage.queries import Lease
+from bagwise.project.storage import queries, stored_leases
+from bagwise.project.storage.stored_leases import Lease
 
 Result = TypeVar("Result")
 
@@ -143,7 +143,7 @@ class Answers:
     def _submitted(
         self, connection: Connection, submissions: Sequence[Submission]
     ) -> tuple[list[Event], list[list[Event] | BagwiseError]]:
-        leases = queries.leases_with(connection, [one.key for one in submissions if one.key.isprintable()])
+        leases = stored_leases.with_keys(connection, [one.key for one in submissions if one.key.isprintable()])
         asked = [(one, leases.get(one.key)) for one in submissions]
         keys = [key for one, lease in asked for key, _, _ in _expected(one, lease)]
         saved = queries.events_with(connection, keys)
@@ -158,12 +158,12 @@ class Answers:
                     saved.update((event.key, event) for event in events)
                     answered.append(submission.key)
                     if len(events) > 1:
-                        queries.end_leases_of(connection, submission.annotator, [event.pair for event in events])
+                        stored_leases.end_of(connection, submission.annotator, [event.pair for event in events])
                 found.append(events)
             except BagwiseError as error:
                 found.append(error)
         if answered:
-            queries.end_leases(connection, answered)
+            stored_leases.end(connection, answered)
         return new, found
 
     def _events(
@@ -297,7 +297,7 @@ class Answers:
         for one, pair, belief in zip(keys, pairs, beliefs, strict=True):
             self._validate_not_imported(pair)
             new.append(self._event(one, annotator, pair, answer, None, new, belief, asked_after, shown=LISTED))
-        queries.end_leases_of(connection, annotator, pairs)
+        stored_leases.end_of(connection, annotator, pairs)
         return new, new
 
     def _beliefs(self, pairs: Sequence[Pair]) -> list[float]:

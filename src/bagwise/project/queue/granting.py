@@ -18,7 +18,7 @@ from bagwise.project.queue.ranking import Ranking
 from bagwise.project.queue.requests import LeaseRequest
 from bagwise.project.queue.spreading import GroupCounts, in_turns
 from bagwise.project.state import ProjectState
-from bagwise.project.storage.queries import Lease
+from bagwise.project.storage.stored_leases import Lease
 
 SPARE_CANDIDATES = 60
 AGAIN_AFTER = 64

@@ -18,8 +18,8 @@ from bagwise.project.queue.granting import SPARE_CANDIDATES, Granting, Remaining
 from bagwise.project.queue.ranking import FEW_PEOPLE, Wait, wait_for
 from bagwise.project.queue.requests import LeaseRequest
 from bagwise.project.state import ProjectState
-from bagwise.project.storage import queries
-from bagwise.project.storage.queries import Lease
+from bagwise.project.storage import queries, stored_leases
+from bagwise.project.storage.stored_leases import Lease
 
 RANKED_PER_LEASE, RANKED_AT_LEAST = 200, 2000
 """Questions ranked for each that is leased, and at least: during a refit, for seconds, no newer ranking comes."""
@@ -93,12 +93,12 @@ class Leases:
                 with state.database.leasing() as connection:
                     if state.catch_up_in(connection):
                         until = queries.clock(connection) + state.settings.asking.lease_seconds
-                        self._read = queries.leases(connection, self._read)
+                        self._read = stored_leases.open_leases(connection, self._read)
                         granting = Granting(state, self._current(), self._read, until)
                         found = [granting.grant(request) for request in requests]
                         granted = granting.explained()
                         if granted:
-                            queries.add_leases(connection, list(granted.values()))
+                            stored_leases.add(connection, list(granted.values()))
                         break
                 state.reload()
             self._leased = len(self._read) + len(granted)
@@ -135,7 +135,7 @@ class Leases:
                 Lease(uuid.uuid4().hex, question, annotator, until, max(event.number for event in events))
                 for question, ((annotator, _), events) in zip(questions, together.items(), strict=True)
             ]
-            queries.add_leases(connection, leases)
+            stored_leases.add(connection, leases)
 
 
 def _people_of(events: Iterable[Event]) -> int:
