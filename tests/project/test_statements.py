@@ -68,5 +68,5 @@ def test_what_goes_wrong_in_the_driver_is_a_sentence(stored):
 
 
 def test_every_value_is_a_named_parameter(stored):
-    with stored.reading() as connection, pytest.raises(AssertionError, match="nobody gives"):
+    with stored.reading() as connection, pytest.raises(AssertionError, match="without a name"):
         Statement(select(birds).limit(1)).rows(connection)

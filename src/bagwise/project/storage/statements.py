@@ -107,7 +107,7 @@ class Statement:
             named = sqlite.dialect(paramstyle="named") if dialect.name == "sqlite" else dialect
             compiled = self._clause.compile(dialect=named)  # type: ignore[attr-defined]
             unnamed = [name for name, value in compiled.params.items() if value is not None]
-            assert not unnamed, f"parameters that nobody gives: {unnamed}"
+            assert not unnamed, f"values without a name: {unnamed}"
             found = self._compiled[dialect.name] = str(compiled)
         return found
 
