@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel, Field
 
 from bagwise.server.api import questions
-from bagwise.server.routing import Call, LeanRoute
+from bagwise.server.routing import LeanRoute, LeanRoutes
 
 
 async def when(
@@ -81,8 +81,14 @@ def client_of(route_class):
     async def response(sent: Sent, signed_in: Annotated[str, Depends(signed_in)]) -> Response:
         return JSONResponse([len(sent.names), len(signed_in)], 202)
 
-    # As the application has its routes: `include_router` would make others of them.
-    return TestClient(FastAPI(routes=router.routes))
+    return TestClient(application_of(router))
+
+
+def application_of(router):
+    """As Bagwise has its routes: `include_router` would make others of them."""
+    app = FastAPI(routes=router.routes)
+    app.add_middleware(LeanRoutes, routes=app.routes)
+    return app
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +159,7 @@ def test_who_may_not_send_it_is_told_so_first(clients):
 def test_the_routes_that_are_asked_often_are_lean():
     routes = {(route.path, *route.methods): route for route in questions.router.routes}
     for often in (("/api/questions/next", "GET"), ("/api/answers", "POST"), ("/api/answers/whole", "POST")):
-        assert Call.of(routes[often].dependant) is not None, often
+        assert routes[often].direct() is not None, often
 
 
 def test_all_is_documented(clients):
@@ -170,5 +176,5 @@ def test_what_a_request_lacks_is_not_looked_for():
     async def is_its_own(days: Annotated[list[str], Query()] = default) -> bool:
         return days is default
 
-    client = TestClient(FastAPI(routes=router.routes))
-    assert [client.get(path).json() for path in ("/", "/?x=1")] == [True, False]
+    client = TestClient(application_of(router))
+    assert [client.get(path).json() for path in ("/", "/?x=1", "/?days=mon")] == [True, True, False]

@@ -488,9 +488,9 @@ class Project:
         -------
         list of int
         """
-        answered = self.votes.decided_present(label_class)
-        if len(answered) >= count:
-            return answered[:count]
+        answered = self.votes.decided_present(label_class, count)
+        if len(answered) == count:
+            return answered
         imported = self.contents.given[:, label_class] == 1
         for (bag, corrected_class), correction in self.votes.corrected_imports().items():
             if corrected_class == label_class:

@@ -32,6 +32,7 @@ from bagwise.server.batcher import Batcher, Traffic
 from bagwise.server.dependencies import Replaced, cookie_of
 from bagwise.server.middleware import SecurityMiddleware, TrafficMiddleware
 from bagwise.server.rate_limit import SECONDS, RateLimit, TooManyAttempts
+from bagwise.server.routing import LeanRoutes
 from bagwise.server.searches import Searches
 from bagwise.server.site import Site
 
@@ -110,12 +111,15 @@ def application(project: Project, annotator: str, site: Site | None = None, embe
         openapi_url="/api/openapi.json",
         routes=[*API, *(label_studio.router.routes if project.settings.label_studio.on else ())],
         lifespan=_lifespan,
+        # Newer FastAPI would ask for every request whether somebody measures it.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.project, app.state.annotator = project, annotator
     traffic = Traffic()
     app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, questions.questions_json, traffic)
     app.state.searches, app.state.maps = Searches(project, embed), PlaneProcess(project)
     app.state.site, app.state.rate_limit = site, RateLimit()
+    app.add_middleware(LeanRoutes, routes=app.routes)
     app.add_middleware(SecurityMiddleware, site=site)
     app.add_middleware(TrafficMiddleware, traffic=traffic)
 

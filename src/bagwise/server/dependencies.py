@@ -180,9 +180,9 @@ async def remembered_person(
 ) -> SignedIn:
     """Return who sent the request, perhaps as it is remembered: the batcher looks it up when it serves the request.
 
-    Not where a query is looked at before that, which says something about the project if it is wrong.
+    Not where it is looked at before that which bags are meant: what is wrong with it says something about the project.
     """
-    remembered = not request.scope["query_string"]
+    remembered = not request.scope["query_string"] or request.query_params.keys() <= {"count"}
     return await _signed_in(request, bearer, bagwise_project, bagwise_person, remembered)
 
 

@@ -7,14 +7,44 @@ never ends fills the memory, and connections that send nothing stay open.
 import asyncio
 import itertools
 import json
+import logging
 from http import HTTPStatus
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 KIB = 1024
 # Not the clock of the event loop, which does not advance while several connections are accepted at once.
 ORDER = itertools.count()
+
+
+class ResponseTransport:
+    """Sends the head of one response together with what comes next of it: one system call and one packet, not two."""
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle, self._transport = cycle, cycle.transport
+        self._head: bytes | None = None
+        self._head_passed = False
+
+    def write(self, data: bytes) -> None:
+        """Send it, but the head of the response with what is written next."""
+        if self._head is not None:
+            head, self._head = self._head, None
+            self._transport.writelines([head, data])
+        elif self._cycle.response_started and not self._head_passed:
+            self._head, self._head_passed = data, True
+        else:
+            self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Whether the connection is closed, or will be."""
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close the connection when all is sent."""
+        if self._head is not None:
+            self.write(b"")
+        self._transport.close()
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -36,6 +66,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        # Or uvicorn puts together for every response what would not be logged.
+        self.access_log = self.access_log and self.access_logger.isEnabledFor(logging.INFO)
         self._deadline: asyncio.TimerHandle | None = None
         self._sending: asyncio.TimerHandle | None = None
         self._idle_since = 0
@@ -96,6 +128,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= self.most_pipelined:
             raise ValueError("Too many requests at once.")
         super().on_headers_complete()
+        # A response to `HEAD` is a head and nothing else.
+        if self.scope["method"] != "HEAD":
+            self.cycle.transport = ResponseTransport(self.cycle)  # type: ignore[assignment]
 
     def on_message_complete(self) -> None:
         """Cancel the timer; the response may take any time."""

@@ -1,14 +1,16 @@
 """Routes that are asked often: what such a request needs is worked out once, when the route is made.
 
-For every request FastAPI goes through all parameters of a route and of all that it depends on, also those that the
-request does not have. That took half the time of an answer and of a question. A lean route calls the same functions
-directly where a request has no optional parameter and a valid body; every other request goes to FastAPI.
+For every request FastAPI looks for its route, goes through a dozen functions to it, and through all parameters of the
+route and of all that it depends on, also those that the request does not have. That took most of the time of an answer
+and of a question. A lean route is found by its path, and the same functions are called directly, with the parameters
+that the request has; whatever is wrong with a request, FastAPI says so.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
@@ -16,47 +18,122 @@ from fastapi.params import Form
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 JSON = "application/json"
+SCALARS = (str, int, float, bool, NoneType)
+ERROR = "bagwise.error"
+"""In the scope of a request: the error that occurred when it was served without FastAPI."""
 
 
 class LeanRoute(APIRoute):
-    """A route whose function and dependencies are called directly, without looking for optional queries and headers.
+    """A route whose function and dependencies may be called directly, by `LeanRoutes`.
 
-    That is where all of them are coroutines without `yield`, in a request without query and without any of their
-    headers. It has to be a route of the application itself: `include_router` makes others of it.
+    That is where all of them are coroutines without `yield`, and no query and no header is required. It has to be a
+    route of the application itself: `include_router` makes others of it.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what handles a request."""
+        """Return what handles a request that comes to FastAPI, perhaps with the error of the direct call."""
         thorough = super().get_route_handler()
-        call = Call.of(self.dependant)
-        if call is None or (self.response_model is None and not _returns_response(self.endpoint)):
-            return thorough
-        headers = frozenset(_header_names(self.dependant))
-        response_model, status = TypeAdapter[Any](self.response_model), self.status_code or 200
 
         async def handle(request: Request) -> Response:
-            if request.scope["query_string"] or any(name in headers for name, _ in request.scope["headers"]):
-                return await thorough(request)
-            try:
-                found = await call(request)
-            except (InvalidBody, ClientDisconnect):
-                return await thorough(request)
+            error: Exception | None = request.scope.pop(ERROR, None)
+            if error is not None:
+                raise error
+            return await thorough(request)
+
+        return handle
+
+    def direct(self) -> Callable[[Request], Awaitable[Response]] | None:
+        """Return what responds to a request without FastAPI; None where that takes more than a call."""
+        call = Call.of(self.dependant)
+        if call is None or (self.response_model is None and not _returns_response(self.endpoint)):
+            return None
+        response_model, status = TypeAdapter[Any](self.response_model), self.status_code or 200
+
+        optional = frozenset(call.names())
+
+        async def respond(request: Request) -> Response:
+            scope = request.scope
+            given = {name for name, _ in scope["headers"] if name in optional}
+            if scope["query_string"]:
+                given |= optional.intersection(request.query_params)
+            found = await call(request, given)
             if isinstance(found, Response):
                 return found
             return Response(response_model.dump_json(found), status, media_type=JSON)
 
-        return handle
+        return respond
 
 
-class InvalidBody(Exception):
+class LeanRoutes:
+    """Middleware that serves the lean ones of these routes itself.
+
+    Where a request is invalid, or an error occurs, the application gets the request with all that was read of it.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Iterable[object]) -> None:
+        self.app = app
+        lean = ((route, route.direct()) for route in routes if isinstance(route, LeanRoute))
+        self._routes = {
+            (method, route.path): direct
+            for route, direct in lean
+            if direct is not None
+            for method in route.methods or ()
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the function of a lean route, or pass the request on."""
+        if scope["type"] != "http" or scope.get("root_path"):
+            await self.app(scope, receive, send)
+            return
+        direct = self._routes.get((scope["method"], scope["path"]))
+        if direct is None:
+            await self.app(scope, receive, send)
+            return
+        read = Read(receive)
+        try:
+            response = await direct(Request(scope, read))
+        except Exception as error:
+            if not isinstance(error, (InvalidRequest, ClientDisconnect)):
+                scope[ERROR] = error
+            await self.app(scope, read.again(), send)
+        else:
+            await response(scope, receive, send)
+
+
+class Read:
+    """The messages of a request, which can be read again."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._messages: list[Message] = []
+
+    async def __call__(self) -> Message:
+        """Return the next message."""
+        message = await self._receive()
+        self._messages.append(message)
+        return message
+
+    def again(self) -> Receive:
+        """Return what receives all of it from the beginning."""
+        messages = iter(self._messages)
+
+        async def receive() -> Message:
+            message = next(messages, None)
+            return await self._receive() if message is None else message
+
+        return receive
+
+
+class InvalidRequest(Exception):
     """FastAPI says what is wrong with it."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """How a function is called with what a request always has.
+    """How a function is called with what a request has.
 
     Parameters
     ----------
@@ -66,6 +143,8 @@ class Call:
         The parameter that gets the request.
     body : (str, type) or None
         The parameter that gets the body, and its model.
+    queries, headers : dict of str or bytes to Optional
+        The optional parameters, by their names in a request.
     dependencies : tuple of (str or None, Call)
         The parameters that get what other functions return; None where it is called but not passed on.
     """
@@ -73,6 +152,8 @@ class Call:
     function: Callable[..., Awaitable[Any]]
     request: str | None
     body: tuple[str, type[BaseModel]] | None
+    queries: Mapping[str, "Optional"]
+    headers: Mapping[bytes, "Optional"]
     dependencies: tuple[tuple[str | None, "Call"], ...]
 
     @classmethod
@@ -101,24 +182,77 @@ class Call:
         if len(complete) < len(dependencies) or len(known) < len(bodies) or len(bodies) > 1:
             return None
         request = dependant.request_param_name or dependant.http_connection_param_name
-        return cls(function, request, known[0] if known else None, tuple(complete))
+        return cls(
+            function,
+            request,
+            known[0] if known else None,
+            {one.alias: Optional.of(one) for one in dependant.query_params},
+            {one.alias.lower().encode(): Optional.of(one) for one in dependant.header_params},
+            tuple(complete),
+        )
 
-    async def __call__(self, request: Request) -> Any:
-        """Return what the function returns; raise `InvalidBody` before it is called."""
+    def names(self) -> Iterator[str | bytes]:
+        """Yield the names of all optional parameters: strings are queries, bytes are headers."""
+        yield from self.queries
+        yield from self.headers
+        for _, call in self.dependencies:
+            yield from call.names()
+
+    async def __call__(self, request: Request, given: Set[str | bytes]) -> Any:
+        """Return what the function returns; raise `InvalidRequest` before it is called.
+
+        The request has the `given` ones of the optional parameters.
+        """
         arguments: dict[str, Any] = {}
         if self.request is not None:
             arguments[self.request] = request
-        for name, call in self.dependencies:
-            found = await call(request)
-            if name is not None:
-                arguments[name] = found
+        if given:
+            for name, one in self.queries.items():
+                if name in given:
+                    arguments[one.name] = one.value(request.query_params)
+            for header, one in self.headers.items():
+                if header in given:
+                    arguments[one.name] = one.value(request.headers)
+        for parameter, call in self.dependencies:
+            found = await call(request, given)
+            if parameter is not None:
+                arguments[parameter] = found
         if self.body is not None:
-            name, model = self.body
+            parameter, model = self.body
             try:
-                arguments[name] = model.model_validate_json(await request.body())
+                arguments[parameter] = model.model_validate_json(await request.body())
             except ValidationError as error:
-                raise InvalidBody from error
+                raise InvalidRequest from error
         return await self.function(**arguments)
+
+
+@dataclass(frozen=True)
+class Optional:
+    """An optional parameter of a function: its name there and in a request, and the field that validates it."""
+
+    name: str
+    alias: str
+    field: Any
+    is_single: bool
+
+    @classmethod
+    def of(cls, field: Any) -> "Optional":
+        """Return the parameter that FastAPI has analysed as this field."""
+        return cls(field.name, field.alias, field, _is_scalar(field.field_info.annotation))
+
+    def value(self, given: Mapping[str, str]) -> Any:
+        """Return its value; raise `InvalidRequest` where it is invalid, or may be a list."""
+        if self.is_single:
+            value, errors = self.field.validate(given.get(self.alias), {}, loc=())
+            if not errors:
+                return value
+        raise InvalidRequest
+
+
+def _is_scalar(annotation: Any) -> bool:
+    if get_origin(annotation) in (Union, UnionType):
+        return all(map(_is_scalar, get_args(annotation)))
+    return annotation in SCALARS
 
 
 def _functions(dependant: Dependant) -> Iterator[Any]:
@@ -150,10 +284,3 @@ def _body_of(field: Any) -> tuple[str, type[BaseModel]] | None:
 def _returns_response(function: Callable[..., Any]) -> bool:
     returned = inspect.signature(function, eval_str=True).return_annotation
     return isinstance(returned, type) and issubclass(returned, Response)
-
-
-def _header_names(dependant: Dependant) -> Iterator[bytes]:
-    for parameter in dependant.header_params:
-        yield parameter.alias.lower().encode()
-    for one in dependant.dependencies:
-        yield from _header_names(one)

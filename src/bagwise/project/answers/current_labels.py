@@ -150,10 +150,17 @@ def labels_in_bag(
     contents: Contents, votes: Votes, bag: int, flip: Callable[[Pair], float] = lambda _: 0.0
 ) -> list[InstanceLabel]:
     """Return what is known of the instances of one bag; the parameters are those of `instance_labels_of`."""
+    if not _says_where(contents, votes, bag):
+        return []
     imported = {label.label_class for label in contents.instance_labels.of(bag)}
     roots = {contents.class_list.root(label_class) for label_class in (*votes.pointed_classes(bag), *imported)}
     pairs = [(bag, label_class) for label_class in sorted(roots)]
     return [label for pair in pairs for label in known_pair(contents, votes, pair, flip(pair)).labels]
+
+
+def _says_where(contents: Contents, votes: Votes, bag: int) -> bool:
+    """Whether anything was ever said of single instances of the bag: of most bags it was not."""
+    return votes.has_pointed(bag) or contents.instance_labels.has(bag)
 
 
 def disputed_in_bag(contents: Contents, votes: Votes, bag: int) -> dict[Pair, Instances]:
@@ -161,6 +168,8 @@ def disputed_in_bag(contents: Contents, votes: Votes, bag: int) -> dict[Pair, In
 
     An instance is disputed if it is said to be of two classes, or to be of a class and not to be of it.
     """
+    if not _says_where(contents, votes, bag):
+        return {}
     labels = labels_in_bag(contents, votes, bag)
     claimed = {(label.instance, label.label_class) for label in labels if label.present}
     found: dict[Pair, set[int]] = {}

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -331,13 +332,22 @@ class Votes:
         """Number of pairs that a person answered and that are still open: the best questions may all be among them."""
         return len(self._half_asked)
 
-    def decided_present(self, label_class: int) -> list[int]:
-        """Bags that have the class, those decided last first."""
-        return list(self._present.get(label_class, {}))[::-1]
+    def decided_present(self, label_class: int, most: int) -> list[int]:
+        """Up to so many bags that have the class, those decided last first."""
+        present = self._present.get(label_class, {})
+        try:
+            return list(islice(reversed(present), most))
+        except RuntimeError:
+            # It was changed by another thread, which cannot happen while all of it is copied.
+            return list(present)[::-1][:most]
 
     def pointed_bags(self) -> list[int]:
         """Bags of which some event points at an instance, ascending."""
         return sorted(self._pointed)
+
+    def has_pointed(self, bag: int) -> bool:
+        """Whether some event points at an instance of the bag."""
+        return bag in self._pointed
 
     def pointed_classes(self, bag: int) -> list[int]:
         """The classes of a bag about which some event points at an instance, ascending."""
