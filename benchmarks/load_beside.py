@@ -26,6 +26,8 @@ def measure(checkout, folder, people, seconds, bags=10_000):
         crowd.work(served, tokens[:1], seconds / 2, 0)
         alone = phase(served, crowd, tokens[:1], seconds)
     with serving(folder) as served:
+        # Until the training process is there: fifty who come before that use up the stored ranking in two seconds.
+        crowd.work(served, tokens[:1], seconds / 2, 0)
         crowd.work(served, tokens, seconds / 4, 0)
         return alone, phase(served, crowd, tokens, seconds)
 

@@ -22,13 +22,14 @@ from sqlalchemy import insert
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
+from bagwise.kernels.arithmetic.blocks import single_threaded_blas
 from bagwise.project import Invitations, LeaseRequest, Project, Submission
 from bagwise.project.access.invitations import Shown
 from bagwise.project.queue.granting import SPARE_CANDIDATES
 from bagwise.project.storage import queries, schema
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.statements import Statement
-from bagwise.server.api.questions import QuestionOut, event_out, questions_json
+from bagwise.server.api.questions import QuestionEncoder, QuestionOut, event_out
 from bagwise.server.batcher import Batch, Traffic
 from bagwise.server.run import GARBAGE_THRESHOLDS
 
@@ -185,7 +186,7 @@ def parts(folder, tokens, truth):
     with Project.open(folder) as project:
         project.load()
         project.ask(people[0])
-    with Project.open(folder, apart=True) as project:
+    with Project.open(folder, apart=True) as project, single_threaded_blas():
         signed_in = Invitations(project.database).who
         shown, requests = [Shown(token) for token in tokens[:BATCH]], [LeaseRequest(name) for name in people]
         # All are asked something, and some of them answer at a time.
@@ -194,7 +195,7 @@ def parts(folder, tokens, truth):
         ranked = [question.pairs[0] for question in project.rank(SPARE_CANDIDATES).questions]
         bags, classes = np.array(ranked[:SPARE_CANDIDATES]).T
         measured = Measured(project, folder)
-        floor = measured.floor
+        floor, encode = measured.floor, QuestionEncoder()
         for _ in range(BATCHES):
             some, others = asked[:BATCH], asked[BATCH:]
             submissions = [
@@ -209,7 +210,7 @@ def parts(folder, tokens, truth):
             floor(CANDIDATES, compare, (bags, classes), [one.pair for one in others], BATCH)
             x = project.bags.select([one.bag for one in leases]).instances
             floor(EVIDENCE, lambda x=x: softmax(x @ model.coef_.T + model.intercept_, axis=1).argmax(axis=0))
-            questions = measured(BUILDING, questions_json, project, leases)
+            questions = measured(BUILDING, encode, project, leases)
             for one in map(QuestionOut.model_validate_json, questions):
                 plain = one.model_dump()
                 for shown_bag in (plain["bag"], *plain["examples"]):

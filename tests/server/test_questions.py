@@ -1,20 +1,14 @@
 """What is sent of a question: all of its model, its numbers exactly, each encoded once."""
 
-import json
-
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from pydantic import TypeAdapter
 
 from bagwise.server import application
-from bagwise.server.api.questions import QuestionOut
-from bagwise.server.instances_json import instances_json, shortened
-
-BETWEEN = '"instances":[],"examples":[]'
+from bagwise.server.api.questions import QuestionOut, shortened
 
 
 @pytest.fixture
@@ -37,28 +31,11 @@ def test_all_of_a_question_is_sent_and_the_numbers_of_its_bags(client, project, 
         assert np.array_equal(np.array(bag["instances"], x.dtype), x)
 
 
-def test_a_note_that_looks_like_a_part_of_the_question_is_a_note(client):
-    (asked,) = client.get("/api/questions/next").json()
-    note = client.post("/api/notes", json={"key": "n", "bag": asked["bag"]["id"], "text": BETWEEN})
-    assert note.status_code == 200
-    (again,) = client.get("/api/questions/next").json()
-    assert [one["text"] for one in again["notes"]] == [BETWEEN]
-    assert again["bag"] == asked["bag"]
-
-
 @given(arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=False, allow_infinity=False)))
 def test_numbers_are_sent_with_the_digits_that_their_type_needs(x):
     for kind in (np.float32, np.float16, np.float64):
         with np.errstate(over="ignore"):
             values = np.nan_to_num(x.astype(kind), posinf=1.0, neginf=1.0)
-        for sent in (shortened(values), json.loads(instances_json(values)), json.loads(instances_json(values, True))):
-            assert np.array_equal(np.array(sent).astype(kind), values)
+        assert np.array_equal(np.array(shortened(values)).astype(kind), values)
     digits = len(repr(shortened(np.float32([[1 / 3]]))[0][0]).removeprefix("0."))
     assert digits <= 9
-
-
-def test_only_bags_have_instances_that_are_encoded_apart():
-    found = TypeAdapter(QuestionOut).json_schema()
-    having = {name for name, one in found["$defs"].items() if "instances" in one["properties"]}
-    assert having == {"Bag", "Example"}
-    assert "instances" not in found["properties"]

@@ -13,8 +13,7 @@ from heapq import heapify, heappop, heappush
 
 from bagwise.learning.questions import Pair, Question
 
-FEW_CHANGES = 6
-"""To move all overlaps by so many asked pairs takes as long as to count them again."""
+NONE: frozenset[int] = frozenset()
 
 
 class Overlap:
@@ -107,10 +106,13 @@ class Candidates:
 
     def __init__(self, questions: Iterable[Question], asked: Overlap, is_open: Callable[[Question], bool]) -> None:
         self._unread, self._asked, self._is_open = iter(questions), asked, is_open
-        self._chosen: list[Question] = []
-        self._overlaps: list[int] = []
+        # By place in the ranking, the best first.
+        self._chosen: dict[int, Question] = {}
+        self._overlaps: dict[int, int] = {}
+        self._with_bag: dict[int, set[int]] = {}
+        self._with_class: dict[int, set[int]] = {}
         self._drawn: list[Question] = []
-        self._counted = len(asked.changes)
+        self._n_read, self._counted = 0, len(asked.changes)
 
     def best(
         self, suited: Callable[[Question], Question | None] = _unchanged, most: int | None = None
@@ -131,30 +133,33 @@ class Candidates:
         Question or None
         """
         self._count()
+        overlaps = self._overlaps
         while True:
-            least = min(self._overlaps, default=None)
-            while least != 0 and self._read(most):
-                least = min(self._overlaps, default=None)
-            if least is None:
+            place = min(overlaps, key=overlaps.__getitem__, default=None)
+            while (place is None or overlaps[place] > 0) and (read := self._read(most)) is not None:
+                if read in overlaps and (place is None or overlaps[read] < overlaps[place]):
+                    place = read
+            if place is None:
                 return None
-            place = self._overlaps.index(least)
             question = self._chosen[place]
             if self._is_open(question):
                 return suited(question) or self._best_of_others(question, suited, most)
-            del self._chosen[place], self._overlaps[place]
+            self._forget(place)
 
     def _best_of_others(
         self, refused: Question, suited: Callable[[Question], Question | None], most: int | None
     ) -> Question | None:
         """The best where that one does not suit the taker: many may not, if others are to be asked about them still."""
-        waiting = [(overlap, place) for place, overlap in enumerate(self._overlaps)]
+        waiting = [(overlap, place) for place, overlap in self._overlaps.items()]
         heapify(waiting)
         passed = 0
         while True:
             # For each that is not compared another one is.
-            while (not waiting or waiting[0][0] > 0) and self._read(None if most is None else most + passed):
-                if len(self._overlaps) > len(waiting) + passed:
-                    heappush(waiting, (self._overlaps[-1], len(self._overlaps) - 1))
+            while (not waiting or waiting[0][0] > 0) and (
+                read := self._read(None if most is None else most + passed)
+            ) is not None:
+                if read in self._overlaps:
+                    heappush(waiting, (self._overlaps[read], read))
             if not waiting:
                 return None
             question = self._chosen[heappop(waiting)[1]]
@@ -176,7 +181,6 @@ class Candidates:
         -------
         Question or None
         """
-        self._count()
         self._drawn = [one for one in self._drawn if self._is_open(one)]
         place, refused = 0, None
         while True:
@@ -184,42 +188,52 @@ class Candidates:
                 if (found := suited(self._drawn[place])) is not None:
                     return found
                 place += 1
-            elif self._read(None if most is None else most + (refused or 0)):
+            elif (read := self._read(None if most is None else most + (refused or 0))) is not None:
                 if refused is not None:
-                    newest = self._drawn[-1] if len(self._drawn) > place else self._chosen[-1]
-                    refused += suited(newest) is None
+                    refused += suited(self._chosen.get(read) or self._drawn[-1]) is None
             elif refused is None and most is not None:
                 # As many as suit the taker are looked at.
-                refused = sum(suited(one) is None for one in (*self._chosen, *self._drawn))
+                refused = sum(suited(one) is None for one in (*self._chosen.values(), *self._drawn))
             else:
                 return None
 
-    def _read(self, most: int | None) -> bool:
-        """Read the next open question; False where there is none, or so many were read."""
+    def _read(self, most: int | None) -> int | None:
+        """Read the next open question; its place, or None where there is none, or so many were read."""
         if most is not None and len(self._chosen) + len(self._drawn) >= most:
-            return False
+            return None
         for question in self._unread:
             if self._is_open(question):
+                place = self._n_read
+                self._n_read += 1
                 if question.audit:
                     self._drawn.append(question)
                 else:
-                    self._chosen.append(question)
-                    self._overlaps.append(self._asked.of(question))
-                return True
-        return False
+                    self._keep(place, question)
+                return place
+        return None
+
+    def _keep(self, place: int, question: Question) -> None:
+        self._count()
+        self._chosen[place] = question
+        self._overlaps[place] = self._asked.of(question)
+        self._with_bag.setdefault(question.bag, set()).add(place)
+        for label_class in question.classes:
+            self._with_class.setdefault(label_class, set()).add(place)
+
+    def _forget(self, place: int) -> None:
+        question = self._chosen.pop(place)
+        del self._overlaps[place]
+        self._with_bag[question.bag].discard(place)
+        for label_class in question.classes:
+            self._with_class[label_class].discard(place)
 
     def _count(self) -> None:
         """Count what was asked since the last time."""
         changes = self._asked.changes[self._counted :]
         self._counted += len(changes)
-        if len(changes) > FEW_CHANGES:
-            self._overlaps = [self._asked.of(question) for question in self._chosen]
-            return
         for (bag, label_class), times in changes:
-            self._overlaps = [
-                overlap + times * ((one.bag == bag) != (label_class in one.classes))
-                for overlap, one in zip(self._overlaps, self._chosen, strict=True)
-            ]
+            for place in self._with_bag.get(bag, NONE) ^ self._with_class.get(label_class, NONE):
+                self._overlaps[place] += times
 
 
 def diversify(questions: Iterable[Question], count: int) -> list[Question]:

@@ -559,7 +559,9 @@ class ActiveLearner(Learner):
     def _explained(self, question: Question) -> Question:
         instances, labels = self._pool.instances(question.bag), self._label_store.labels_of([question.bag])
         evidence = labels.evidence(instances.offsets, len(self.model.weights_))
-        return explain(question, self.model.scorer(instances.with_evidence(evidence)).instance_probabilities())
+        probability = self.model.scorer(instances.with_evidence(evidence)).instance_probabilities()
+        (explained,) = explain([question], probability, instances.offsets, {question.bag: 0})
+        return explained
 
     def _check_parameters(self) -> None:
         criteria.get(self.criterion)

@@ -18,7 +18,7 @@ from bagwise.data.bags import Bags
 from bagwise.data.instance_labels import InstanceLabel
 from bagwise.formats import LabelTable, Matching, PlacedLabel, PredictionTable, ScoreTable, Source
 from bagwise.kernels import Array
-from bagwise.learning.evidence import strongest_instances
+from bagwise.learning.evidence import strongest_instances, strongest_of
 from bagwise.learning.learner import ActiveLearner, Snapshot
 from bagwise.learning.pool import top_k_on
 from bagwise.learning.questions import Instances, Pair
@@ -150,6 +150,7 @@ class Project:
         self.class_changes = ClassChanges(self._state)
         self.notes = Notes(self._state)
         self.model_file = ModelFile(folder)
+        self._evidence: tuple[Ranking | None, dict[Pair, int]] = (None, {})
         self.placement = Placement()
 
     # Making and opening
@@ -559,12 +560,24 @@ class Project:
         list of int
             Positions of instances in their bags.
         """
-        if not pairs:
-            return []
+        model, ranking = self._state.trainer.newest(), self._state.trainer.rankings.newest
+        if ranking is None or model is not ranking.model:
+            # It may learn meanwhile.
+            return self._strongest(model, pairs)
+        # Read and replaced at once, since several threads may come here.
+        kept_for, kept_evidence = self._evidence
+        known = kept_evidence if kept_for is ranking else {}
+        missing = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        if missing:
+            known = known | dict(zip(missing, self._strongest(model, missing), strict=True))
+            self._evidence = ranking, known
+        return [known[pair] for pair in pairs]
+
+    def _strongest(self, model: MIMLClassifier, pairs: Sequence[Pair]) -> list[int]:
         bags = sorted({bag for bag, _ in pairs})
-        found = strongest_instances(self._state.trainer.newest(), self.bags.select(bags))
-        strongest = dict(zip(bags, found, strict=True))
-        return [int(strongest[bag][label_class]) for bag, label_class in pairs]
+        places = {bag: place for place, bag in enumerate(bags)}
+        of_some = [(places[bag], label_class) for bag, label_class in pairs]
+        return strongest_of(model, self.bags.select(bags), of_some) if pairs else []
 
     def validate_known(self) -> None:
         """Raise `BagwiseError` where no label is known, so that no model has learned anything."""

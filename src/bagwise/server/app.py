@@ -116,7 +116,7 @@ def application(project: Project, annotator: str, site: Site | None = None, embe
     )
     app.state.project, app.state.annotator = project, annotator
     traffic = Traffic()
-    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, questions.questions_json, traffic)
+    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, questions.QuestionEncoder(), traffic)
     app.state.searches, app.state.maps = Searches(project, embed), PlaneProcess(project)
     app.state.site, app.state.rate_limit = site, RateLimit()
     app.add_middleware(LeanRoutes, routes=app.routes)

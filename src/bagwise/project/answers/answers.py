@@ -101,6 +101,8 @@ class Submission:
         dict of int to Pointing
             By class.
         """
+        if not self.where and not self.elsewhere:
+            return {c: pointing_of(answer, NOWHERE, instance) for c, answer in zip(classes, self.answers, strict=True)}
         none: tuple[Instances, ...] = ((),) * len(classes)
         if {len(some or none) for some in (self.where, self.elsewhere)} != {len(classes)}:
             raise BagwiseError(f"Point at instances for each of the {len(classes)} classes, or for none.")
@@ -123,6 +125,8 @@ class Submission:
         list of (str, int, str)
         """
         (first, its_answer), *others = zip(classes, self.answers, strict=True)
+        if not others:
+            return [(self.key, first, its_answer)]
         found = []
         for value in ANSWERS:
             chosen = [label_class for label_class, answer in others if answer == value]

@@ -389,7 +389,8 @@ class Votes:
 
     def _judge(self, pair: Pair) -> Verdicts:
         """The verdicts about the instances of a pair that enough people answered about, or an adjudicator."""
-        about = self.about_instances(pair)
+        # Of most bags nothing was said of an instance.
+        about = self.about_instances(pair) if pair[0] in self._pointed else []
         if not about or pair[0] in self.removed:
             return NO_VERDICTS
         decided_alone = any(event.annotator in self.adjudicators for event in self.answers_about(pair))

@@ -1,12 +1,11 @@
 """What is shown with a question that is leased: the instances to mark, and what the model believes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
+from bagwise.data.bags import Bags
 from bagwise.kernels import Array
-from bagwise.learning.evidence import explain, instance_probabilities
+from bagwise.learning.evidence import explain
 from bagwise.learning.questions import Question
 from bagwise.model import MIMLClassifier
 from bagwise.project.answers.annotator_noise import AnnotatorRates, labels_of_bag
@@ -26,21 +25,26 @@ def explained(
         else replace(question, instance=None)
         for question in questions
     ]
-    probability = _instance_probabilities(state, model, people, {question.bag for question in shown})
-    return [_likeliest_first(question, explain(question, probability[question.bag])) for question in shown]
+    bags = sorted({question.bag for question in shown})
+    some = state.bags.select(bags)
+    probability = _instance_probabilities(state, model, people, some, bags)
+    places = {bag: place for place, bag in enumerate(bags)}
+    return [
+        _likeliest_first(question, found)
+        for question, found in zip(shown, explain(shown, probability, some.offsets, places), strict=True)
+    ]
 
 
 def _instance_probabilities(
-    state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, bags: Collection[int]
-) -> dict[int, Array]:
-    """P(class) of the instances of each bag, (instances, classes), given what is known of them."""
-    pointed = [bag for bag in bags if state.votes.pointed_classes(bag)]
-    others = np.array(sorted(set(bags).difference(pointed)), np.int64)
-    of_others = instance_probabilities(model, state.bags.select(others))
-    found = dict(zip(others.tolist(), of_others, strict=True))
-    for bag in pointed:
-        labels = labels_of_bag(state.contents, state.votes, people, bag)
-        found[bag] = model.pool(state.bags.select([bag]), labels).scorer.instance_probabilities()
+    state: ProjectState, model: MIMLClassifier, people: AnnotatorRates, some: Bags, bags: Sequence[int]
+) -> Array:
+    """P(class) of the instances of these bags, (instances, classes), given what is known of them."""
+    found = model.predict_instance_proba(some)
+    for place, bag in enumerate(bags):
+        if state.votes.has_pointed(bag):
+            labels = labels_of_bag(state.contents, state.votes, people, bag)
+            first, last = some.offsets[place : place + 2]
+            found[first:last] = model.pool(state.bags.select([bag]), labels).scorer.instance_probabilities()
     return found
 
 

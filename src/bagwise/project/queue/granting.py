@@ -21,7 +21,7 @@ from bagwise.project.state import ProjectState
 from bagwise.project.storage.stored_leases import Lease
 
 SPARE_CANDIDATES = 60
-AGAIN_AFTER = 64
+AGAIN_AFTER = 500
 """Events after which what is decided by now is left out of what was read of a ranking."""
 
 

@@ -72,6 +72,11 @@ class LabelClass:
         return not self.retired and self.merged_into is None
 
     @property
+    def is_described(self) -> bool:
+        """Whether something is said of it besides its name."""
+        return bool(self.scientific_name or self.common_name or self.description or self.example)
+
+    @property
     def holds_name(self) -> bool:
         """Whether no other class can have its name."""
         return self.merged_into is None and not self.is_split

@@ -4,18 +4,23 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
+import numpy as np
+import orjson
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from bagwise.core.errors import BagwiseError
+from bagwise.data.instance_labels import InstanceLabel
+from bagwise.kernels import Array
 from bagwise.learning.questions import Pair, Question
 from bagwise.project import Event, Lease, LeaseRequest, Project, Submission, whole_bag_answers
 from bagwise.project.answers.notes import Note
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.project.search.region import Region
 from bagwise.project.storage.bag_filter import BagFilter
+from bagwise.project.storage.queries import Contents
 from bagwise.server.api.classes import GuideOut, NoteOut, guide_of, note_out
 from bagwise.server.api.media import Medium, medium_of
 from bagwise.server.dependencies import (
@@ -29,11 +34,12 @@ from bagwise.server.dependencies import (
     RegionText,
     RememberedPerson,
 )
-from bagwise.server.instances_json import instances_json, shortened, with_instances
 from bagwise.server.routing import LeanRoute
 
 MOST_AT_ONCE = 20
 EXAMPLES = 3
+MOST_EXAMPLES, LARGEST_KEPT = 500, 16 * 1024
+"""How many encoded examples are kept, and the most bytes of the instances of one: some 20 MB in all."""
 
 router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED, route_class=LeanRoute)
 
@@ -331,59 +337,86 @@ def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
 
 
-def questions_json(project: Project, leases: Sequence[Lease]) -> list[bytes]:
-    """Leased questions with all that is shown of them: a `QuestionOut` each, as JSON.
+class QuestionEncoder:
+    """Encodes leased questions with all that is shown of them: a `QuestionOut` each, as JSON.
 
-    Numbers of instances are most of it, and most of them are those of examples, which many questions have in common.
-    So they are encoded apart, and those of examples once.
+    Nothing is validated that comes from the project, and what many questions have in common is encoded once: most of a
+    question are the numbers of the bags that are examples of its class.
     """
-    if not leases:
-        return []
-    notes = project.notes.about({lease.bag for lease in leases})
-    examples = examples_of(project, {lease.label_class for lease in leases})
-    found = list[bytes]()
-    for lease in leases:
-        of_class = examples[lease.label_class]
-        question = _question_out(project, lease, notes[lease.bag], [example for _, example in of_class])
-        of_examples = [_instances_of(project, *one, keep=True) for one in of_class]
-        of_bags = [_instances_of(project, lease.bag, question.bag), *of_examples]
-        found.append(with_instances(question.model_dump_json().encode(), of_bags))
-    return found
+
+    def __init__(self) -> None:
+        self._contents: Contents | None = None
+        self._examples: dict[tuple[int, int], orjson.Fragment] = {}
+
+    def __call__(self, project: Project, leases: Sequence[Lease]) -> list[bytes]:
+        """Return a question for each lease."""
+        if not leases:
+            return []
+        notes = project.notes.about({lease.bag for lease in leases})
+        examples = self._examples_of(project, {lease.label_class for lease in leases})
+        return [
+            _encoded(_question_fields(project, lease, notes[lease.bag], examples[lease.label_class]))
+            for lease in leases
+        ]
+
+    def _examples_of(self, project: Project, classes: Collection[int]) -> dict[int, list[orjson.Fragment]]:
+        """Bags that have each class, to compare with."""
+        if project.contents is not self._contents or len(self._examples) > MOST_EXAMPLES:
+            self._contents, self._examples = project.contents, {}
+        found = [(bag, label_class) for label_class in classes for bag in project.examples(label_class, EXAMPLES)]
+        shown: dict[int, list[orjson.Fragment]] = {label_class: [] for label_class in classes}
+        for (bag, label_class), evidence in zip(found, project.evidence(found), strict=True):
+            shown[label_class].append(self._example(project, bag, evidence))
+        return shown
+
+    def _example(self, project: Project, bag: int, evidence: int) -> orjson.Fragment:
+        """An `Example`, kept where nothing of it changes with answers or files."""
+        medium, known = medium_of(project, bag), project.known_instances(bag)
+        kept = self._examples.get((bag, evidence)) if medium is None and not known else None
+        if kept is not None:
+            return kept
+        fields = _bag_fields(project, bag, medium, known)
+        found = orjson.Fragment(_encoded({**fields, "evidence": evidence}))
+        if medium is None and not known and project.bags[bag].nbytes <= LARGEST_KEPT:
+            self._examples[bag, evidence] = found
+        return found
 
 
-def _instances_of(project: Project, position: int, shown: Bag, keep: bool = False) -> bytes:
-    """The instances of a bag as they are shown, as JSON."""
-    return b"[]" if shown.medium else instances_json(project.bags[position], keep)
+def _encoded(fields: dict[str, Any]) -> bytes:
+    return orjson.dumps(fields, default=BaseModel.model_dump, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _question_out(project: Project, lease: Lease, notes: Sequence[Note], examples: list[Example]) -> QuestionOut:
-    """A question without the instances of its bags."""
-    question = lease.question
-    return QuestionOut(
-        key=lease.key,
-        bag=Bag(**_shown_of(project, question.bag)),
-        bag_word=project.settings.display.bag,
-        class_name=project.classes[lease.label_class],
-        evidence=question.evidence[0],
-        audit=question.audit,
-        probability=question.probability,
-        belief=question.belief[0],
-        examples=examples,
-        classes=[project.classes[c] for c in question.classes],
-        positions=list(question.classes),
-        beliefs=list(question.belief),
-        evidences=list(question.evidence),
-        pointing=project.shows_instances(question.bag),
-        opinions=[] if question.audit else opinions_of(project, question),
-        instance=question.instance,
-        guide=_guide(project, lease.label_class),
-        notes=[note_out(project, one) for one in notes],
-    )
+def _question_fields(
+    project: Project, lease: Lease, notes: Sequence[Note], examples: Sequence[orjson.Fragment]
+) -> dict[str, Any]:
+    """The fields of a `QuestionOut`."""
+    question, names = lease.question, project.classes
+    bag, classes = question.bag, [names[c] for c in question.classes]
+    return {
+        "key": lease.key,
+        "bag": _bag_fields(project, bag, medium_of(project, bag), project.known_instances(bag)),
+        "bag_word": project.settings.display.bag,
+        "class_name": classes[0],
+        "evidence": question.evidence[0],
+        "audit": question.audit,
+        "probability": question.probability,
+        "belief": question.belief[0],
+        "examples": examples,
+        "classes": classes,
+        "positions": question.classes,
+        "beliefs": question.belief,
+        "evidences": question.evidence,
+        "pointing": project.shows_instances(bag),
+        "opinions": [] if question.audit else opinions_of(project, question),
+        "instance": question.instance,
+        "guide": _guide(project, lease.label_class),
+        "notes": [note_out(project, one) for one in notes],
+    }
 
 
 def _guide(project: Project, label_class: int) -> GuideOut | None:
-    found = guide_of(label_class, project.contents.class_list[label_class])
-    return found if any(vars(found).values()) else None
+    one = project.contents.class_list[label_class]
+    return guide_of(label_class, one) if one.is_described else None
 
 
 def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
@@ -394,29 +427,33 @@ def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
 
 def bag_of(project: Project, position: int) -> Bag:
     """A bag as it is shown."""
-    found = Bag(**_shown_of(project, position))
-    if found.medium is None:
-        found.instances = shortened(project.bags[position])
-    return found
+    fields = _bag_fields(project, position, medium_of(project, position), project.known_instances(position))
+    return Bag(**{**fields, "instances": shortened(fields["instances"])})
 
 
-def _shown_of(project: Project, position: int) -> dict[str, Any]:
-    """The fields of a `Bag`, without its instances."""
-    medium, shape = medium_of(project, position), project.settings.picture
+def _bag_fields(
+    project: Project, position: int, medium: Medium | None, known: Sequence[InstanceLabel]
+) -> dict[str, Any]:
+    """The fields of a `Bag`; its instances as an array."""
+    shape = project.settings.picture
     return {
         "id": str(project.contents.ids[position]),
         "medium": medium,
-        "instances": [],
+        "instances": [] if medium else np.ascontiguousarray(project.bags[position]),
         "features": [] if medium or shape else project.contents.features,
         "shape": shape,
         "known": [
-            KnownInstance(
-                instance=label.instance, class_name=project.classes[label.label_class], present=bool(label.present)
-            )
-            for label in project.known_instances(position)
+            {"instance": one.instance, "class_name": project.classes[one.label_class], "present": bool(one.present)}
+            for one in known
         ],
         "source": source_of(project, position),
     }
+
+
+def shortened(x: Array | list[Any]) -> list[list[float]]:
+    """The numbers as Python has them, with no more digits than their type needs: 9 for float32, not 17."""
+    found: list[list[float]] = orjson.loads(orjson.dumps(x, option=orjson.OPT_SERIALIZE_NUMPY))
+    return found
 
 
 def source_of(project: Project, position: int) -> SourceOut | None:
@@ -433,15 +470,6 @@ def source_of(project: Project, position: int) -> SourceOut | None:
         recorded_at=None if when is None else when.isoformat(),
         words=source.words,
     )
-
-
-def examples_of(project: Project, classes: Collection[int]) -> dict[int, list[tuple[int, Example]]]:
-    """Bags that have each class, to compare with: the position of each, and what is shown of it but its instances."""
-    found = [(bag, label_class) for label_class in classes for bag in project.examples(label_class, EXAMPLES)]
-    shown: dict[int, list[tuple[int, Example]]] = {label_class: [] for label_class in classes}
-    for (bag, label_class), evidence in zip(found, project.evidence(found), strict=True):
-        shown[label_class].append((bag, Example(**_shown_of(project, bag), evidence=evidence)))
-    return shown
 
 
 def event_out(project: Project, event: Event) -> EventOut:
