@@ -48,7 +48,7 @@ class Nothing:
     async def who(self, _shown, _remembered):
         return "person 0"
 
-    async def ask(self, _shown, _request):
+    async def ask(self, _shown, _request, _known):
         return [self._asked]
 
     async def submit(self, _shown, make):

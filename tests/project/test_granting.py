@@ -8,7 +8,8 @@ import pytest
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project import Asking, LeaseRequest
-from bagwise.project.queue.granting import AGAIN_AFTER, Granting, Remaining
+from bagwise.project.queue import granting
+from bagwise.project.queue.granting import Granting, Remaining
 from bagwise.project.queue.ranking import RankedQuestions
 from bagwise.project.state import ProjectState
 from bagwise.project.storage import queries, stored_leases
@@ -131,12 +132,13 @@ def test_what_is_granted_in_random_histories_is_never_asked_of_too_many(project,
             project.answer(lease.key, lease.annotator, draw.choice([say(lease), "skipped"]))
 
 
-def test_what_is_decided_is_left_out_now_and_then(project, say):
+def test_what_is_decided_is_left_out_now_and_then(project, say, monkeypatch):
+    monkeypatch.setattr(granting, "AGAIN_AFTER", 64)
     project.ask("ann")
     remaining = Remaining(project._state.trainer.rankings.newest, project._state)
     before = list(remaining)
-    for _ in range(AGAIN_AFTER):
+    for _ in range(64):
         (lease,) = project.ask("ann")
         project.answer(lease.key, "ann", say(lease))
     remaining.update(leases_of(project))
-    assert len(list(remaining)) == len(before) - AGAIN_AFTER
+    assert len(list(remaining)) == len(before) - 64

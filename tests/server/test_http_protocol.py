@@ -1,11 +1,14 @@
 """Connections that send too much, too slowly or nothing at all are closed, and everyone else is served meanwhile."""
 
+import asyncio
 import contextlib
 import http.client
 import socket
 import time
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from bagwise.server.http_protocol import BoundedProtocol
 from tests.conftest import LONGEST
@@ -170,3 +173,102 @@ def test_the_limits_are_on_without_asking_for_them(running):
     with socket.create_connection(("127.0.0.1", running.port), timeout=LONGEST) as connection:
         connection.sendall(HALF)
         assert send_until_refused(connection, b"x" * 65536, 64 * MIB) < 64 * MIB
+
+
+async def streaming(scope, receive, send):
+    """Sends what its path says, piece by piece."""
+    assert scope["type"] == "http"
+    if scope["path"] == "/continue":
+        await receive()
+    headers = [] if scope["path"] == "/chunks" else [(b"content-length", b"6")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    if scope["path"] == "/fails":
+        raise RuntimeError("before the body")
+    await send({"type": "http.response.body", "body": b"one", "more_body": True})
+    await send({"type": "http.response.body", "body": b"two", "more_body": False})
+
+
+class Written(asyncio.Transport):
+    """A connection that keeps what is written, one item for each call."""
+
+    def __init__(self):
+        super().__init__({"peername": ("127.0.0.1", 5), "sockname": ("127.0.0.1", 6)})
+        self.written, self.closed = [], False
+
+    def write(self, data):
+        self.written.append(bytes(data))
+
+    def writelines(self, several):
+        self.written.append(b"".join(several))
+
+    def is_closing(self):
+        return self.closed
+
+    def close(self):
+        self.closed = True
+
+    def pause_reading(self):
+        """Nothing is read."""
+
+    resume_reading = pause_reading
+
+
+def written(*requests):
+    """What the protocol writes, after these requests on one connection."""
+
+    async def connected():
+        config = uvicorn.Config(streaming, http=BoundedProtocol, ws="none", log_config=None)
+        config.load()
+        protocol = BoundedProtocol(config=config, server_state=ServerState(), app_state={})
+        transport = Written()
+        protocol.connection_made(transport)
+        for request in requests:
+            protocol.data_received(request)
+        while protocol.tasks:
+            await asyncio.sleep(0)
+        protocol.connection_lost(None)
+        return transport
+
+    return asyncio.run(connected())
+
+
+def request(method, path, more=b""):
+    return b"%b %b HTTP/1.1\r\nHost: here\r\n%b\r\n" % (method, path, more)
+
+
+def test_the_head_of_a_response_is_sent_with_the_beginning_of_its_body():
+    first, second = written(request(b"GET", b"/")).written
+    assert first.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert first.endswith(b"content-length: 6\r\n\r\none")
+    assert second == b"two"
+
+
+def test_pieces_without_a_length_are_sent_as_they_come():
+    first, second = written(request(b"GET", b"/chunks")).written
+    assert first.endswith(b"transfer-encoding: chunked\r\n\r\n3\r\none\r\n")
+    assert second == b"3\r\ntwo\r\n0\r\n\r\n"
+
+
+def test_a_response_to_head_is_sent_without_waiting_for_a_body():
+    (head,) = written(request(b"HEAD", b"/")).written
+    assert head.endswith(b"content-length: 6\r\n\r\n")
+
+
+def test_requests_one_after_the_other_get_whole_responses():
+    found = b"".join(written(request(b"GET", b"/") + request(b"HEAD", b"/") + request(b"GET", b"/")).written)
+    bodies = [one.partition(b"\r\n\r\n")[2] for one in found.split(b"HTTP/1.1 ")[1:]]
+    assert bodies == [b"onetwo", b"", b"onetwo"]
+
+
+def test_who_waits_to_be_told_to_go_on_is_told_at_once():
+    begun = request(b"POST", b"/continue", b"Content-Length: 2\r\nExpect: 100-continue\r\n")
+    go_on, *response = written(begun, b"{}").written
+    assert go_on == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert b"".join(response).endswith(b"onetwo")
+
+
+def test_a_response_that_ends_with_an_error_is_not_complete(caplog):
+    transport = written(request(b"GET", b"/fails"))
+    assert transport.closed
+    assert b"".join(transport.written).endswith(b"content-length: 6\r\n\r\n")
+    assert "before the body" in caplog.text

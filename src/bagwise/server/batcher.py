@@ -105,11 +105,19 @@ def _resolve(batch: Sequence[tuple[Any, asyncio.Future[Any]]], results: Results)
 
 
 @dataclass(frozen=True)
+class QuestionsRequest:
+    """A request for questions; those with `known` keys the person has, and they are not shown again."""
+
+    request: LeaseRequest
+    known: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Signed:
     """What a person sent, and the credentials by which they were known; `make` makes what the project is asked."""
 
     shown: Shown
-    make: Callable[[], Submission | LeaseRequest]
+    make: Callable[[], Submission | QuestionsRequest]
 
 
 class Batcher(Generic[Shows]):
@@ -151,12 +159,13 @@ class Batcher(Generic[Shows]):
         events: list[Event] = await self._batch(Signed(shown, make))
         return events
 
-    async def ask(self, shown: Shown, request: LeaseRequest) -> list[Shows]:
-        """As `Project.ask`, for the person with these credentials, but what is shown of the leases."""
+    async def ask(self, shown: Shown, request: LeaseRequest, known: frozenset[str] = frozenset()) -> list[Shows]:
+        """As `Project.ask`, for who showed these credentials, but what is shown of the leases that are not known."""
+        wanted = QuestionsRequest(request, known)
         for tried in range(request.tries):
             for published, seconds in self.project.waits(request.count, tried):
                 await asyncio.wait([asyncio.wrap_future(published)], timeout=seconds)
-            leased: list[Shows] | None = await self._batch(Signed(shown, lambda: request))
+            leased: list[Shows] | None = await self._batch(Signed(shown, lambda: wanted))
             if leased is not None:
                 return leased
         none_left(request)
@@ -171,7 +180,7 @@ class Batcher(Generic[Shows]):
         Answers come first: who sent one, which is saved by then, does not wait for the questions of others, but for a
         pause of the event loop.
         """
-        made: dict[int, Submission | LeaseRequest] = {}
+        made: dict[int, Submission | QuestionsRequest] = {}
         refused = dict[int, Exception]()
         for place, name in enumerate(self._invitations.who([request.shown for request in requests])):
             try:
@@ -181,20 +190,24 @@ class Batcher(Generic[Shows]):
         yield refused.items()
         answers = {place: one for place, one in made.items() if isinstance(one, Submission)}
         yield zip(answers, _each(self.project.submit_all, list(answers.values())), strict=True)
-        asking = {place: one for place, one in made.items() if isinstance(one, LeaseRequest)}
+        asking = {place: one for place, one in made.items() if isinstance(one, QuestionsRequest)}
         yield zip(asking, _each(self._lease, list(asking.values())), strict=True)
 
-    def _made(self, request: Signed, name: str | NotSignedIn | None) -> Submission | LeaseRequest:
+    def _made(self, request: Signed, name: str | NotSignedIn | None) -> Submission | QuestionsRequest:
         """What is asked of the project, unless the person has signed out meanwhile, or was revoked."""
         if isinstance(name, NotSignedIn):
             self._remembered.pop(request.shown, None)
             raise name
         return request.make()
 
-    def _lease(self, requests: Sequence[LeaseRequest]) -> list[list[Shows] | None]:
-        found = self.project.lease(requests)
-        shown = iter(self._show(self.project, [lease for leases in found for lease in leases or ()]))
-        return [None if leases is None else list(islice(shown, len(leases))) for leases in found]
+    def _lease(self, asking: Sequence[QuestionsRequest]) -> list[list[Shows] | None]:
+        leased = self.project.lease([one.request for one in asking])
+        new = [
+            None if leases is None else [lease for lease in leases if lease.key not in one.known]
+            for leases, one in zip(leased, asking, strict=True)
+        ]
+        shown = iter(self._show(self.project, [lease for leases in new for lease in leases or ()]))
+        return [None if leases is None else list(islice(shown, len(leases))) for leases in new]
 
     def close(self) -> None:
         """Stop serving."""

@@ -182,7 +182,7 @@ async def remembered_person(
 
     Not where it is looked at before that which bags are meant: what is wrong with it says something about the project.
     """
-    remembered = not request.scope["query_string"] or request.query_params.keys() <= {"count"}
+    remembered = not request.scope["query_string"] or request.query_params.keys() <= {"count", "known"}
     return await _signed_in(request, bearer, bagwise_project, bagwise_person, remembered)
 
 

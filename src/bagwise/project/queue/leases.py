@@ -99,9 +99,11 @@ class Leases:
                         granted = granting.explained()
                         if granted:
                             stored_leases.add(connection, list(granted.values()))
+                            # As they will be read, if this is committed.
+                            self._read = self._read | granted
                         break
                 state.reload()
-            self._leased = len(self._read) + len(granted)
+            self._leased = len(self._read)
         return [None if leases is None else [granted.get(lease.key, lease) for lease in leases] for leases in found]
 
     def _remember(self, requests: Sequence[LeaseRequest]) -> None:

@@ -239,15 +239,19 @@ async def next_questions(
     recorded: Recorded,
     count: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 1,
     region: RegionText = "",
+    known: Annotated[
+        str, Query(max_length=2000, description="Keys of questions that you have, separated by commas.")
+    ] = "",
 ) -> Response:
-    """Up to `count` questions; asking again without answering gives the same.
+    """Up to `count` questions; asking again without answering gives the same, but those that are known.
 
     With a region of the map, only about bags with an instance in it, with a site, days or hours only about bags that
     were recorded there and then; in both cases without random checks.
     """
     batcher = person.batcher
     among = await run_in_threadpool(_bags_among, batcher.project, region, recorded) if region or recorded else None
-    found: list[bytes] = await batcher.ask(person.shown, LeaseRequest(person.name, count, among))
+    has = frozenset(known.split(",")) if known else frozenset[str]()
+    found: list[bytes] = await batcher.ask(person.shown, LeaseRequest(person.name, count, among), has)
     return Response(b"[%b]" % b",".join(found), media_type="application/json")
 
 

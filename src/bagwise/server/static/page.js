@@ -88,7 +88,8 @@ async function fetchAhead() {
   again = false;
   const asked = generation;
   try {
-    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + outbox.keys().size), ...limited() });
+    const waiting = [...questions.map((one) => one.key), ...outbox.keys()];
+    const found = await get("/api/questions/next", { count: Math.min(20, AHEAD + outbox.keys().size), known: waiting.slice(0, 20).join(","), ...limited() });
     if (asked === generation) {
       const known = new Set([...questions.map((one) => one.key), ...outbox.keys(), ...answered]);
       questions.push(...found.filter((one) => !known.has(one.key)));
