@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import uvicorn
@@ -229,7 +230,9 @@ def written(*requests):
         protocol.connection_lost(None)
         return transport
 
-    return asyncio.run(connected())
+    # In a thread, since a browser of another test may have a loop in this one.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(connected())).result()
 
 
 def request(method, path, more=b""):
