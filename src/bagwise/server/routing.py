@@ -92,18 +92,18 @@ class LeanRoutes:
         if direct is None:
             await self.app(scope, receive, send)
             return
-        read = Read(receive)
+        messages = RequestMessages(receive)
         try:
-            response = await direct(Request(scope, read))
+            response = await direct(Request(scope, messages))
         except Exception as error:
             if not isinstance(error, (InvalidRequest, ClientDisconnect)):
                 scope[ERROR] = error
-            await self.app(scope, read.again(), send)
+            await self.app(scope, messages.again(), send)
         else:
             await response(scope, receive, send)
 
 
-class Read:
+class RequestMessages:
     """The messages of a request, which can be read again."""
 
     def __init__(self, receive: Receive) -> None:
@@ -143,7 +143,7 @@ class Call:
         The parameter that gets the request.
     body : (str, type) or None
         The parameter that gets the body, and its model.
-    queries, headers : dict of str or bytes to Optional
+    queries, headers : dict of str or bytes to OptionalParameter
         The optional parameters, by their names in a request.
     dependencies : tuple of (str or None, Call)
         The parameters that get what other functions return; None where it is called but not passed on.
@@ -152,8 +152,8 @@ class Call:
     function: Callable[..., Awaitable[Any]]
     request: str | None
     body: tuple[str, type[BaseModel]] | None
-    queries: Mapping[str, "Optional"]
-    headers: Mapping[bytes, "Optional"]
+    queries: Mapping[str, "OptionalParameter"]
+    headers: Mapping[bytes, "OptionalParameter"]
     dependencies: tuple[tuple[str | None, "Call"], ...]
 
     @classmethod
@@ -186,8 +186,8 @@ class Call:
             function,
             request,
             known[0] if known else None,
-            {one.alias: Optional.of(one) for one in dependant.query_params},
-            {one.alias.lower().encode(): Optional.of(one) for one in dependant.header_params},
+            {one.alias: OptionalParameter.of(one) for one in dependant.query_params},
+            {one.alias.lower().encode(): OptionalParameter.of(one) for one in dependant.header_params},
             tuple(complete),
         )
 
@@ -227,7 +227,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Optional:
+class OptionalParameter:
     """An optional parameter of a function: its name there and in a request, and the field that validates it."""
 
     name: str
@@ -236,7 +236,7 @@ class Optional:
     is_single: bool
 
     @classmethod
-    def of(cls, field: Any) -> "Optional":
+    def of(cls, field: Any) -> "OptionalParameter":
         """Return the parameter that FastAPI has analysed as this field."""
         return cls(field.name, field.alias, field, _is_scalar(field.field_info.annotation))
 
