@@ -15,7 +15,8 @@ from fastapi import FastAPI, Response
 
 from bagwise.project import Event, Project
 from bagwise.server import Site, application
-from bagwise.server.api.questions import AnswerIn, EventOut, QuestionOut
+from bagwise.server.api.questions import AnswerIn, EventOut
+from bagwise.server.question_encoder import QuestionOut
 from bagwise.server.run import GARBAGE_THRESHOLDS, configuration
 
 

@@ -29,8 +29,9 @@ from bagwise.project.queue.granting import SPARE_CANDIDATES
 from bagwise.project.storage import queries, schema
 from bagwise.project.storage.database import Database
 from bagwise.project.storage.statements import Statement
-from bagwise.server.api.questions import QuestionEncoder, QuestionOut, event_out
+from bagwise.server.api.questions import event_out
 from bagwise.server.batcher import Batch, Traffic
+from bagwise.server.question_encoder import QuestionEncoder, QuestionOut
 from bagwise.server.run import GARBAGE_THRESHOLDS
 
 BATCH, BATCHES = 20, 40

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bagwise.server import application
-from bagwise.server.api.questions import QuestionEncoder, QuestionOut, shortened
+from bagwise.server.bags import shortened
+from bagwise.server.question_encoder import QuestionEncoder, QuestionOut
 
 
 @pytest.fixture

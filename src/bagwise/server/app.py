@@ -31,6 +31,7 @@ from bagwise.server.api import (
 from bagwise.server.batcher import Batcher, Traffic
 from bagwise.server.dependencies import Replaced, cookie_of
 from bagwise.server.middleware import SecurityMiddleware, TrafficMiddleware
+from bagwise.server.question_encoder import QuestionEncoder
 from bagwise.server.rate_limit import SECONDS, RateLimit, TooManyAttempts
 from bagwise.server.routing import LeanRoutes
 from bagwise.server.searches import Searches
@@ -111,12 +112,12 @@ def application(project: Project, annotator: str, site: Site | None = None, embe
         openapi_url="/api/openapi.json",
         routes=[*API, *(label_studio.router.routes if project.settings.label_studio.on else ())],
         lifespan=_lifespan,
-        # Newer FastAPI would ask for every request whether somebody measures it.
+        # Nothing is measured by OpenTelemetry: without this FastAPI looks for its providers at every request.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.project, app.state.annotator = project, annotator
     traffic = Traffic()
-    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, questions.QuestionEncoder(), traffic)
+    app.state.progress, app.state.batcher = ProgressOf(project), Batcher(project, QuestionEncoder(), traffic)
     app.state.searches, app.state.maps = Searches(project, embed), PlaneProcess(project)
     app.state.site, app.state.rate_limit = site, RateLimit()
     app.add_middleware(LeanRoutes, routes=app.routes)

@@ -12,9 +12,9 @@ from bagwise.project.search.colours import BAGS_AT_A_TIME, beliefs_of_points, la
 from bagwise.project.search.plane import LAYOUTS
 from bagwise.project.search.region import Region
 from bagwise.project.storage.bag_files import NO_SITE
-from bagwise.server.api.questions import bag_of
 from bagwise.server.api.review import BeliefOut, BeliefsOut, Count, Start
 from bagwise.server.api.status import ModelOut
+from bagwise.server.bags import bag_of
 from bagwise.server.dependencies import REFUSED, CurrentMap, CurrentProject, Name, Person, Recorded, RegionText
 
 DIGITS = 4

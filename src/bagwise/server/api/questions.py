@@ -1,28 +1,19 @@
 """Questions and answers, undo and corrections."""
 
-from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
-import orjson
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from bagwise.core.errors import BagwiseError
-from bagwise.data.instance_labels import InstanceLabel
-from bagwise.kernels import Array
-from bagwise.learning.questions import Pair, Question
-from bagwise.project import Event, Lease, LeaseRequest, Project, Submission, whole_bag_answers
-from bagwise.project.answers.notes import Note
+from bagwise.learning.questions import Pair
+from bagwise.project import Event, LeaseRequest, Project, Submission, whole_bag_answers
 from bagwise.project.reports.review import bag_named, position_of
 from bagwise.project.search.region import Region
 from bagwise.project.storage.bag_filter import BagFilter
-from bagwise.project.storage.queries import Contents
-from bagwise.server.api.classes import GuideOut, NoteOut, guide_of, note_out
-from bagwise.server.api.media import Medium, medium_of
 from bagwise.server.dependencies import (
     REFUSED,
     CurrentProject,
@@ -34,12 +25,10 @@ from bagwise.server.dependencies import (
     RegionText,
     RememberedPerson,
 )
+from bagwise.server.question_encoder import QuestionOut
 from bagwise.server.routing import LeanRoute
 
 MOST_AT_ONCE = 20
-EXAMPLES = 3
-MOST_EXAMPLES, LARGEST_KEPT = 500, 16 * 1024
-"""How many encoded examples are kept, and the most bytes of the instances of one: some 20 MB in all."""
 
 router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED, route_class=LeanRoute)
 
@@ -47,89 +36,6 @@ router = APIRouter(prefix="/api", tags=["questions"], responses=REFUSED, route_c
 Instance = Annotated[int, Field(ge=0, lt=2**31)]
 Instances = Annotated[list[Instance], Field(max_length=10_000)]
 """Positions of instances in their bag, from 0."""
-
-
-class KnownInstance(BaseModel):
-    """An instance that is known to be of the class, or not to be (`present` is false)."""
-
-    instance: int
-    class_name: str
-    present: bool
-
-
-class SourceOut(BaseModel):
-    """Where and when a bag was recorded: the file, and the seconds of it; `words` says all that is known.
-
-    `recorded_at` is when the bag begins, in local time of the recorder.
-    """
-
-    file: str
-    start: float
-    end: float | None
-    site: str
-    recorded_at: str | None
-    words: str
-
-
-class Bag(BaseModel):
-    """What is shown of a bag: its medium, or else its instances, and the shape of one where it is a picture.
-
-    `known` is what answers say of its instances; what people disagree about is left out.
-    """
-
-    id: str
-    medium: Medium | None
-    instances: list[list[float]]
-    features: list[str]
-    shape: tuple[int, int] | None
-    known: list[KnownInstance]
-    source: SourceOut | None
-
-
-class Example(Bag):
-    """A bag that has the class; `evidence` is the instance that shows it most, by the model."""
-
-    evidence: int
-
-
-class OpinionOut(BaseModel):
-    """What a classifier (`source`) thinks: the probability that the class is in the bag."""
-
-    source: str
-    class_name: str
-    probability: float
-
-
-class QuestionOut(BaseModel):
-    """*Is the class in the bag?* `belief` is for those who ask for it.
-
-    Where `classes` names several, this one first, the question is which of them are in the bag; `positions` in the
-    project, `beliefs` and `evidences`, the instances to mark, are theirs. With `pointing` the bag shows its instances,
-    more than one, so that an answer can say which of them it is. Where `instance` is given, the question is *is this
-    instance of the class?* An `audit`, from which quality is estimated, was drawn with this `probability` of all that
-    was open; it is null where the question was chosen, and where the project drew it before it stored the number.
-    `opinions` are those of a classifier whose scores the project has; audits are asked without them. `guide` is what
-    is said of the class, null where nothing is; `notes` are those about the bag.
-    """
-
-    key: str
-    bag: Bag
-    bag_word: str
-    class_name: str
-    evidence: int
-    audit: bool
-    probability: float | None
-    belief: float
-    examples: list[Example]
-    classes: list[str]
-    positions: list[int]
-    beliefs: list[float]
-    evidences: list[int]
-    pointing: bool
-    opinions: list[OpinionOut]
-    instance: int | None
-    guide: GuideOut | None
-    notes: list[NoteOut]
 
 
 class AnswerIn(BaseModel):
@@ -339,141 +245,6 @@ def answers(project: CurrentProject, _: Person, count: Annotated[int, Query(ge=1
     """The newest answers in effect, newest first."""
     project.catch_up()
     return [event_out(project, event) for event in reversed(project.votes.all_effective()[-count:])]
-
-
-class QuestionEncoder:
-    """Encodes leased questions with all that is shown of them: a `QuestionOut` each, as JSON.
-
-    Nothing is validated that comes from the project, and what many questions have in common is encoded once: most of a
-    question are the numbers of the bags that are examples of its class.
-    """
-
-    def __init__(self) -> None:
-        self._contents: Contents | None = None
-        self._examples: dict[tuple[int, int], orjson.Fragment] = {}
-
-    def __call__(self, project: Project, leases: Sequence[Lease]) -> list[bytes]:
-        """Return a question for each lease."""
-        if not leases:
-            return []
-        notes = project.notes.about({lease.bag for lease in leases})
-        examples = self._examples_of(project, {lease.label_class for lease in leases})
-        return [
-            _encoded(_question_fields(project, lease, notes[lease.bag], examples[lease.label_class]))
-            for lease in leases
-        ]
-
-    def _examples_of(self, project: Project, classes: Collection[int]) -> dict[int, list[orjson.Fragment]]:
-        """Bags that have each class, to compare with."""
-        if project.contents is not self._contents or len(self._examples) > MOST_EXAMPLES:
-            self._contents, self._examples = project.contents, {}
-        found = [(bag, label_class) for label_class in classes for bag in project.examples(label_class, EXAMPLES)]
-        shown: dict[int, list[orjson.Fragment]] = {label_class: [] for label_class in classes}
-        for (bag, label_class), evidence in zip(found, project.evidence(found), strict=True):
-            shown[label_class].append(self._example(project, bag, evidence))
-        return shown
-
-    def _example(self, project: Project, bag: int, evidence: int) -> orjson.Fragment:
-        """An `Example`, kept where nothing of it changes with answers or files."""
-        medium, known = medium_of(project, bag), project.known_instances(bag)
-        kept = self._examples.get((bag, evidence)) if medium is None and not known else None
-        if kept is not None:
-            return kept
-        fields = _bag_fields(project, bag, medium, known)
-        found = orjson.Fragment(_encoded({**fields, "evidence": evidence}))
-        if medium is None and not known and project.bags[bag].nbytes <= LARGEST_KEPT:
-            self._examples[bag, evidence] = found
-        return found
-
-
-def _encoded(fields: dict[str, Any]) -> bytes:
-    return orjson.dumps(fields, default=BaseModel.model_dump, option=orjson.OPT_SERIALIZE_NUMPY)
-
-
-def _question_fields(
-    project: Project, lease: Lease, notes: Sequence[Note], examples: Sequence[orjson.Fragment]
-) -> dict[str, Any]:
-    """The fields of a `QuestionOut`."""
-    question, names = lease.question, project.classes
-    bag, classes = question.bag, [names[c] for c in question.classes]
-    return {
-        "key": lease.key,
-        "bag": _bag_fields(project, bag, medium_of(project, bag), project.known_instances(bag)),
-        "bag_word": project.settings.display.bag,
-        "class_name": classes[0],
-        "evidence": question.evidence[0],
-        "audit": question.audit,
-        "probability": question.probability,
-        "belief": question.belief[0],
-        "examples": examples,
-        "classes": classes,
-        "positions": question.classes,
-        "beliefs": question.belief,
-        "evidences": question.evidence,
-        "pointing": project.shows_instances(bag),
-        "opinions": [] if question.audit else opinions_of(project, question),
-        "instance": question.instance,
-        "guide": _guide(project, lease.label_class),
-        "notes": [note_out(project, one) for one in notes],
-    }
-
-
-def _guide(project: Project, label_class: int) -> GuideOut | None:
-    one = project.contents.class_list[label_class]
-    return guide_of(label_class, one) if one.is_described else None
-
-
-def opinions_of(project: Project, question: Question) -> list[OpinionOut]:
-    """What a classifier thinks of the classes of a question, where it thinks anything."""
-    found = ((c, project.opinion((question.bag, c), question.instance)) for c in question.classes)
-    return [OpinionOut(class_name=project.classes[c], **vars(one)) for c, one in found if one is not None]
-
-
-def bag_of(project: Project, position: int) -> Bag:
-    """A bag as it is shown."""
-    fields = _bag_fields(project, position, medium_of(project, position), project.known_instances(position))
-    return Bag(**{**fields, "instances": shortened(fields["instances"])})
-
-
-def _bag_fields(
-    project: Project, position: int, medium: Medium | None, known: Sequence[InstanceLabel]
-) -> dict[str, Any]:
-    """The fields of a `Bag`; its instances as an array."""
-    shape = project.settings.picture
-    return {
-        "id": str(project.contents.ids[position]),
-        "medium": medium,
-        "instances": [] if medium else np.ascontiguousarray(project.bags[position]),
-        "features": [] if medium or shape else project.contents.features,
-        "shape": shape,
-        "known": [
-            {"instance": one.instance, "class_name": project.classes[one.label_class], "present": bool(one.present)}
-            for one in known
-        ],
-        "source": source_of(project, position),
-    }
-
-
-def shortened(x: Array | list[Any]) -> list[list[float]]:
-    """The numbers as Python has them, with no more digits than their type needs: 9 for float32, not 17."""
-    found: list[list[float]] = orjson.loads(orjson.dumps(x, option=orjson.OPT_SERIALIZE_NUMPY))
-    return found
-
-
-def source_of(project: Project, position: int) -> SourceOut | None:
-    """Where and when a bag was recorded, where its file is known."""
-    source = project.source_of(position)
-    if source is None:
-        return None
-    when = source.recorded_at
-    return SourceOut(
-        file=source.file.name,
-        start=source.start,
-        end=source.end,
-        site=source.file.origin.site,
-        recorded_at=None if when is None else when.isoformat(),
-        words=source.words,
-    )
 
 
 def event_out(project: Project, event: Event) -> EventOut:

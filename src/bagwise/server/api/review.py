@@ -7,8 +7,9 @@ from pydantic import BaseModel, Field
 
 from bagwise.project import Event, Project
 from bagwise.project.reports.review import AnswerFilter, beliefs, history, imported, likely, position_of, positions_of
-from bagwise.server.api.questions import Bag, EventOut, bag_of, event_out
+from bagwise.server.api.questions import EventOut, event_out
 from bagwise.server.api.status import ModelOut
+from bagwise.server.bags import Bag, bag_of
 from bagwise.server.dependencies import REFUSED, CurrentProject, KeyOfSeveral, Name, Person, Recorded
 
 MOST_SHOWN = 100

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 
 from bagwise.core.errors import BagwiseError
 from bagwise.project.reports.review import bag_named, position_of, still_open
-from bagwise.server.api.questions import bag_of
 from bagwise.server.api.review import BeliefOut, Count, Start
 from bagwise.server.api.status import ModelOut
+from bagwise.server.bags import bag_of
 from bagwise.server.dependencies import REFUSED, CurrentProject, CurrentSearches, Name, Person, Recorded, Text
 from bagwise.server.middleware import LARGEST_FILE
 
